@@ -37,9 +37,10 @@ static void send_done(struct agent *agent)
 {
     bool given_up = agent->ending.stop.phase == STOP_GIVEN_UP;
     int left = given_up ? process_tree_signal(0, NULL, 0) : 0;
-    bool children = agent_reap(agent); /* who was not counted because it had just ended */
+    bool children = agent_reap(agent); /* children that were not counted because they had just
+                                        * ended */
     if (given_up && left == 0 && children)
-        left = 1; /* at least: /proc could not be read */
+        left = 1; /* at least one: /proc could not be read */
     if (left < agent->ranks.running)
         left = agent->ranks.running;
     if (left > 0)
@@ -54,7 +55,7 @@ static void send_done(struct agent *agent)
 
 static void on_tick(uv_timer_t *timer);
 
-/* Signals what the plan says and keeps ticking while there is something to bring to an end. */
+/* Sends the signal of the plan, and keeps the timer running while there are processes to end. */
 static void apply(struct agent *agent, int signum)
 {
     if (signum != 0)
@@ -63,8 +64,8 @@ static void apply(struct agent *agent, int signum)
         uv_timer_start(&agent->ending.tick, on_tick, TICK_MS, TICK_MS);
 }
 
-/* All ranks have ended: what is left gets until its output ends, or a second, and is then ended
- * too. */
+/* All ranks have ended. Processes that are left get time until their output ends, or a second, and
+ * are then ended too. */
 static void sweep(struct agent *agent, bool children, uint64_t now)
 {
     bool ended = agent_pumps_ended(agent, now);
@@ -104,9 +105,9 @@ static void on_tick(uv_timer_t *timer)
 
 static void agent_stop_ranks(struct agent *agent, int signum, uint64_t grace_ms)
 {
-    agent_reap(agent); /* what has ended before did so by itself */
+    agent_reap(agent); /* children that have ended before did so by themselves */
     apply(agent, stop_plan_ask(&agent->ending.stop, signum, grace_ms, uv_now(agent->loop)));
-    if (agent->phase <= AGENT_IS_READY) /* nothing was started: nothing will be */
+    if (agent->phase <= AGENT_IS_READY) /* nothing was started, and nothing will be */
         agent->phase = AGENT_SWEEPING;
     advance_ending(agent);
 }
@@ -128,7 +129,7 @@ void agent_give_up(struct agent *agent, const char *text)
     orphan(agent);
 }
 
-/* Somebody wants the agent itself to end: the host is lost to the job, in an orderly way. */
+/* A signal asks the agent itself to end: the job loses the host, in an orderly way. */
 static void on_told_to_end(struct agent *agent, int signum)
 {
     char text[128];
@@ -164,7 +165,7 @@ static int on_stop(struct agent *agent, struct wire_reader *body, struct err *er
 
 typedef int (*frame_fn)(struct agent *agent, struct wire_reader *body, struct err *err);
 
-/* Which frames may come when: in phases [first, last]. */
+/* The frames, and the phases [first, last] in which each may come. */
 static const struct {
     frame_fn handle;
     enum agent_phase first, last;

@@ -23,7 +23,7 @@ int agent_on_environment(struct agent *agent, struct wire_reader *body, struct e
     return agent_take_texts(&agent->environment.common, body, AGENT_ENVIRONMENT, err);
 }
 
-/* What the login gave lies below what hvdrun has sent. */
+/* Variables of the login have lower precedence than those that hvdrun has sent. */
 void agent_environment_inherit(struct agent *agent)
 {
     struct string_list layers = { 0 };
@@ -36,14 +36,15 @@ void agent_environment_inherit(struct agent *agent)
     agent->environment.common = layers;
 }
 
-/* Only what hvdrun has not been told explicitly. */
+/* Adds a variable that hvdrun has not set explicitly. */
 static void add_unless_there(struct agent *agent, const char *name, const char *value)
 {
     if (!string_list_variable(&agent->environment.common, name))
         string_list_take(&agent->environment.common, xasprintf("%s=%s", name, value));
 }
 
-/* Has an interface of that name come before? It is listed once for each of its addresses. */
+/* Has an interface of that name come before? An interface is listed once for each of its
+ * addresses. */
 static bool is_repeated(const struct interfaces *interfaces, int index)
 {
     for (int i = 0; i < index; i++)
@@ -75,7 +76,7 @@ static bool use_address(struct agent *agent, const struct interfaces *here, cons
     return true;
 }
 
-/* sshd tells a login between which addresses it is: "CLIENT PORT SERVER PORT". */
+/* sshd tells a login both addresses of the connection: "CLIENT PORT SERVER PORT". */
 static void ask_login(struct agent *agent, const struct interfaces *here)
 {
     char client[AGENT_ADDRESS_SIZE], server[AGENT_ADDRESS_SIZE];
@@ -85,8 +86,8 @@ static void ask_login(struct agent *agent, const struct interfaces *here)
         snprintf(agent->environment.caller, sizeof agent->environment.caller, "%s", client);
 }
 
-/* Without a wish: lo where it leads to every rank, else the interface by which hvdrun has come,
- * else the first that leads out. On hvdrun's own host, START may say better. */
+/* Without --network-interfaces: lo if it leads to every rank, else the interface of hvdrun's
+ * connection, else the first that leads out. On hvdrun's own host, START may name a better one. */
 int agent_environment_choose_network(struct agent *agent, struct err *err)
 {
     struct interfaces here = { 1, { { .name = "lo", .kind = INTERFACE_LOOPBACK } } };
@@ -135,8 +136,8 @@ int agent_environment_finish(struct agent *agent, struct err *err)
     return rc < 0 ? STATUS_USAGE : 0;
 }
 
-/* While ranks run this is much less than hvdrun waits for a sign of life. Before that it waits for
- * READY. */
+/* While ranks run, the limit is much less than hvdrun's heartbeat timeout. Before that, hvdrun
+ * waits for READY. */
 static uint32_t loader_timeout_ms(const struct agent *agent)
 {
     enum { LOADER_MS = 2000 };

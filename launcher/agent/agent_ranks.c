@@ -153,7 +153,7 @@ static int start_rank(struct agent_rank *rank, struct spawned *spawned)
     return 0;
 }
 
-/* The program is there, but the kernel does not find what loads it or reads it. */
+/* The program exists, but the kernel does not find its loader or interpreter. */
 static void explain_loader(const char *program, struct err *err)
 {
     char loader[PATH_MAX];
@@ -169,7 +169,7 @@ static void explain_loader(const char *program, struct err *err)
         close(fd);
 }
 
-/* Why a program that looked fine could not be executed after all, as an exit status and a text. */
+/* Why execve() of a program failed although the checks had passed, as an exit status and a text. */
 static int explain_exec(const char *program, int code, struct err *err)
 {
     if (code == ENOENT && access(program, F_OK) == 0) {
@@ -206,7 +206,7 @@ static void confirm_rank(struct agent_rank *rank, struct spawned *spawned)
     struct err err = { 0 };
     rank->running = false;
     agent->ranks.running--;
-    if (code < 0) { /* a processor that was there when the job was prepared */
+    if (code < 0) { /* a processor that existed when the job was prepared */
         fail_errno(&err, HVD_ERR_SYSTEM, -code, "cannot be bound");
         agent_send_failed(agent, rank->rank, STEP_BINDING, STATUS_RESOURCE, err.text);
         return;
@@ -242,8 +242,8 @@ int agent_on_start(struct agent *agent, struct wire_reader *body, struct err *er
     return HVD_OK;
 }
 
-/* By number: the group of a rank is nobody else's as long as agent_reap() has not waited for the rank,
- * and from then on the rank is not running. */
+/* Sends a signal to each rank's group by number: no other process gets the number of a group until
+ * agent_reap() has waited for the rank, and from then on the rank is not running. */
 void agent_signal_ranks(struct agent *agent, int signum)
 {
     for (int i = 0; i < agent->ranks.count; i++)
@@ -251,7 +251,7 @@ void agent_signal_ranks(struct agent *agent, int signum)
             kill(-agent->ranks.list[i]->pid, signum);
 }
 
-/* Together with hvdrun; also who has left the group of its rank. */
+/* Stops the ranks together with hvdrun, also processes that have left the group of their rank. */
 static void suspend(struct agent *agent)
 {
     agent_signal_ranks(agent, SIGSTOP);
@@ -277,7 +277,7 @@ void agent_signal_everything(struct agent *agent, int signum)
         cgroup_kill(&agent->ranks.cgroup);
         return;
     }
-    agent_signal_ranks(agent, SIGCONT); /* a stopped process would not see the signal */
+    agent_signal_ranks(agent, SIGCONT); /* a stopped process would not handle the signal */
     process_tree_continue(agent->ranks.halted, agent->ranks.nhalted);
 }
 
@@ -300,14 +300,14 @@ int agent_on_signal(struct agent *agent, struct wire_reader *body, struct err *e
     return HVD_OK;
 }
 
-/* A child that ended, as waitpid() told. */
+/* A child that ended, as reported by waitpid(). */
 struct ended {
     struct agent_rank *rank; /* NULL: an adopted orphan */
     int wait_status;
 };
 
-/* 127 is what the loader ends with when a library is missing, and a shell that finds no command. The
- * ranks of a host have the same program: it is said once. */
+/* A loader exits with 127 when a library is missing, and a shell when it finds no command. The
+ * ranks of a host have the same program, so the note is sent once. */
 static void tell_library(struct agent *agent, int rank, int wait_status)
 {
     struct agent_note note;
@@ -341,7 +341,8 @@ static void report_exit(struct agent *agent, const struct ended *ended)
     frame_link_send(&agent->link);
 }
 
-/* By somebody, or SIGCONT: it goes on. Not when hvdrun stops too, nor on the way to its end. */
+/* Reports that a signal has stopped a rank, or SIGCONT that the rank goes on. Not reported while
+ * hvdrun stops too, or while the ranks are being ended. */
 static void report_stop(struct agent *agent, const struct agent_rank *rank, int signum)
 {
     struct agent_rank_number stopped = { rank->rank, 0, (uint32_t)signum };

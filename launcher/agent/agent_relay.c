@@ -15,14 +15,15 @@
 
 enum { RELAY_CHUNK = 64 * 1024, RELAY_BACKLOG = 4096 };
 
-/* What the kernel keeps of an answer: more would only hide that a client does not read. */
+/* The part of an answer that the kernel buffers: more would only hide that a client does not
+ * read. */
 enum { RELAY_SEND_BUFFER = 256 * 1024 };
 
-/* Any local user can connect: so many at once, and no more. Those of the agent's own user are
+/* The most connections, because any local user can connect. Connections of the agent's own user are
  * counted apart, so that unauthenticated clients take no rank's place. */
 enum { RELAY_CONNECTIONS = 512, RELAY_PER_RANK = 8 };
 
-/* Accepted in one turn of the loop, which has other things to do. */
+/* The most connections accepted in one iteration of the loop, which has other things to do. */
 enum { RELAY_TURN = 64 };
 
 unsigned agent_relay_limit(const struct agent *agent)
@@ -74,7 +75,7 @@ static void delist(struct relay_connection *connection)
     connection->agent->relay.counts[connection->own]--;
 }
 
-/* ---- their ends ---- */
+/* ---- the end of connections ---- */
 
 static void on_connection_closed(uv_handle_t *handle)
 {
@@ -106,7 +107,7 @@ void relay_connection_end(struct relay_connection *connection)
     relay_connection_close(connection);
 }
 
-/* ---- what they say ---- */
+/* ---- bytes of clients ---- */
 
 static void on_relay_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
 {
@@ -166,7 +167,7 @@ void agent_relay_resume(struct agent *agent)
     listen_to_all(agent);
 }
 
-/* Its end, too, which tells of a rank that disconnects; an error libuv will see. */
+/* Also reads the end of file of a rank that disconnects. libuv will report an error. */
 static void take_rest(struct relay_connection *connection)
 {
     static char chunk[RELAY_CHUNK];
@@ -191,7 +192,7 @@ void agent_relay_take_rest(struct agent *agent)
         take_rest(c);
 }
 
-/* ---- their beginning ---- */
+/* ---- the beginning of connections ---- */
 
 static bool is_own(struct relay_connection *connection)
 {
@@ -215,7 +216,8 @@ static void agent_relay_begin(struct relay_connection *connection)
     relay_connection_listen(connection);
 }
 
-/* Whose it is costs a question to the kernel, or a long reading of /proc: not asked in vain. */
+/* Finding the owner costs a question to the kernel, or reading much of /proc, so this check comes
+ * first. */
 static bool may_begin(struct relay_connection *connection)
 {
     const struct agent_relay *relay = &connection->agent->relay;
@@ -238,7 +240,8 @@ static void accept_one(struct agent *agent)
         uv_close((uv_handle_t *)&connection->socket, on_connection_closed);
 }
 
-/* The next turn: accepts the one for which the last had no room, and so lets others come. */
+/* The next iteration of the loop: accepts the connection for which the last had no room, so that
+ * libuv accepts others. */
 static void on_agent_relay_turn(uv_idle_t *turn)
 {
     struct agent *agent = turn->data;
@@ -255,7 +258,7 @@ static void on_connection(uv_stream_t *listener, int status)
     if (status < 0)
         return;
     uv_idle_start(&agent->relay.turn, on_agent_relay_turn);
-    if (++agent->relay.accepted < RELAY_TURN) /* libuv holds back until it is taken */
+    if (++agent->relay.accepted < RELAY_TURN) /* libuv pauses until the connection is accepted */
         accept_one(agent);
 }
 

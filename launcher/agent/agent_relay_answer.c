@@ -26,7 +26,7 @@ static size_t queued(const struct relay_connection *connection)
     return uv_stream_get_write_queue_size((const uv_stream_t *)&connection->socket);
 }
 
-/* Ranks that were stopped do not read. */
+/* A stopped rank does not read; that is no stall. */
 static bool has_stalled(struct relay_connection *connection, uint64_t now_ms)
 {
     uint64_t taken = connection->given - queued(connection);
@@ -36,7 +36,7 @@ static bool has_stalled(struct relay_connection *connection, uint64_t now_ms)
     return heartbeat_timeout_check(&connection->unread, now_ms);
 }
 
-/* One timer for all, while somebody is behind. */
+/* One timer for all connections, while some client is behind. */
 static void on_unread_timer(uv_timer_t *timer)
 {
     struct agent *agent = timer->data;
@@ -70,8 +70,8 @@ static void look_whether_behind(struct relay_connection *connection)
                        HEARTBEAT_CHECK_MS);
 }
 
-/* A client that has gone may have said its last word before, which has still to be read: then
- * reading finds the end. */
+/* A client that has gone may have sent bytes before, which must still be read: then reading finds
+ * the end. */
 static void on_unread(struct relay_connection *connection)
 {
     connection->reader_gone = true;
@@ -112,7 +112,7 @@ int agent_on_relay_data(struct agent *agent, struct wire_reader *body, struct er
     struct relay_connection *connection = relay_connection_find(agent, id);
     size_t length = body->left;
     if (!connection || connection->reader_gone || length == 0)
-        return HVD_OK; /* it has ended meanwhile */
+        return HVD_OK; /* the connection has ended meanwhile */
     if (queued(connection) > RELAY_QUEUE_MAX)
         relay_connection_end(connection);
     else
@@ -128,13 +128,14 @@ static void on_shutdown(uv_shutdown_t *shutdown, int status)
     relay_connection_close(connection);
 }
 
-/* hvdrun has said its last word: it goes out, then the connection ends. */
+/* hvdrun sends no more: queued bytes go out, then the connection ends. */
 int agent_on_relay_end(struct agent *agent, struct wire_reader *body, struct err *err)
 {
     uint32_t id = wire_get_u32(body);
     int rc = agent_frame_finished(body, AGENT_RELAY_END, err);
     struct relay_connection *connection = rc < 0 ? NULL : relay_connection_find(agent, id);
-    if (!connection || connection->ending) /* said to ours, when both had said it at once */
+    if (!connection || connection->ending) /* an answer to our own end, when both sides ended at
+                                            * once */
         return rc;
     connection->ending = true;
     uv_shutdown_t *shutdown = xmalloc(sizeof *shutdown);

@@ -24,7 +24,8 @@
 /* Descriptors for the agent itself, and for each of its ranks. */
 enum { OWN_DESCRIPTORS = 96, DESCRIPTORS_PER_RANK = 4 };
 
-/* Of another version nothing more is understood: that is said, in words that every version reads.
+/* Of another version only the number is read; the agent reports this in a FAILED frame that every
+ * version can read.
  */
 int agent_on_job(struct agent *agent, struct wire_reader *body, struct err *err)
 {
@@ -95,7 +96,8 @@ static int take_resources(struct agent *agent, struct err *err)
     return agent_relay_open(agent, err) < 0 ? STATUS_RESOURCE : 0;
 }
 
-/* In this order; each returns 0, or the exit status with which the job fails on this host. */
+/* The checks, in this order; each returns 0, or the exit status with which the job fails on this
+ * host. */
 static const struct {
     int (*look)(struct agent *agent, struct err *err);
     enum host_step step;

@@ -53,8 +53,8 @@ static void pause_all_pumps(struct agent *agent)
 
 static void pump_read(struct agent_pump *pump);
 
-/* libuv takes a read that was not full for all there is when the other end is closed. Of a pipe in
- * packets (O_DIRECT, which its writer may choose) it is one packet. */
+/* When the other end is closed, libuv takes a short read for the last one. A pipe in packet mode
+ * (O_DIRECT, which its writer may choose) returns one packet per read. */
 static bool has_more(const struct agent_pump *pump)
 {
     uv_os_fd_t fd;
@@ -148,9 +148,9 @@ int agent_on_credit(struct agent *agent, struct wire_reader *body, struct err *e
     return HVD_OK;
 }
 
-/* The ranks have ended. What they wrote last may still be in the pipe when the timer fires, however
- * long ago it was written: so a pump is ended only when it was idle at two checks, with the loop
- * having read what there was in between. */
+/* The ranks have ended. Their last bytes may still be in the pipe when the timer fires, however
+ * long ago they were written: so a pump is ended only when it was idle at two checks, with the loop
+ * having read the pipe in between. */
 static bool pump_has_ended(struct agent_pump *pump, uint64_t now_ms, uint64_t since_ms)
 {
     uint64_t idle_since = pump->last_progress_ms > since_ms ? pump->last_progress_ms : since_ms;
@@ -202,8 +202,8 @@ static void send_stdin_credit(struct agent *agent, uint32_t nbytes)
     frame_link_send(&agent->link);
 }
 
-/* A rank that does not read any more, or has closed its stdin, is not an error: nothing more is
- * asked for. */
+/* It is no error when a rank does not read any more, or has closed its stdin: the agent gives no
+ * more credit. */
 static void on_stdin_written(uv_write_t *write, int status)
 {
     struct stdin_write *piece = (struct stdin_write *)write;

@@ -17,10 +17,10 @@ struct agent_sweep {
     struct cleanup cleanup;
 };
 
-/* The link ends when that has left, or when hvdrun hangs up. */
+/* Sends DONE. The link ends when the frame has left, or when hvdrun hangs up. */
 static void send_left(struct agent *agent, int left)
 {
-    if (agent->phase >= AGENT_IS_DONE) /* it has hung up */
+    if (agent->phase >= AGENT_IS_DONE) /* hvdrun has hung up */
         return;
     agent->phase = AGENT_IS_DONE;
     wire_put_i32(frame_link_begin(&agent->link, AGENT_DONE), left);
@@ -77,7 +77,7 @@ int agent_on_sweep(struct agent *agent, struct wire_reader *body, struct err *er
         free(sweep);
         return rc;
     }
-    agent->phase = AGENT_IS_READY; /* and nothing else is done */
+    agent->phase = AGENT_IS_READY; /* no further frames are handled in a sweep */
     start_sweep(sweep, agent);
     return HVD_OK;
 }

@@ -61,7 +61,7 @@ void agent_watch_told(struct agent *agent, int signum)
         heartbeat_timeout_resume(&agent->watch.heartbeat, agent_watch_now_ms());
 }
 
-/* To a hvdrun that asks and asks but does not read, nothing is said. */
+/* No echo is sent to an hvdrun that sends heartbeats but does not read. */
 int agent_on_heartbeat(struct agent *agent, struct wire_reader *body, struct err *err)
 {
     struct agent_heartbeat echo = { wire_get_u64(body), uv_hrtime() / 1000 };

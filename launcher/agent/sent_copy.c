@@ -31,7 +31,7 @@ static int remove_program(int folder, struct err *err)
     return HVD_OK;
 }
 
-/* The folder `name` in `parent`, open as `folder`, with what is in it. */
+/* Removes the folder `name` in `parent`, open as `folder`, and its contents. */
 static int remove_folder(int parent, const char *name, int folder, struct err *err)
 {
     struct stat held, named;
