@@ -8,7 +8,7 @@
 
 enum { TOKEN_BYTES = 64, ELLIPSIS = 3 };
 
-/* What quote_token() makes of a byte: itself or \xNN. */
+/* The columns of a byte in the output of quote_token(): 1, or 4 for \xNN. */
 static size_t columns_of(char byte)
 {
     return byte >= 0x20 && byte < 0x7f ? 1 : 4;

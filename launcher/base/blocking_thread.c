@@ -12,7 +12,7 @@ enum { INTERRUPT = SIGURG, AGAIN_MS = 2 };
 
 static void on_interrupt(int signum)
 {
-    (void)signum; /* its work is to interrupt */
+    (void)signum; /* its only effect is EINTR */
 }
 
 static void handle_interrupt(void)
@@ -32,8 +32,8 @@ void blocking_thread_start(pthread_t *thread, void *(*body)(void *), void *argum
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* The signal may come just before the call that it is meant for: so again, until the thread ends.
- * A timed join would do, were its deadline not of the clock that people set. */
+/* The signal may come just before the call that it should interrupt, so it is sent again until the
+ * thread ends. A timed join would need a deadline on the wall clock, which people may set. */
 void blocking_thread_stop(pthread_t thread)
 {
     const struct timespec first = { .tv_nsec = 50000 }, then = { .tv_nsec = AGAIN_MS * 1000000L };

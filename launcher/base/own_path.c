@@ -18,8 +18,8 @@ enum { LINKS_MAX = 40, OPEN_DIRECTORY = O_PATH | O_DIRECTORY | O_CLOEXEC };
 
 struct own_walk {
     int links;    /* followed so far */
-    bool make;    /* directories that are not there */
-    bool foreign; /* it has come to a link of another user */
+    bool make;    /* create missing directories */
+    bool foreign; /* the walk has met a link of another user */
 };
 
 static int walk(int at, const char *path, struct own_walk *walked, struct err *err);
@@ -34,7 +34,7 @@ static int refuse_owner(struct err *err, const char *what, const struct stat *st
     return fail(err, HVD_ERR_SYSTEM, "%s of another user (uid %u)", what, (unsigned)status->st_uid);
 }
 
-/* Where the link that is held open as `fd` leads. */
+/* Reads the target of the link that is open as `fd`. */
 static int read_link(int fd, const struct stat *status, char target[PATH_MAX],
                      struct own_walk *walked, struct err *err)
 {
@@ -50,8 +50,8 @@ static int read_link(int fd, const struct stat *status, char target[PATH_MAX],
     return HVD_OK;
 }
 
-/* One component, itself and not what it may lead to. If nothing is there, a directory, which is made
- * if `make`. Asked for as a directory first: only so autofs mounts what belongs there. */
+/* Opens one component without following a link. If it does not exist, creates a directory if
+ * `make`. Opens the component as a directory first: only then autofs mounts it. */
 static int open_component(int at, const char *name, bool make)
 {
     int fd = openat(at, name, OPEN_DIRECTORY | O_NOFOLLOW);
@@ -62,7 +62,7 @@ static int open_component(int at, const char *name, bool make)
     return fd;
 }
 
-/* Goes on from `at` to what is called `name` there. */
+/* Goes on from `at` to the component `name`. */
 static int step(int at, const char *name, struct own_walk *walked, struct err *err)
 {
     struct stat status;
@@ -106,7 +106,7 @@ static int walk(int at, const char *path, struct own_walk *walked, struct err *e
     return fd;
 }
 
-/* Files may be made there. */
+/* Checks that files may be created in the directory. */
 static int check_directory(int fd, struct err *err)
 {
     struct stat status;
@@ -132,7 +132,7 @@ int own_path_directory(int at, const char *path, struct err *err)
     return rc;
 }
 
-/* What was opened for writing, before anything in it is changed. From now on writing may block. */
+/* Truncates a file opened for writing, after checking it. From now on writing may block. */
 static int empty_file(int fd, struct err *err)
 {
     struct stat status;
@@ -148,7 +148,7 @@ static int empty_file(int fd, struct err *err)
 static int own_path_create_last(int directory, const char *name, struct own_walk *walked,
                                 struct err *err);
 
-/* Where a link in `directory` leads: that of its directories, and the name there. */
+/* Follows a link in `directory` to the directory and name of its target. */
 static int create_behind_link(int directory, const char *name, struct own_walk *walked,
                               struct err *err)
 {
@@ -178,7 +178,7 @@ static int create_behind_link(int directory, const char *name, struct own_walk *
 static int own_path_create_last(int directory, const char *name, struct own_walk *walked,
                                 struct err *err)
 {
-    /* O_NONBLOCK: a FIFO that nobody reads is an error (ENXIO), not something to wait for */
+    /* O_NONBLOCK: a FIFO without a reader is an error (ENXIO) instead of a wait */
     int fd = openat(directory, name,
                     O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0666);
     if (fd < 0 && errno == ELOOP)

@@ -10,7 +10,7 @@
 void rank_attributes_inherit(struct rank_attributes *attributes)
 {
     struct sigaction hup;
-    mode_t mask = umask(0); /* there is no other way to ask */
+    mode_t mask = umask(0); /* umask() is the only way to read the mask */
     umask(mask);
     sigaction(SIGHUP, NULL, &hup);
     attributes->umask = (uint16_t)mask;

@@ -36,9 +36,9 @@ static const char *find_want(int code)
     return NULL;
 }
 
-/* What comes from abort() was raised by this process; libuv calls that right behind the call that
- * failed, but others may long after one. The handler is gone when it runs: whatever else it is goes
- * its way. */
+/* A SIGABRT of abort() comes from this process. libuv calls abort() right behind the call that
+ * failed, but other code may call it long after a failure. The handler is removed before it runs,
+ * so any other abort takes its default course. */
 static void on_abort(int signum, siginfo_t *info, void *context)
 {
     const char *want = info->si_pid == getpid() ? find_want(errno) : NULL;
