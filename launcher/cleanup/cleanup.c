@@ -24,9 +24,10 @@ static int signal_by_environment(int signum, const struct cleanup_search *search
 
 static const struct cleanup_rule {
     int (*signal)(int signum, const struct cleanup_search *search);
-    uint32_t ask_ms;  /* SIGTERM first, and SIGKILL after so long; 0: SIGKILL at once */
-    uint32_t kill_ms; /* and so long after the first SIGKILL it is given up */
-    int clean_checks; /* so many in a row that find nothing end it; 0: waitpid() tells the caller */
+    uint32_t ask_ms;  /* time between SIGTERM and SIGKILL; 0: SIGKILL at once */
+    uint32_t kill_ms; /* time from the first SIGKILL until the cleanup gives up */
+    int clean_checks; /* consecutive checks without a process that end the cleanup; 0: the caller
+                       * knows by waitpid() */
 } rules[CLEANUP_CASES] = {
     [CLEANUP_REMOTE_AGENT] = { signal_descendants, 0, 5000, 0 },
     [CLEANUP_LOCAL_AGENT] = { signal_descendants, 0, 2000, 1 },

@@ -17,9 +17,9 @@
 #include <unistd.h>
 #include <uv.h>
 
-enum { KEPT_FDS = 4 }; /* three that lead nowhere, and the pipe */
+enum { KEPT_FDS = 4 }; /* three on /dev/null, and the pipe */
 
-/* Nobody waits for us, and what is meant for hvdrun is not for us. */
+/* Leaves hvdrun's session and ignores signals, so that no signal for hvdrun ends the guard. */
 static void guard_withdraw(int pipe_end)
 {
     setsid();
@@ -56,7 +56,7 @@ static void clean_up_after_hvdrun(const struct string_list *variables)
         nanosleep(&pause, NULL);
 }
 
-/* Of what hvdrun holds nothing is used here. */
+/* The guard uses nothing that hvdrun has allocated or opened. */
 static void guard_run(int pipe_end, const char *job_id)
 {
     struct string_list variables = { 0 };
@@ -80,7 +80,7 @@ void command_guard_start(struct command_guard *guard, const char *job_id)
     if (process >= 0)
         *guard = (struct command_guard){ ends[1], process };
     else
-        close(ends[1]); /* if there is one, it finds nothing to do */
+        close(ends[1]); /* a guard finds nothing to do */
 }
 
 void command_guard_end(struct command_guard *guard)

@@ -18,7 +18,7 @@
 
 enum { GROW = 64 * 1024 };
 
-/* Read for one process after the other. */
+/* The environment of one process at a time. */
 struct environment {
     char *data;
     size_t length, capacity;

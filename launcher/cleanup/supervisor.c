@@ -28,7 +28,7 @@ struct supervisor {
     pid_t agent;
     int signals;
     bool hung_up;
-    uint64_t kill_at_ms; /* once it is */
+    uint64_t kill_at_ms; /* valid once `hung_up` */
     bool stopped, ended; /* the agent */
     int status;          /* of the agent, once it has ended */
 };
@@ -38,7 +38,8 @@ static uint64_t supervisor_now_ms(void)
     return uv_hrtime() / 1000000;
 }
 
-/* In the agent: as if it had been started alone, but for the signal. */
+/* In the agent: restores the state of an agent without a supervisor, except for the death
+ * signal. */
 static void become_agent(pid_t supervisor, const sigset_t *before)
 {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -48,7 +49,7 @@ static void become_agent(pid_t supervisor, const sigset_t *before)
     sigprocmask(SIG_SETMASK, before, NULL);
 }
 
-/* The stream ends with the agent, not with us. */
+/* Closes stdout: the stream must end with the agent, not with the supervisor. */
 static void give_up_stdout(void)
 {
     int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -73,7 +74,7 @@ static void hear_of_agent(struct supervisor *supervisor, int status)
     supervisor->status = status;
 }
 
-/* Waits for whoever has ended. False if there is no child any more. */
+/* Waits for all children that have ended. False if there is no child any more. */
 static bool reap_children(struct supervisor *supervisor)
 {
     pid_t pid;
@@ -83,7 +84,7 @@ static bool reap_children(struct supervisor *supervisor)
     return pid == 0;
 }
 
-/* For `timeout_ms`, or -1 until something happens. */
+/* Waits for `timeout_ms`, or -1 for no limit. */
 static void wait_for_events(struct supervisor *supervisor, int timeout_ms)
 {
     struct pollfd watched[] = {
@@ -120,8 +121,8 @@ static void watch_agent(struct supervisor *supervisor)
     }
 }
 
-/* Until no child is left; what is killed may have forked meanwhile, which only a control group
- * prevents. */
+/* Repeats until no child is left; a killed process may have forked meanwhile, which only a control
+ * group prevents. */
 static void clean_up_after_agent(struct supervisor *supervisor)
 {
     static const struct cleanup_search all = { 0 };
@@ -162,7 +163,8 @@ int supervisor_fork(uint32_t hang_up_ms)
     sigaddset(&watched, SIGINT);
     sigaddset(&watched, SIGHUP);
     process_tree_adopt();
-    signal(SIGCHLD, SIG_DFL); /* if it is ignored, the kernel waits for the agent in our place */
+    signal(SIGCHLD, SIG_DFL); /* if SIGCHLD is ignored, the kernel reaps the agent and its status is
+                               * lost */
     sigprocmask(SIG_BLOCK, &watched, &before);
     supervisor.agent = fork();
     if (supervisor.agent == 0) {
@@ -170,11 +172,11 @@ int supervisor_fork(uint32_t hang_up_ms)
         return -1;
     }
     supervisor.signals = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (supervisor.agent < 0 || supervisor.signals < 0) { /* an agent ends with us */
+    if (supervisor.agent < 0 || supervisor.signals < 0) { /* the agent ends with this process */
         fprintf(stderr, "hvdagent: cannot be watched over: %s\n", strerror(errno));
         return STATUS_RESOURCE;
     }
-    signal(SIGPIPE, SIG_IGN); /* stderr may go away */
+    signal(SIGPIPE, SIG_IGN); /* the reader of stderr may end */
     give_up_stdout();
     watch_agent(&supervisor);
     clean_up_after_agent(&supervisor);
