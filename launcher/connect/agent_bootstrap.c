@@ -35,7 +35,8 @@ static enum agent_bootstrap_action agent_bootstrap_refuse(struct agent_bootstrap
 static enum agent_bootstrap_action on_here(struct agent_bootstrap *bootstrap, const char *rest)
 {
     (void)rest;
-    if (bootstrap->answered) /* a mark is no noise, so nothing else would bound them */
+    if (bootstrap->answered) /* a mark does not count as noise, so repeated marks need a limit of
+                              * their own */
         return agent_bootstrap_refuse(bootstrap, "/bin/sh says twice that it is there", "");
     bootstrap->answered = true;
     return BOOTSTRAP_WAIT;
@@ -69,7 +70,7 @@ static enum agent_bootstrap_action on_fail(struct agent_bootstrap *bootstrap, co
                                   "hvdagent is not installed there, and cannot be sent: ", text);
 }
 
-/* What stands behind "hvd-NONCE "; a word, and what follows it. */
+/* Handles the text behind "hvd-NONCE ": a word and its argument. */
 static enum agent_bootstrap_action take_mark(struct agent_bootstrap *bootstrap, char *mark)
 {
     static const struct {
@@ -109,7 +110,7 @@ static void take_noise(struct agent_bootstrap *bootstrap)
     text_make_line(bootstrap->first_noise);
 }
 
-/* A line is complete, and terminated. */
+/* Handles a complete, terminated line. */
 static enum agent_bootstrap_action take_line(struct agent_bootstrap *bootstrap)
 {
     char prefix[PREFIX_MAX];
@@ -122,7 +123,7 @@ static enum agent_bootstrap_action take_line(struct agent_bootstrap *bootstrap)
     return BOOTSTRAP_WAIT;
 }
 
-/* The line that is still coming may become a mark. */
+/* The incomplete line may still become a mark. */
 static bool is_noisy(const struct agent_bootstrap *bootstrap)
 {
     size_t noise = bootstrap->noise + (bootstrap->length > PREFIX_MAX ? bootstrap->length : 0);

@@ -27,7 +27,8 @@ struct agent_bootstrap_run {
     struct agent_bootstrap_run_events events;
     void *context;
     uv_poll_t reading, writing;
-    int input, output; /* `output` is a copy of our own: it may be the same socket as `input` */
+    int input, output; /* `output` is our own duplicate: the descriptor may be the same socket as
+                        * `input` */
     char *script;
     size_t script_length, written;
     int agent_fd; /* -1 while it is not being sent */
@@ -74,7 +75,7 @@ static void fail_here(struct agent_bootstrap_run *run, int errnum)
     run->events.on_failed(run->context, err.text);
 }
 
-/* ---- what is written ---- */
+/* ---- writing ---- */
 
 /* 0, or an errno. */
 static int make_script(struct agent_bootstrap_run *run)
@@ -137,7 +138,7 @@ static void send_agent(struct agent_bootstrap_run *run)
     run->events.on_send(run->context);
 }
 
-/* ---- what is read ---- */
+/* ---- reading ---- */
 
 static void agent_bootstrap_run_take(struct agent_bootstrap_run *run, const char *data,
                                      size_t length)
@@ -163,7 +164,7 @@ static void agent_bootstrap_run_take(struct agent_bootstrap_run *run, const char
     }
 }
 
-/* An error of the stream, `status`, comes before what can still be read. */
+/* An error of the stream, `status`, may come before the last bytes are read. */
 static void on_agent_bootstrap_run_readable(uv_poll_t *poll, int status, int events)
 {
     struct agent_bootstrap_run *run = poll->data;
@@ -181,7 +182,7 @@ static void on_agent_bootstrap_run_readable(uv_poll_t *poll, int status, int eve
     run->events.on_end(run->context, agent_bootstrap_end(&run->bootstrap));
 }
 
-/* ---- */
+/* ---- start and stop ---- */
 
 static void make_nonce(char nonce[BOOTSTRAP_NONCE_SIZE])
 {
@@ -191,7 +192,7 @@ static void make_nonce(char nonce[BOOTSTRAP_NONCE_SIZE])
     snprintf(nonce, BOOTSTRAP_NONCE_SIZE, "%016" PRIx64, bits);
 }
 
-/* 0, or an errno of libuv's. */
+/* 0, or an errno of libuv. */
 static int agent_bootstrap_run_watch(struct agent_bootstrap_run *run, uv_loop_t *loop,
                                      uv_poll_t *poll, int fd, int events, uv_poll_cb on_event)
 {

@@ -22,11 +22,12 @@
 static const char script_begin[] = "{\n"
                                    "umask 077\n";
 
-/* ours NAME...: nobody else can have put any of them there. ls -n is of POSIX, [ -O ] and stat are not;
- * it lists them all at once, so that no more processes are started than for one. The shell that reads
- * the lines is another one in all shells, by its brackets: "exit" ends that alone.
- * above PROGRAM: it is ours, and so are this folder and all above. After cd -P, $PWD has no links.
- * try PLACE: makes a private folder $d there that can hold and execute the copy $f; or leaves $why. */
+/* ours NAME...: nobody else can have created any of them. ls -n is POSIX, unlike [ -O ] and
+ * stat; one ls lists all names, which needs no more processes than one name. The lines are read
+ * by a subshell in all shells, because of the parentheses: "exit" ends only the subshell. above
+ * PROGRAM: the program is ours, and so are its folder and all folders above. After cd -P, $PWD
+ * has no links. try PLACE: makes a private folder $d there that can hold and execute the copy
+ * $f; or leaves $why. */
 static const char script_rest[] =
     "mark() { printf '\\nhvd-%s %s\\n' \"$nonce\" \"$*\"; }\n"
     "fail() { mark fail \"$*\"; clean; exit 1; }\n"
@@ -92,7 +93,7 @@ static const char script_rest[] =
     "exit 126\n"
     "}\n";
 
-/* As one word of a shell's: 'it'\''s'. */
+/* Quotes a text as one word of a shell: 'it'\''s'. */
 static void put_quoted(struct text_buffer *script, const char *text)
 {
     text_buffer_put_string(script, "'");

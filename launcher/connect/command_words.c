@@ -12,8 +12,8 @@
 
 struct command {
     const char *text, *source;
-    const char *host, *user; /* `user` is "" if none is named */
-    bool has_host, has_user; /* the command says where they go */
+    const char *host, *user; /* `user` is "" if the target names none */
+    bool has_host, has_user; /* the command has %h, %u */
 };
 
 static int command_words_refuse(const struct command *command, const char *problem, struct err *err)
@@ -30,7 +30,7 @@ static void command_words_put_host(const struct command *command, struct text_bu
     text_buffer_put_string(word, command->host);
 }
 
-/* What stands behind a percent. */
+/* Appends the value of a letter behind a percent. */
 static int put_value(const struct command *command, char letter, struct text_buffer *word,
                      struct err *err)
 {
@@ -45,7 +45,7 @@ static int put_value(const struct command *command, char letter, struct text_buf
     return HVD_OK;
 }
 
-/* One word; `*at` is its first byte, and then the one behind it. */
+/* Reads one word. `*at` is its first byte, and afterwards the byte behind the word. */
 static int read_word(const struct command *command, const char **at, struct text_buffer *word,
                      struct err *err)
 {
@@ -65,7 +65,7 @@ static int read_word(const struct command *command, const char **at, struct text
     return quote ? command_words_refuse(command, "a quote is not closed", err) : HVD_OK;
 }
 
-/* %h and %u, not as part of %%. */
+/* Has the text %h or %u, not counting those inside %%? */
 static bool has_letter(const char *text, char letter)
 {
     for (; (text = strchr(text, '%')) && text[1]; text += 2)

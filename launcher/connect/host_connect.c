@@ -73,7 +73,7 @@ static void on_host_connect_turn(uv_timer_t *timer)
         free_later(connect);
 }
 
-/* `next` is what follows, or NULL. */
+/* `next` is the transport to open afterwards, or NULL. */
 static void close_transport(struct host_connect *connect, const struct host_transport *next)
 {
     connect->next = next;
@@ -90,7 +90,7 @@ void host_transport_closed(struct host_connect *connect)
         free_later(connect);
 }
 
-/* ---- how it ends ---- */
+/* ---- the end ---- */
 
 static void close_stream(struct host_connect *connect)
 {
@@ -102,7 +102,7 @@ static void close_stream(struct host_connect *connect)
         close(connect->stream.output);
 }
 
-/* Nothing more is done to connect to it. */
+/* Stops connecting. */
 static void host_connect_give_up(struct host_connect *connect, enum connect_phase phase)
 {
     connect->phase = phase;
@@ -141,7 +141,7 @@ static void succeed(struct host_connect *connect)
     connect->phase = CONNECT_DONE;
     connect->owns_stream = false;
     connect->handed_over = true;
-    connect->said = (struct connect_stderr){ 0 }; /* what is said from now on is hvdagent's */
+    connect->said = (struct connect_stderr){ 0 }; /* lines from now on are hvdagent's */
     connect->nlines = 0;
     uv_timer_stop(&connect->deadline);
     connect_pool_turn_over(connect->pool, connect);
@@ -151,13 +151,13 @@ static void succeed(struct host_connect *connect)
 
 /* ---- the bootstrap ---- */
 
-/* A command has reached the host, as we see now. */
+/* /bin/sh has answered, so a command has connected. */
 static void on_host_connect_answer(void *context)
 {
     set_step(context, STEP_AGENT);
 }
 
-/* At its own pace: only the caller's time for all hosts counts now. */
+/* The limit of this host ends; only the caller's limit for all hosts counts now. */
 static void on_host_connect_send(void *context)
 {
     struct host_connect *connect = context;
@@ -177,7 +177,7 @@ static void on_bootstrap_failed(void *context, const char *text)
     fail_connect(context, STATUS_UNREACHABLE, text);
 }
 
-/* Both the stream and the transport have ended, or the transport takes too long over it. */
+/* Both the stream and the transport have ended, or the transport did not end in time. */
 static void fail_at_end(struct host_connect *connect)
 {
     char text[1000];
@@ -207,7 +207,7 @@ static void on_bootstrap_end(void *context, const char *said)
         uv_timer_start(&connect->deadline, on_transport_late, TRANSPORT_END_MS, 0);
 }
 
-/* ---- what a transport tells ---- */
+/* ---- calls of a transport ---- */
 
 void host_transport_step(struct host_connect *connect, enum host_step step)
 {
@@ -234,9 +234,9 @@ void host_transport_opened(struct host_connect *connect, const struct host_strea
         return;
     }
     connect->phase = CONNECT_BOOTSTRAP;
-    if (stream->local || !stream->pid) /* else a command still connects */
+    if (stream->local || !stream->pid) /* otherwise a command is still connecting */
         set_step(connect, STEP_AGENT);
-    if (connect->phase != CONNECT_BOOTSTRAP) /* closed while it heard that */
+    if (connect->phase != CONNECT_BOOTSTRAP) /* it was closed during the step callback */
         return;
     if (stream->local) {
         succeed(connect);
@@ -250,7 +250,7 @@ void host_transport_opened(struct host_connect *connect, const struct host_strea
         fail_connect(connect, STATUS_RESOURCE, err.text);
 }
 
-/* With what was said last, if there is something. */
+/* Appends the last line of stderr, if there is one. */
 void host_transport_failed(struct host_connect *connect, int exit_status, const char *text)
 {
     char longer[800];
@@ -327,7 +327,7 @@ bool host_transport_is_own_address(struct host_connect *connect, const struct so
     return local_host_has_address(&connect->pool->self, address);
 }
 
-/* ---- what the user of hosts asks for ---- */
+/* ---- calls of the user ---- */
 
 void host_connect_begin(struct host_connect *connect)
 {

@@ -28,27 +28,27 @@
 
 extern char **environ;
 
-/* What a command gets between SIGTERM and SIGKILL; how often its stderr is read in one turn, which is
- * as much as a pipe holds. */
+/* Time between SIGTERM and SIGKILL; the most reads of the command's stderr per iteration of the
+ * loop, which together empty a pipe. */
 enum { GIVEN_UP_GRACE_MS = 300, READS_IN_TURN = 16 };
 
 struct command_transport {
     const struct host_transport_job *job;
     struct string_list words;
-    struct spawned spawned; /* pid 0: it could not be */
-    uv_timer_t timer;       /* checks the exec; and later kills */
+    struct spawned spawned; /* pid 0: the start failed */
+    uv_timer_t timer;       /* checks the exec, later kills */
     uv_poll_t errors_poll;
-    int stream;      /* our end; -1 when it was handed over */
+    int stream;      /* our end; -1 after it was handed over */
     int errors;      /* its stderr, to be read */
-    int exit_status; /* if it cannot be started */
+    int exit_status; /* if the start has failed */
     struct err err;
-    bool ended;      /* and was waited for */
-    int wait_status; /* once it has ended */
+    bool ended;      /* and was reaped */
+    int wait_status; /* valid once `ended` */
     bool closing;
     int open_handles;
 };
 
-/* ---- its words ---- */
+/* ---- the words ---- */
 
 static void insert_words(struct string_list *words, size_t at, char **added, size_t count)
 {
@@ -59,8 +59,8 @@ static void insert_words(struct string_list *words, size_t at, char **added, siz
     memcpy(words->items + at, added, count * sizeof *added);
 }
 
-/* The options that hvdrun was given for ssh, that it must not ask anybody, and that it runs our
- * command and gives us its streams as they are, whatever its configuration says. */
+/* Adds the ssh options that hvdrun was given, and those that forbid questions and make ssh run our
+ * command on our streams, whatever its configuration says. */
 static void add_ssh_options(struct command_transport *command)
 {
     static const char *const always[] = { "-T", "-oBatchMode=yes", "-oRemoteCommand=none",
@@ -76,7 +76,7 @@ static void add_ssh_options(struct command_transport *command)
     for (const char *const *at = settings->identity_files; at && *at; at++)
         string_list_take(&options, xasprintf("-i%s", *at));
     insert_words(&command->words, 1, options.items, options.count);
-    free(options.items); /* the texts have moved */
+    free(options.items); /* the texts have a new owner */
 }
 
 static int make_words(struct command_transport *command)
@@ -96,9 +96,11 @@ static int make_words(struct command_transport *command)
     return HVD_OK;
 }
 
-/* ---- its start ---- */
+/* The environment of hvdrun, and the variable that marks the command's descendants
+ * (cleanup/command_guard.h). */
 
-/* Our own, and by what the command's offspring is known (cleanup/command_guard.h). */
+/* The environment of hvdrun, and the variable that marks the command's descendants
+ * (cleanup/command_guard.h). */
 static void describe_environment(struct string_list *list, const char *job_id)
 {
     static const char name[] = ENV_COMMAND_OF "=";
@@ -208,7 +210,7 @@ static void tell_end(struct command_transport *command)
     host_transport_process_end(command->job->connect, command->wait_status);
 }
 
-/* It runs its program now, or never will; that it has ended may be known already. */
+/* By now the command runs its program, or never will. Its end may be known already. */
 static void on_transport_command_turn(uv_timer_t *timer)
 {
     struct command_transport *command = timer->data;
@@ -275,20 +277,20 @@ static void on_transport_command_process_end(void *context, pid_t pid, int wait_
     command->wait_status = wait_status;
     if (command->closing)
         transport_command_finish(command);
-    else if (command->open_handles == 2) /* else on_transport_command_turn() tells */
+    else if (command->open_handles == 2) /* otherwise on_transport_command_turn() reports the end */
         tell_end(command);
 }
 
 static void kill_command(const struct command_transport *command, int signum)
 {
-    if (kill(-command->spawned.pid, signum) < 0) /* it may not have its session yet */
+    if (kill(-command->spawned.pid, signum) < 0) /* the child may not lead its session yet */
         kill(command->spawned.pid, signum);
 }
 
 static void on_grace_over(uv_timer_t *timer)
 {
     struct command_transport *command = timer->data;
-    kill_command(command, SIGKILL); /* and on_transport_command_process_end() follows */
+    kill_command(command, SIGKILL); /* on_transport_command_process_end() follows */
 }
 
 static void close_command(void *transport)

@@ -22,9 +22,9 @@ extern char **environ;
 struct local_transport {
     const struct host_transport_job *job;
     uv_timer_t turn;
-    struct spawned spawned; /* pid 0: it could not be */
-    int stream;             /* our end; -1 when it was handed over */
-    bool ended;             /* and was waited for */
+    struct spawned spawned; /* pid 0: the start failed */
+    int stream;             /* our end; -1 after it was handed over */
+    bool ended;             /* and was reaped */
     struct err err;
 };
 

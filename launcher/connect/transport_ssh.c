@@ -35,7 +35,7 @@ struct ssh_transport {
     struct ssh_config config;
     struct ssh_trust *trust;
     struct addrinfo *addresses;
-    struct ssh_config_query *query; /* these four: while under way */
+    struct ssh_config_query *query; /* these four: NULL unless in progress */
     struct resolve *resolve;
     struct ssh_connect *connect;
     struct ssh_login *login;
@@ -49,9 +49,9 @@ struct ssh_transport {
     bool over; /* failed, or handed over to another transport */
 };
 
-/* ---- how it ends before it is opened ---- */
+/* ---- ending before the transport is opened ---- */
 
-/* Nothing goes on; the memory is released by close(). */
+/* Stops everything; close() releases the memory. */
 static void transport_ssh_stop(struct ssh_transport *transport)
 {
     transport->over = true;
@@ -202,7 +202,7 @@ static void login(struct ssh_transport *transport)
     transport->login = ssh_login_start(transport->job->loop, &request, &events, transport);
 }
 
-/* True if the host is the one that it says it is; otherwise the transport has failed. */
+/* True if the host's identity is verified; otherwise the transport has failed. */
 static bool trust_host(struct ssh_transport *transport)
 {
     size_t nbytes;
@@ -260,7 +260,7 @@ static void read_known_hosts(struct ssh_transport *transport)
 
 /* ---- configuration and name ---- */
 
-/* Nothing distinguishes the host from this machine. */
+/* True if name, port and user do not distinguish the host from this machine. */
 static bool is_this_machine(const struct ssh_transport *transport)
 {
     if (transport->job->target->user || transport->config.port != 22)
@@ -290,8 +290,8 @@ static void on_resolved(void *context, struct addrinfo *addresses, const char *p
     }
 }
 
-/* With what its configuration may say otherwise, as far as it knows that; see transport_command.c
- * for the rest. */
+/* The command line with options that override the configuration, as far as it is known;
+ * transport_command.c adds the rest. */
 static const char *external_ssh(const struct ssh_config *config)
 {
     return config->has_session_type ? "ssh -oSessionType=default -oStdinNull=no "
@@ -332,7 +332,7 @@ static void on_first_turn(uv_timer_t *timer)
     transport->query =
         ssh_config_ask(job->loop, job->children, job->target->host, job->target->user,
                        job->settings->ssh_port, on_config, transport);
-    ssh_session_prepare(); /* meanwhile */
+    ssh_session_prepare(); /* while others wait */
 }
 
 static void *open_ssh(const struct host_transport_job *job)
@@ -345,7 +345,7 @@ static void *open_ssh(const struct host_transport_job *job)
     transport->deadline.data = transport->turn.data = transport;
     transport->open_handles = 2;
     uv_timer_start(&transport->turn, on_first_turn, 0, 0);
-    /* Before host_connect.c gives up by the same clock, which cannot say what was under way. */
+    /* Earlier than the deadline of host_connect.c, which cannot name the current step. */
     uv_timer_start(&transport->deadline, on_transport_ssh_deadline,
                    timeout_ms > 10 * RESERVE_MS ? timeout_ms - RESERVE_MS : timeout_ms, 0);
     return transport;
