@@ -18,7 +18,7 @@
 typedef int take_line_fn(struct host_tally *tally, struct slice line,
                          const struct host_source *source, struct err *err);
 
-/* Takes the next word off `rest`; empty at the end. */
+/* Removes the next word from `rest` and returns it; empty at the end. */
 static struct slice host_environment_next_word(struct slice *rest)
 {
     const char *at = rest->at, *end = slice_end(*rest);
@@ -31,7 +31,7 @@ static struct slice host_environment_next_word(struct slice *rest)
     return slice_between(start, at);
 }
 
-/* "a a b": a slot each. */
+/* "a a b": one slot for each word. */
 static int take_slots(struct host_tally *tally, struct slice line, const struct host_source *source,
                       struct err *err)
 {
@@ -42,7 +42,7 @@ static int take_slots(struct host_tally *tally, struct slice line, const struct 
     return HVD_OK;
 }
 
-/* "a 4" off the front; *found is false at the end of the line. */
+/* Removes "a 4" from the front; *found is false at the end of the line. */
 static int take_pair(struct host_tally *tally, struct slice *rest, const struct host_source *source,
                      bool *found, struct err *err)
 {
@@ -114,7 +114,7 @@ static int take_file(struct host_list *list, const char *path, const char *varia
 
 /* ---- the batch systems ---- */
 
-/* The value, or NULL if there is none worth the name. `variable` begins with "$". */
+/* The value, or NULL if it is not set or empty. `variable` begins with "$". */
 static const char *value_of(host_environment_get_fn *get, const char *variable)
 {
     const char *value = get(variable + 1);

@@ -89,7 +89,7 @@ void host_list_make_local(struct host_list *list, int slots)
         (struct host_slots){ .name = xstrdup("localhost"), .slots = slots, .line = 1 };
 }
 
-/* A host under the name that all its spellings share. */
+/* A host with the name that all its spellings share. */
 struct host_key {
     char *key;
     int index;
@@ -123,7 +123,7 @@ static struct host_key *sorted_keys(const struct host_list *list)
     return keys;
 }
 
-/* The first host that repeats an earlier one, and which one; false if there is none. */
+/* Finds the first host that repeats an earlier one, and the earlier one; false if there is none. */
 static bool find_repeated(const struct host_list *list, int *first, int *again)
 {
     struct host_key *keys = sorted_keys(list);
@@ -158,7 +158,8 @@ int host_list_check_unique(const struct host_list *list, const struct host_sourc
     return rc;
 }
 
-/* Cuts the text up to the next comma off `rest`, whose start is NULL after the last entry. */
+/* Removes the text up to the next comma from `rest` and returns it. `rest` starts with NULL after
+ * the last entry. */
 static struct slice host_list_next_entry(struct slice *rest)
 {
     const char *comma = memchr(rest->at, ',', rest->length);

@@ -54,7 +54,7 @@ static bool bad_byte(struct host_fault *fault, const char *at, struct slice toke
     return false;
 }
 
-/* Takes "user@" off the front of `rest`. The last "@" counts, so that a@b@c has a bad user. */
+/* Removes "user@" from the front of `rest`. The last "@" counts, so that a@b@c has a bad user. */
 static bool take_user(struct host_spec *spec, struct slice *rest, struct slice token,
                       struct host_fault *fault)
 {
@@ -103,8 +103,8 @@ static bool host_spec_all_digits(struct slice text)
     return true;
 }
 
-/* A resolver takes a name whose last label is a number for an address, often for another one than
- * the user means: "4" is 0.0.0.4. */
+/* A resolver takes a name whose last label is a number for an address, often for another address
+ * than the user means: "4" is 0.0.0.4. */
 static bool check_last_label(struct slice label, struct slice name, struct slice token,
                              struct host_fault *fault)
 {
@@ -172,7 +172,7 @@ static bool check_ipv6(struct slice name, struct slice token, struct host_fault 
     return true;
 }
 
-/* Takes "[ipv6]" off the front of `rest`. */
+/* Removes "[ipv6]" from the front of `rest`. */
 static bool take_ipv6(struct host_spec *spec, struct slice *rest, struct slice token,
                       struct host_fault *fault)
 {
@@ -187,7 +187,7 @@ static bool take_ipv6(struct host_spec *spec, struct slice *rest, struct slice t
     return check_ipv6(spec->name, token, fault);
 }
 
-/* Takes a name or IPv4 address off the front of `rest`. */
+/* Removes a name or IPv4 address from the front of `rest`. */
 static bool take_name(struct host_spec *spec, struct slice *rest, struct slice token,
                       struct host_fault *fault)
 {

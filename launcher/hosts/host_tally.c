@@ -11,7 +11,7 @@
 
 /* An entry of the tree. */
 struct tally_name {
-    char *name; /* owned; as host_name_fold() makes it */
+    char *name; /* owned; from host_name_fold() */
     int index;  /* in the list */
 };
 
@@ -46,7 +46,7 @@ static struct host_slots *host_tally_find(const struct host_tally *tally, char *
     return found ? &tally->list->hosts[(*(struct tally_name **)found)->index] : NULL;
 }
 
-/* Takes the folded name of the list's last host over. */
+/* Adds the folded name of the list's last host to the tree, and takes ownership of it. */
 static void remember_last(struct host_tally *tally, char *folded)
 {
     struct tally_name *name = xmalloc(sizeof *name);
@@ -55,7 +55,7 @@ static void remember_last(struct host_tally *tally, char *folded)
         xalloc_failed();
 }
 
-/* A host that is not there yet, whose folded name it takes over. */
+/* Adds a new host, and takes ownership of its folded name. */
 static int host_tally_add_host(struct host_tally *tally, const struct host_spec *spec, char *folded,
                                const struct host_source *source, struct err *err)
 {

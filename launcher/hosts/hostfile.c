@@ -32,7 +32,7 @@ static bool is_equals(struct slice word)
     return word.length == 1 && *word.at == '=';
 }
 
-/* What may stand behind a host. */
+/* The words that may follow a host. */
 enum key { KEY_SLOTS, KEY_MAX_SLOTS, KEY_COUNT };
 
 static const char *const key_names[KEY_COUNT] = {

@@ -44,7 +44,7 @@ static long hostfile_read_now_ms(void)
     return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Waits for bytes or for the last writer's end. */
+/* Waits until bytes have come or the last writer has closed the FIFO. */
 static int wait_for_writer(int fd, long deadline_ms, const char *path, struct err *err)
 {
     struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
@@ -60,7 +60,7 @@ static int wait_for_writer(int fd, long deadline_ms, const char *path, struct er
     return HVD_OK;
 }
 
-/* Appends up to 64 KiB. Returns how many; 0 at the end; -1 with errno. */
+/* Appends up to 64 KiB. Returns their number; 0 at the end; -1 with errno. */
 static ssize_t hostfile_read_some(int fd, struct text_buffer *text)
 {
     enum { PIECE = 1 << 16 };
@@ -70,8 +70,8 @@ static ssize_t hostfile_read_some(int fd, struct text_buffer *text)
     return n;
 }
 
-/* A FIFO that nobody has opened for writing yet reads as ended. It has ended only if something
- * came, or if poll() says so, which happens after a writer was there. */
+/* A FIFO that nobody has opened for writing yet reads as ended. It has really ended if some bytes
+ * have come, or if poll() reports a hang-up, which happens only after a writer. */
 static int read_fifo(int fd, struct text_buffer *text, const char *path, struct err *err)
 {
     long deadline_ms = hostfile_read_now_ms() + HOSTFILE_WAIT_MS;

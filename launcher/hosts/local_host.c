@@ -35,7 +35,7 @@ static struct ip_address from_ipv4(const struct in_addr *in)
     return address;
 }
 
-/* False for what is neither IPv4 nor IPv6. */
+/* False for a family other than IPv4 and IPv6. */
 static bool from_sockaddr(struct ip_address *address, const struct sockaddr *from)
 {
     if (from && from->sa_family == AF_INET)
@@ -83,7 +83,7 @@ void local_host_fini(struct local_host *self)
     *self = (struct local_host){ 0 };
 }
 
-/* localhost, node1.example.org, or node1 if that is our full name. */
+/* "localhost", the full name node1.example.org, or its first label node1. */
 static bool is_own_name(const struct local_host *self, const char *host)
 {
     size_t length = strlen(host);
@@ -115,7 +115,7 @@ static bool is_own_address(struct local_host *self, const struct ip_address *add
     return false;
 }
 
-/* Reads a numeric address, with or without brackets, without its zone. */
+/* Parses a numeric address, with or without brackets, ignoring its zone. */
 static bool read_address(struct ip_address *address, const char *host)
 {
     char text[INET6_ADDRSTRLEN];

@@ -18,7 +18,7 @@
 enum { NAME_LENGTH = 253 };
 
 struct question {
-    pthread_mutex_t lock; /* of `wake` and `answered` */
+    pthread_mutex_t lock; /* protects `wake` and `answered` */
     uv_async_t *wake;     /* NULL when nobody waits any more */
     bool answered;
     char *name, service[16];
@@ -31,7 +31,7 @@ struct resolve {
     uv_timer_t timer;
     int open_handles;
     unsigned timeout_ms;
-    struct question *question; /* NULL if that is not a name */
+    struct question *question; /* NULL if the name is invalid */
     resolve_fn *on_end;
     void *context;
 };
@@ -103,7 +103,7 @@ static void on_resolve_answer(uv_async_t *wake)
 {
     struct resolve *resolve = wake->data;
     struct question *question = resolve->question;
-    pthread_mutex_lock(&question->lock); /* the thread has left it */
+    pthread_mutex_lock(&question->lock); /* waits until the thread has released it */
     pthread_mutex_unlock(&question->lock);
     struct addrinfo *addresses = question->addresses;
     question->addresses = NULL;

@@ -17,8 +17,8 @@
 
 enum { NUMBER_MAX = 999999999, NAME_ROOM = 256 };
 
-/* Cuts the text up to the next comma that stands outside of brackets off `rest`, whose start is
- * NULL after the last entry. */
+/* Removes the text up to the next comma outside brackets from `rest` and returns it. `rest` starts
+ * with NULL after the last entry. */
 static struct slice slurm_list_next_entry(struct slice *rest)
 {
     const char *at = rest->at, *end = slice_end(*rest);
@@ -31,12 +31,12 @@ static struct slice slurm_list_next_entry(struct slice *rest)
 
 /* ---- hosts ---- */
 
-/* One entry on its way to names. */
+/* The expansion of one entry into names. */
 struct expansion {
     struct host_list *list;
     const struct host_source *source;
     struct slice entry;
-    char name[NAME_ROOM]; /* what stands before the brackets that are still to come */
+    char name[NAME_ROOM]; /* the text before the remaining brackets */
     size_t length;
 };
 
@@ -76,7 +76,7 @@ static int add_name(struct expansion *expansion, struct err *err)
 
 struct range {
     int first, last;
-    int width; /* digits, at least, with zeros in front */
+    int width; /* minimum number of digits, with zeros in front */
 };
 
 static int parse_range(const struct expansion *expansion, struct range *range, struct slice text,
@@ -101,7 +101,7 @@ static int parse_range(const struct expansion *expansion, struct range *range, s
 
 static int expand(struct expansion *expansion, struct slice rest, struct err *err);
 
-/* A name, or more, for each number; `rest` is what stands behind the bracket. */
+/* Adds names for each number of the range; `rest` is the text behind the bracket. */
 static int expand_range(struct expansion *expansion, const struct range *range, struct slice rest,
                         struct err *err)
 {
