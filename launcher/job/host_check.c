@@ -56,7 +56,7 @@ static void host_check_finish(uv_timer_t *timer)
     check->callbacks.on_finished(check->context, table, exit_status);
 }
 
-/* Nothing more will be heard of it. Whoever says so may be in the middle of something. */
+/* Marks a host as finished. The caller may be inside a callback of the host. */
 static void host_over(struct host_check *check, int index)
 {
     struct checked_host *checked = &check->hosts[index];
@@ -67,7 +67,7 @@ static void host_over(struct host_check *check, int index)
         uv_timer_start(&check->late, host_check_finish, 0, 0);
 }
 
-/* The first thing that is said of a host counts. */
+/* Only the first result of a host counts. */
 static void host_check_judge(struct host_check *check, int index, enum host_step step,
                              int exit_status, const char *text)
 {
@@ -182,7 +182,7 @@ static void on_agent_end(void *context, int index)
 static void on_host_check_deadline(uv_timer_t *timer)
 {
     struct host_check *check = timer->data;
-    for (int i = check->nhosts - 1; i >= 0; i--) { /* those that wait for their turn get none */
+    for (int i = check->nhosts - 1; i >= 0; i--) { /* hosts that wait for their turn get none */
         struct checked_host *checked = &check->hosts[i];
         host_check_judge(check, i, checked->host.step, STATUS_TIMEOUT,
                          "not ready in time (--start-timeout)");

@@ -43,7 +43,8 @@ static void put_facts(struct text_buffer *table, const struct host_check_row *ro
                        (double)row->clock_ms / 1000, row->facts.ncpus, row->facts.machine);
 }
 
-/* Some texts begin with what they speak of ("working directory ..."), as the step is called. */
+/* Some texts begin with their subject ("working directory ..."), which is also the name of the
+ * step. */
 static void put_failure(struct text_buffer *table, const struct host_check_row *row)
 {
     if (row->ok)

@@ -100,7 +100,7 @@ struct job *job_create(uv_loop_t *loop, const struct job_options *options,
                          .callbacks = *callbacks,
                          .context = context,
                          .created_ms = job_now_ms() };
-    job_processes_init(job); /* before there are threads */
+    job_processes_init(job); /* before any thread starts */
     job_start_init(job);
     job_suspension_init(job);
     job_stop_init(job);

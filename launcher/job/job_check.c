@@ -6,7 +6,7 @@
 /* How many heartbeats may be missed. */
 enum { HEARTBEATS_MISSED = 5 };
 
-/* A check that comes too late comes after a time in which nothing could be heard. */
+/* A late check follows a time in which nothing could be heard. */
 static void check_count_time(struct job *job)
 {
     uint64_t now_ms = uv_now(job->loop), passed_ms = now_ms - job->check.checked_ms;
@@ -15,7 +15,7 @@ static void check_count_time(struct job *job)
     job->check.ran_ms += late ? HEARTBEAT_CHECK_MS : passed_ms;
 }
 
-/* Hosts are asked for a heartbeat so often that several may be missed. */
+/* Asks hosts for a heartbeat so often that several may be missed. */
 static void on_job_check(uv_timer_t *timer)
 {
     struct job *job = timer->data;

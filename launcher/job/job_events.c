@@ -26,7 +26,7 @@ static void on_job_events_note(void *context, int host, bool important, const ch
         job_note(job, "%s: %s", job_host_name(job, host), text);
 }
 
-/* No agent there, and there will be none. With status 0 it was given up. */
+/* The host has no agent, and will have none. Status 0: hvdrun has given the host up. */
 static void on_connect_failed(void *context, int host, int exit_status, const char *text)
 {
     struct job *job = context;

@@ -44,14 +44,14 @@ static void on_link_closed(void *context)
         host_connect_close(host->connect, on_everything_closed, host);
 }
 
-/* The other side reads the end. Why the way to it ended, if it did, can still be asked. */
+/* Closes the link; the agent reads the end. The transport can still be asked why it ended. */
 static void hang_up(struct job_host *host)
 {
     if (host->linked && !host->link.closing)
         frame_link_close(&host->link, on_link_closed);
 }
 
-/* What stood for the host has ended. */
+/* The local process, or the stream, has ended. */
 static void agent_end(struct job_host *host)
 {
     if (host->agent_ended)
@@ -60,7 +60,7 @@ static void agent_end(struct job_host *host)
     host->events->on_agent_end(host->context, host->index);
 }
 
-/* No more is to be heard of it. */
+/* Stops handling frames of the host. */
 static void enter_lost(struct job_host *host, int status)
 {
     host->phase = HOST_LOST;
@@ -250,7 +250,7 @@ void job_host_stop(struct job_host *host, int signum, uint32_t grace_ms)
 void job_host_signal(struct job_host *host, int signum)
 {
     if (signum == SIGSTOP || signum == SIGCONT)
-        host->suspended = signum == SIGSTOP; /* a host that is reached meanwhile is told then */
+        host->suspended = signum == SIGSTOP; /* a host that is connected meanwhile is told then */
     if (host->phase < HOST_DESCRIBING || host->phase > HOST_RUNNING)
         return;
     wire_put_i32(frame_link_begin(&host->link, AGENT_SIGNAL), signum);
@@ -315,7 +315,7 @@ void job_host_close(struct job_host *host, void (*on_closed)(void *context), voi
     host->on_closed = on_closed;
     host->closed_context = context;
     job_host_hang_up_relay(host);
-    host->phase = HOST_CLOSED; /* and what is heard until the way is closed is not told */
+    host->phase = HOST_CLOSED; /* events until the transport is closed are not reported */
     if (host->linked)
         hang_up(host);
     else if (host->connect)

@@ -12,8 +12,8 @@
  * 128 KiB. */
 enum { TEXTS_PER_FRAME = 16 * 1024 };
 
-/* The agent has nothing to say before it is told to PREPARE, which may take long over a slow link:
- * so there is a heartbeat to echo behind each piece. */
+/* The agent has nothing to send before PREPARE, which may take long over a slow link: so each piece
+ * is followed by a heartbeat, which the agent echoes. */
 static void send_texts(struct job_host *host, uint16_t type, char *const *texts)
 {
     while (*texts) {
@@ -36,7 +36,7 @@ static void send_ranks(struct job_host *host, const struct job_options *options)
         worker_environment_rank(&own, rank_info, host->where->host->name, options->id,
                                 options->job_key);
         struct wire_writer *body = frame_link_begin(&host->link, AGENT_RANK);
-        body->secret = true; /* the key of the job */
+        body->secret = true; /* ENVIRONMENT has the key of the job */
         wire_put_i32(body, rank_info->rank);
         for (size_t n = 0; n < own.count; n++)
             wire_put_string(body, own.items[n]);
@@ -45,7 +45,7 @@ static void send_ranks(struct job_host *host, const struct job_options *options)
     }
 }
 
-/* What --check-hosts looks for when nothing is to be started. */
+/* The program that --check-hosts looks for when the user gives no command. */
 static char *const any_command[] = { (char *)(uintptr_t) "/bin/sh", NULL };
 
 void job_host_describe(struct job_host *host, const struct job_options *options)

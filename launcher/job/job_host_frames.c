@@ -156,7 +156,7 @@ static int on_exited(struct job_host *host, struct wire_reader *body, struct err
     return HVD_OK;
 }
 
-/* Told no more often than NOTES_MAX times of each rank. */
+/* Reports at most NOTES_MAX stops of each rank. */
 static int on_stopped(struct job_host *host, struct wire_reader *body, struct err *err)
 {
     struct agent_rank_number stopped;
@@ -172,7 +172,7 @@ static int on_stopped(struct job_host *host, struct wire_reader *body, struct er
     return HVD_OK;
 }
 
-/* What it says more than NOTES_MAX times nobody wants to read. */
+/* Drops the notes beyond NOTES_MAX. */
 static int on_job_host_frames_note(struct job_host *host, struct wire_reader *body, struct err *err)
 {
     struct agent_note note;
@@ -223,7 +223,7 @@ static int on_job_host_frames_done(struct job_host *host, struct wire_reader *bo
 
 typedef int (*frame_fn)(struct job_host *host, struct wire_reader *body, struct err *err);
 
-/* Which frames may come when: in phases [first, last]. */
+/* The frames, and the phases [first, last] in which each may come. */
 static const struct {
     frame_fn handle;
     enum host_phase first, last;

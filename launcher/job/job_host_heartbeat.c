@@ -25,8 +25,8 @@
 /* How many times --heartbeat-timeout an agent may be silent while its host acknowledges. */
 enum { STARVED_TIMES = 6 };
 
-/* What may wait for an agent that does not read it: so much, and the largest answer for each of its
- * ranks, which may all ask for the same at once. */
+/* The limit on bytes queued for an agent that does not read, and the largest answer for each of its
+ * ranks, which may all send the same request at once. */
 enum { QUEUE_MIB = 64, QUEUE_RANK_MIB = 5 };
 
 /* Two heartbeats of five have been missed. */
@@ -42,13 +42,14 @@ uint64_t job_host_silent_ms(const struct job_host *host)
                                                                                        : 0;
 }
 
-/* What an agent does before its ranks run may block it, as a file system of the network does. */
+/* Before its ranks run, an agent may be blocked, for instance by a network file system. */
 static bool may_be_silent(const struct job_host *host)
 {
     return !host->stopping && (host->phase == HOST_DESCRIBING || job_host_is_starting(host));
 }
 
-/* Whoever asks the rendezvous there, and reads no answers, must not fill our memory. */
+/* A client there that sends requests to the rendezvous, and reads no answers, must not fill our
+ * memory. */
 static void check_queue(struct job_host *host)
 {
     size_t limit = ((size_t)QUEUE_MIB + QUEUE_RANK_MIB * (size_t)host->where->local_size) << 20;
@@ -56,7 +57,7 @@ static void check_queue(struct job_host *host)
         job_host_lose(host, STATUS_HOST_LOST, "the agent does not read what it is sent");
 }
 
-/* On a slow network large answers are on their way for longer than a host may be silent. */
+/* On a slow network, large answers take longer than a host may be silent. */
 static bool has_read(struct job_host *host)
 {
     bool waits, was_behind = host->behind;
@@ -90,7 +91,7 @@ static uint64_t longest_ms(const struct job_host *host)
     return host->local ? 0 : STARVED_TIMES * (uint64_t)host->options->heartbeat_timeout_ms;
 }
 
-/* Once until something comes again. */
+/* Reported once until bytes come again. */
 static void tell_starved(struct job_host *host, uint64_t silent_ms)
 {
     char text[200];
@@ -107,7 +108,7 @@ static void tell_starved(struct job_host *host, uint64_t silent_ms)
     host->events->on_note(host->context, host->index, true, text);
 }
 
-/* The bytes that the host acknowledges are looked at each time, so that they are new ones. */
+/* Reads the count of acknowledged bytes at each check, so that only new ones excuse the host. */
 static void look_for_excuse(struct job_host *host)
 {
     uint64_t now_ms = uv_now(host->loop);

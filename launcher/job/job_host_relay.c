@@ -17,7 +17,7 @@
 enum { RELAY_PIECE = 256 * 1024 };
 
 struct relayed {
-    struct rendezvous_stream stream; /* first: the rendezvous hands it back */
+    struct rendezvous_stream stream; /* first member: the rendezvous passes a pointer to it */
     struct rendezvous_connection *connection;
     struct job_host *host;
     uint32_t id;
@@ -48,7 +48,7 @@ static void relayed_hang_up(struct relayed **at)
     hangup(connection);
 }
 
-/* ---- what the rendezvous says ---- */
+/* ---- calls of the rendezvous ---- */
 
 static void relayed_send(struct rendezvous_stream *stream, const void *data, size_t length)
 {
@@ -81,7 +81,7 @@ static void relayed_close(struct rendezvous_stream *stream)
     relayed_free(relayed_find(relayed->host, relayed->id));
 }
 
-/* ---- what the agent says ---- */
+/* ---- frames of the agent ---- */
 
 int job_host_on_relay_open(struct job_host *host, struct wire_reader *body, struct err *err)
 {
@@ -120,7 +120,7 @@ int job_host_on_relay_data(struct job_host *host, struct wire_reader *body, stru
     return HVD_OK;
 }
 
-/* What was said in answer has gone before. */
+/* Bytes of the answer have been sent before. */
 int job_host_on_relay_end(struct job_host *host, struct wire_reader *body, struct err *err)
 {
     uint32_t id = wire_get_u32(body);
@@ -134,7 +134,7 @@ int job_host_on_relay_end(struct job_host *host, struct wire_reader *body, struc
     return HVD_OK;
 }
 
-/* Others of the host may end with each of them. */
+/* Starts over after each connection: others of the host may end with it. */
 void job_host_hang_up_relay(struct job_host *host)
 {
     for (int i = 0; i < JOB_HOST_RELAY_LISTS; i++)

@@ -21,10 +21,10 @@
  * check. */
 enum { AGENT_END_MS = 500 + HEARTBEAT_CHECK_MS };
 
-/* So many heartbeats of the five that may be missed are no chance. */
+/* The number of unanswered heartbeats, of the five that may be missed, that is no coincidence. */
 enum { UNANSWERED_HEARTBEATS = 3 };
 
-/* Something has ended: the rest has AGENT_END_MS. */
+/* The link or the agent has ended: the other one has AGENT_END_MS. */
 static void await_end(struct job *job, struct job_host *host)
 {
     host->end_by_ms = job->check.ran_ms + AGENT_END_MS;
@@ -41,7 +41,7 @@ bool job_check_orphans(struct job *job)
     int count = 0;
     for (int i = 0; i < job->state.nhosts; i++) {
         const struct job_host *host = &job->hosts[i];
-        if (host->agent > 0 && agent_lives(host)) /* it ends what is its own */
+        if (host->agent > 0 && agent_lives(host)) /* the agent ends its own processes */
             spared[count++] = host->agent;
         if (host->sweep_pid > 0)
             spared[count++] = host->sweep_pid;
@@ -64,7 +64,7 @@ void job_kill_agents(struct job *job, enum host_phase least, enum host_phase mos
     }
 }
 
-/* The ranks of a lost host are as good as dead, and their output has ended. */
+/* The ranks of a lost host count as lost, and their output has ended. */
 static void give_up_ranks(struct job *job, struct job_host *host)
 {
     static const struct job_rank_end lost = { { .kind = RANK_END_HOST_LOST }, false };
@@ -82,14 +82,14 @@ static void give_up_ranks(struct job *job, struct job_host *host)
     }
 }
 
-/* An agent of this machine that runs out of something says so, and ends with that status. */
+/* An agent of this machine that runs out of a resource reports this, and exits with that status. */
 static bool ran_out(const struct job_host *host)
 {
     return host->local && WIFEXITED(host->agent_status) &&
            WEXITSTATUS(host->agent_status) == STATUS_RESOURCE;
 }
 
-/* What is known of the end of an agent that is a child of ours. */
+/* Describes the end of an agent that is a child of ours. */
 static void local_end_text(const struct job_host *host, char *text, size_t size)
 {
     char how[96];
@@ -106,7 +106,7 @@ static void local_end_text(const struct job_host *host, char *text, size_t size)
                  ran_out(host) ? ": no memory, descriptors or processes were left" : "");
 }
 
-/* Of another machine's, only what the way there and the link know. */
+/* Describes the end of an agent on another machine, from the transport and the link alone. */
 static void remote_end_text(const struct job_host *host, char *text, size_t size)
 {
     const char *reason = host->lost_reason, *end_text = host_connect_end_text(host->connect);
@@ -117,8 +117,8 @@ static void remote_end_text(const struct job_host *host, char *text, size_t size
                          : "its agent has ended");
 }
 
-/* It has echoed nothing that was sent since before the job began to stop, for as long as it waits
- * for us; one that was reached then has had less time. */
+/* The host has echoed no heartbeat that was sent since before the job began to stop, for as long as
+ * an agent waits for hvdrun. A host that was connected then has had less time. */
 static bool is_unresponsive(const struct job *job, const struct job_host *host)
 {
     uint64_t now_us = uv_hrtime() / 1000,
@@ -135,9 +135,10 @@ bool job_host_was_away(const struct job *job, const struct job_host *host)
            (host->heartbeat.heard_ms <= job->stop.since_ms || is_unresponsive(job, host));
 }
 
-/* It may be heard all the time, and have ended well: its ranks have lost the others, and these it,
- * before hvdrun could. Counted, for time in which this machine was frozen says nothing; from before
- * the stop on, for what is slow to stop may be slow to answer. */
+/* An unresponsive host may have been heard all the time, and have ended well: its ranks and the
+ * others have lost each other before hvdrun noticed. Heartbeats are counted, because time in which
+ * this machine was frozen proves nothing. They count from before the stop on, because a host that
+ * is slow to stop may be slow to answer. */
 static void check_unresponsive(struct job *job, const struct job_host *host)
 {
     job->report.hosts[host->index].unresponsive = job->stop.since_ms > 0 &&
@@ -165,8 +166,8 @@ static void lose_host(struct job *job, struct job_host *host)
         job_act(job, job_state_on_host_done(&job->state));
 }
 
-/* Agents that are done or lost their links should have ended; links whose agents have ended should
- * have ended too, but somebody else may hold them open. */
+/* Agents that are done or have lost their links should have ended. Links whose agents have ended
+ * should have ended too, but another process may hold them open. */
 static void check_end(struct job *job, struct job_host *host)
 {
     if (host->end_by_ms == 0 || job->check.ran_ms < host->end_by_ms)

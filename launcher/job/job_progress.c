@@ -32,7 +32,7 @@ static void missing_host(const struct job *job, const struct job_host *host, cha
                  (double)(job_now_ms() - host->step_since_ms) / 1000);
 }
 
-/* Who waits for its turn waits for those that hang. */
+/* Hosts that wait for their turn come last: they wait for hosts that hang. */
 static int compare_since(const void *a, const void *b)
 {
     const struct job_host *x = *(const struct job_host *const *)a;
@@ -86,7 +86,7 @@ int job_running_ranks(const struct job *job, char *text, size_t size)
     return rank_names_text(text, size, job->state.nranks, still_runs, job);
 }
 
-/* It runs and others have called hvd_init, which may be waiting for it. */
+/* The rank runs and has not called hvd_init, in which others may wait for it. */
 static bool has_not_met(const void *context, int rank)
 {
     const struct job *job = context;
@@ -117,7 +117,7 @@ static bool waits_for_others(const void *context, int rank)
     return still_runs(job, rank) && job->report.ranks[rank].waits;
 }
 
-/* Has somebody called hvd_init whom others keep waiting? Nobody has in a job that does not use it. */
+/* Do ranks wait in hvd_init for others? False in a job that does not use libhvd. */
 static bool is_joining(const struct job *job)
 {
     char names[256];
@@ -125,7 +125,7 @@ static bool is_joining(const struct job *job)
            rank_names_text(names, sizeof names, job->state.nranks, has_not_met, job) > 0;
 }
 
-/* What some ranks may be found to do; the first two while they meet. */
+/* States in which ranks may be; the first two while they join. */
 static const struct {
     bool (*is_one)(const void *context, int rank);
     const char *one, *several;
@@ -181,7 +181,7 @@ static void running_hosts(const struct job *job, char *text, size_t size)
         snprintf(text + used, size - used, " and %d more host%s", more, more == 1 ? "" : "s");
 }
 
-/* "nothing was heard of node2 for 2.4 s"; false if all are heard. */
+/* "nothing was heard of node2 for 2.4 s"; false if all hosts are heard. */
 static bool silent_host(const struct job *job, char *text, size_t size)
 {
     uint64_t longest_ms = 0;

@@ -28,7 +28,7 @@ void job_record_exited(struct job *job, const struct agent_exited *exited)
     record->oom = exited->oom;
     record->slack_us = job_host_time(&job->hosts[record->host], exited->at_us, &record->ended_us);
     record->ended_ms = record->ended_us / 1000;
-    if (record->started_ms > record->ended_ms) /* hvdrun heard of the start later */
+    if (record->started_ms > record->ended_ms) /* hvdrun was told of the start later */
         record->started_ms = record->ended_ms;
 }
 
@@ -99,7 +99,7 @@ static void blame_host(struct job *job, const struct job_blame *blame)
     }
 }
 
-/* The status of a rank that was told to end says nothing. */
+/* The status of a rank that was told to end is meaningless. */
 static int status_of_left(const struct job_report *report, const struct job_blame *blame)
 {
     return blame->reason == BLAME_NAMED

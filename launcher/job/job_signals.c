@@ -11,8 +11,8 @@
  * an unread SIGCONT may be pending that calls the stop off. */
 enum { SUSPEND_MS = 1000 };
 
-/* A signal may have come and not been read. Before hvdrun stops itself the loop goes around so often
- * that it has polled once, without waiting, since the last agent has answered. */
+/* A signal may have come and not been read. Before hvdrun stops itself, the loop runs this many
+ * iterations, so that it has polled once, without waiting, since the last agent has answered. */
 enum { TURNS = 2 };
 
 void job_suspension_init(struct job *job)
@@ -41,7 +41,7 @@ static void on_suspend_turn(uv_idle_t *idle)
         return;
     uv_idle_stop(idle);
     if (!all_agents_know(job) && job->check.ran_ms < job->suspension.by_ms)
-        return; /* a host has been reached meanwhile */
+        return; /* a host has been connected meanwhile */
     job->suspension.since_us = 0;
     job->callbacks.on_suspended(job->context);
 }
@@ -54,8 +54,8 @@ static void suspend_soon(struct job *job)
     uv_idle_start(&job->suspension.turns, on_suspend_turn);
 }
 
-/* When every agent knows, hvdrun may stop itself: what has only left for a connection stops with
- * us, and agents that are not told take hvdrun for gone. */
+/* hvdrun may stop itself only when every agent has answered. A frame that is still queued would
+ * stop with hvdrun, and an agent that has not read it would take hvdrun for lost. */
 void job_on_alive(void *context, int host)
 {
     struct job *job = context;
@@ -86,7 +86,7 @@ static void suspend(struct job *job)
     job_on_alive(job, -1);
 }
 
-/* The ranks go on; so does hvdrun, if it was about to stop itself. */
+/* Continues the ranks, and cancels a pending stop of hvdrun. */
 static void continue_ranks(struct job *job)
 {
     job->suspension.since_us = 0;
@@ -100,7 +100,7 @@ static void told_to_stop(struct job *job, int signum)
     if (job->suspension.since_us)
         continue_ranks(job);
     job_interrupted_text(job, text, sizeof text);
-    if (job->state.phase == JOB_FINISHED) /* only its output is still on the way */
+    if (job->state.phase == JOB_FINISHED) /* only output is still on its way */
         job_stop_discard(job);
     else
         job_act(job, job_state_on_told_to_stop(&job->state, signum, text));

@@ -18,11 +18,11 @@
 /* The most failed hosts that are reported besides the first. */
 enum { FAILURES_TOLD = 20 };
 
-/* When the status line is shown first, so that what is quick does not flicker, and how often it
+/* When the status line is shown first, so that a quick start does not flicker, and how often it
  * changes. */
 enum { STATUS_FIRST_MS = 500, STATUS_MS = 200 };
 
-/* In columns; that of a terminal which does not say is taken for 80. */
+/* In columns; 80 for a terminal that does not tell its width. */
 static int terminal_width(void)
 {
     struct winsize size;
@@ -63,7 +63,7 @@ void job_end_status_line(struct job *job)
     job_output_status(job->output, "");
 }
 
-/* Where hvdrun's own host is seen by one that was reached from it; "" if none can tell. */
+/* The address of hvdrun's own host that a host on another machine has seen; "" if none is known. */
 static const char *own_address(const struct job *job)
 {
     for (int i = 0; i < job->state.nhosts; i++)

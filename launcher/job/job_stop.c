@@ -17,7 +17,7 @@
  * ranks have ended; how much longer than planned an agent may take to stop its ranks. */
 enum { DISCARD_MS = 1000, STOP_SLACK_MS = 750 };
 
-/* How long after Ctrl-C people are told which ranks still run. */
+/* How long after Ctrl-C the ranks that still run are named. */
 enum { STUBBORN_MS = 1000 };
 
 void job_stop_init(struct job *job)
@@ -34,16 +34,14 @@ void job_stop_close(struct job *job)
     job_close_handle(job, (uv_handle_t *)&job->stop.cleanup_timer);
 }
 
-/* What a job that went well has against it, if its output or its report did not get where it
- * should.
- */
+/* Makes a job that went well fail because its output or its report was lost. */
 static void lose_output(struct job *job, char *text, size_t size, const char *what)
 {
     job->state.exit_status = STATUS_OUTPUT_LOST;
     snprintf(text, size, "FAILED: %s was lost; all ranks exited with status 0", what);
 }
 
-/* Unless that is the line right above. */
+/* Omitted if the last line of output is this line already. */
 static void say_last_words(struct job *job)
 {
     const struct job_state *state = &job->state;
@@ -55,8 +53,8 @@ static void say_last_words(struct job *job)
         job_output_say(job->output, "rank %d last wrote to stderr: %s", rank, last);
 }
 
-/* Before the verdict is said, which must be the last line. The report may go to where the ranks have
- * written, and begins a line of its own there. */
+/* Hands the report over before the verdict, which must be the last line. If the report goes to the
+ * same stream as output of ranks, it begins on a new line. */
 static void hand_over_report(struct job *job, char *text, size_t size)
 {
     struct err err = { 0 };
@@ -80,8 +78,8 @@ static void hand_over_report(struct job *job, char *text, size_t size)
     job_record_verdict(job, text);
 }
 
-/* Decides whose failure it was, hands over the report, and says the verdict in the last line, behind
- * what the rank has last written to stderr. A job that went well has none. */
+/* Chooses the rank to blame, hands over the report, and prints the verdict as the last line, after
+ * the last line that the rank has written to stderr. A job that went well has no verdict. */
 static void say_verdict(struct job *job)
 {
     struct job_state *state = &job->state;
@@ -97,14 +95,14 @@ static void say_verdict(struct job *job)
     hand_over_report(job, text, sizeof text);
     job->rendezvous.on_over(job->rendezvous.context, &job->report);
     say_last_words(job);
-    /* All verdicts but that of a job that a person has stopped begin with this word. */
+    /* All verdicts begin with this word, except that of a job that a person has stopped. */
     int red = job->options->colour && state->cause != CAUSE_SIGNAL ? sizeof "FAILED" - 1 : 0;
     if (*text)
         job_output_say(job->output, "%s%.*s%s%s", red ? "\033[1;31m" : "", red, text,
                        red ? "\033[0m" : "", text + red);
 }
 
-/* All output is written: now the verdict, then that too. */
+/* All output is written: prints the verdict, then waits until it is written too. */
 void job_on_output_finished(void *context)
 {
     struct job *job = context;
@@ -139,7 +137,7 @@ void job_stop_finish(struct job *job)
         job_output_finish(job->output);
         return;
     }
-    /* First of all, so that no process is left when the verdict is said. */
+    /* first, so that no process is left when the verdict is printed */
     cleanup_start(&job->processes.cleanup, CLEANUP_LOCAL_AGENT, uv_now(job->loop));
     uv_timer_start(&job->stop.cleanup_timer, on_cleanup, 0, CLEANUP_CHECK_MS);
 }
@@ -150,7 +148,8 @@ static void on_discard(uv_timer_t *timer)
     job_output_discard(job->output);
 }
 
-/* What is there now has DISCARD_MS, however often hvdrun is told; so has the verdict, when it comes.
+/* Queued output has DISCARD_MS, however many signals come; the verdict, when it comes, has the
+ * same.
  */
 void job_stop_discard(struct job *job)
 {
@@ -160,8 +159,8 @@ void job_stop_discard(struct job *job)
     uv_timer_start(&job->stop.discard_timer, on_discard, DISCARD_MS, DISCARD_MS);
 }
 
-/* A job that was told to stop does not wait for a reader who does not read, least of all when it
- * was told twice. */
+/* A job that was told to stop does not wait for a reader that does not read, least of all after a
+ * second signal. */
 void job_stop_watch(struct job *job)
 {
     const struct job_state *state = &job->state;
@@ -179,7 +178,7 @@ static void check_stubborn(struct job *job)
         job_output_say(job->output, "stopping %s; Ctrl-C again kills", ranks);
 }
 
-/* An agent that is stopped, or hangs, has had its time; its ranks end with it. */
+/* Kills agents that are stopped or hang after their time limit; their ranks end with them. */
 void job_stop_check(struct job *job)
 {
     check_stubborn(job);
@@ -194,7 +193,7 @@ void job_stop_hosts(struct job *job)
     job_note(job, "stopping with signal %d", job->state.stop_signal);
     if (job->stop.since_ms == 0)
         job->stop.since_ms = uv_now(job->loop);
-    for (int i = job->state.nhosts - 1; i >= 0; i--) /* those that wait for their turn get none */
+    for (int i = job->state.nhosts - 1; i >= 0; i--) /* hosts that wait for their turn get none */
         job_host_stop(&job->hosts[i], job->state.stop_signal, job->options->grace_ms);
     uint64_t asking_ms =
         job->state.stop_signal == SIGKILL ? 0 : job->options->grace_ms + STOP_INSIST_MS;

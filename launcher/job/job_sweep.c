@@ -26,7 +26,7 @@ struct job_sweep {
     struct host_connect *connect;
     struct frame_link link;
     bool linked;
-    uv_timer_t end; /* when it must be over, or now */
+    uv_timer_t end; /* the limit of the sweep, or its end in the next iteration */
     int left;
 };
 
@@ -62,7 +62,7 @@ static void on_end(uv_timer_t *timer)
         on_link_closed(sweep);
 }
 
-/* In a turn of its own: nothing is closed from inside what it calls. */
+/* In an iteration of its own: the sweep must not close a connection from inside its callback. */
 static void job_sweep_end(struct job_sweep *sweep)
 {
     if (!uv_is_closing((uv_handle_t *)&sweep->end) && !sweep->link.closing)
@@ -94,7 +94,7 @@ static void on_job_sweep_link_end(void *context, const struct err *err)
     job_sweep_end(context);
 }
 
-/* What every process of this job has there, and nobody else. */
+/* Sends the variables that every process of this job on that host has, and no other process. */
 static void send_sweep(struct job_sweep *sweep)
 {
     const struct job_options *options = sweep->job->options;
@@ -157,7 +157,7 @@ static void on_job_sweep_process_end(void *context, int wait_status)
     sweep->host->sweep_pid = 0;
 }
 
-/* It was heard a moment ago: two of five heartbeats may have been missed. */
+/* The host was heard a moment ago: two of five heartbeats may have been missed. */
 static bool may_answer(const struct job *job, const struct job_host *host)
 {
     uint64_t limit_ms = host->heartbeat.limit_ms;

@@ -57,7 +57,8 @@ static void on_timeout(uv_timer_t *timer)
     job->rendezvous.on_question(job->rendezvous.context);
 }
 
-/* The first that waits is quoted, or rank 0 when the others wait for it: rank 0 knows for whom. */
+/* Quotes the first rank that waits, or rank 0 if the others wait for it: rank 0 knows what is
+ * missing. */
 bool job_rank_told(struct job *job, int rank, enum rank_waits_for waits_for, const char *text)
 {
     struct job_timeout *timeout = &job->timeout;
@@ -68,7 +69,7 @@ bool job_rank_told(struct job *job, int rank, enum rank_waits_for waits_for, con
     if ((!*timeout->quoted && record->waits) || (rank == 0 && waits_for == WAITS_FOR_ITSELF)) {
         timeout->quoted_rank = rank;
         snprintf(timeout->quoted, sizeof timeout->quoted, "%.*s", (int)strcspn(text, "\n"), text);
-        text_make_line(timeout->quoted); /* it may end amid a character */
+        text_make_line(timeout->quoted); /* the text may be cut inside a character */
     }
     if (rank == job->state.nranks - 1)
         uv_timer_start(&timeout->timer, job_timeout_give_up, 0, 0);
