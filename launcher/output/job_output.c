@@ -22,16 +22,16 @@
 /* Bytes that may be queued for a slow reader, in addition to the windows of the streams. */
 enum { HIGH_WATER = 1 << 20, PIECE = 32 * 1024 };
 
-/* So many destinations that cannot be written are named, then no more. */
+/* The most failed destinations that are named. */
 enum { BROKEN_NAMED_MAX = 3 };
 
 /* hvdrun's stdout or stderr. */
 struct console {
     struct output_writer *writer;
     struct output_sink *sink;
-    bool closed;   /* was so from the start: whatever is written is lost */
-    bool dangling; /* a stream ended without an end of line: begin the next record on a new one */
-    bool returned; /* what was written last ended in "\r": hvdrun's own lines begin on a new one */
+    bool closed;   /* closed when hvdrun was started: all output is lost */
+    bool dangling; /* a stream ended without an end of line: the next record begins on a new line */
+    bool returned; /* the last output ended in "\r": hvdrun's own lines begin on a new line */
 };
 
 struct rank_stream {
@@ -60,7 +60,7 @@ struct job_output {
     bool congested; /* some stream has bytes waiting */
     bool finishing, lost;
     bool status_shown; /* the last thing on the terminal is a line of job_output_status() */
-    int last_rank;     /* whose stderr was written last where ours goes; -1: something else was */
+    int last_rank;     /* whose stderr was written last to our stderr; -1: something else was */
 };
 
 static size_t pending(const struct job_output *output)
@@ -97,7 +97,7 @@ static void on_job_output_broken(void *context, struct output_sink *sink, int er
                        output->nbroken == BROKEN_NAMED_MAX ? " (others are not named)" : "");
 }
 
-/* The line goes before anything else is written, and before another one. */
+/* Wipes the status line before anything else is written, and before another status line. */
 static void wipe_status(struct job_output *output)
 {
     static const char wipe[] = "\r\033[K";
@@ -135,7 +135,7 @@ static void console_write(struct job_output *output, enum output_stream stream, 
     output_sink_write(console->sink, data, length);
 }
 
-/* Passes on what the splitter has made. */
+/* Passes on the records of the splitter. */
 static void write_records(struct job_output *output, int rank, enum output_stream stream)
 {
     struct text_buffer *records = &output->scratch;
@@ -154,7 +154,7 @@ static const char *stamp(const struct job_output *output, char text[OUTPUT_STAMP
     return text;
 }
 
-/* Before the records are written. What goes to a stdout of its own does not come between. */
+/* Called before the records are written. Output to a separate stdout does not count. */
 static void note_last(struct job_output *output, int rank, enum output_stream stream)
 {
     if (output->scratch.length > 0 && output->consoles[stream] == output->consoles[STREAM_STDERR])
@@ -174,7 +174,7 @@ static void write_piece(struct job_output *output, int rank, enum output_stream 
     output->events.on_credit(output->context, rank, stream, (uint32_t)length);
 }
 
-/* What the stream did not end. */
+/* Writes the unfinished end of the stream. */
 static void write_end(struct job_output *output, int rank, enum output_stream stream)
 {
     char text[OUTPUT_STAMP_SIZE];
@@ -187,8 +187,8 @@ static void write_end(struct job_output *output, int rank, enum output_stream st
         output->consoles[stream]->dangling = true;
 }
 
-/* A prefix can make a line of one byte many times as long: so a piece at a time, while there is
- * room. False if something had to wait. */
+/* A prefix can make a line of one byte many times as long, so this writes a piece at a time, while
+ * there is room. False if some bytes must wait. */
 static bool write_waiting(struct job_output *output, int rank, enum output_stream stream)
 {
     struct rank_stream *from = &output->ranks[rank].streams[stream];
@@ -303,7 +303,7 @@ char *job_output_tail(const struct job_output *output, int rank, enum output_str
                            nbytes);
 }
 
-/* Never calls back at once: the caller may be in the middle of something. */
+/* Never calls back at once: the caller may be inside a callback. */
 void job_output_finish(struct job_output *output)
 {
     output->finishing = true;
@@ -342,7 +342,7 @@ static void open_console(struct job_output *output, enum output_stream stream, u
     output->consoles[stream] = console;
 }
 
-/* "2>&1", or one terminal for both: two writers would mix their lines. */
+/* True for "2>&1", or one terminal for both: two writers would mix their lines. */
 static bool are_one_file(int fd, int other)
 {
     struct stat status, other_status;
@@ -381,7 +381,7 @@ static int open_files(struct job_output *output, uv_loop_t *loop, struct err *er
     return HVD_OK;
 }
 
-/* Of each stream. */
+/* The bytes to keep of each stream. */
 static size_t bytes_kept(const struct job_output_options *options)
 {
     size_t share = (size_t)JOB_OUTPUT_KEPT / OUTPUT_STREAMS / (size_t)options->nranks;

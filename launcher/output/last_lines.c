@@ -41,7 +41,7 @@ static bool ends_line(char byte)
     return byte == '\n' || byte == '\r';
 }
 
-/* Where the line before `end` begins. */
+/* The beginning of the line before `end`. */
 static size_t begin_of(const struct last_lines *lines, size_t end)
 {
     while (end > 0 && !ends_line(lines->bytes[end - 1]))
@@ -66,7 +66,7 @@ static bool last_lines_is_blank(const char *line, size_t length)
     return true;
 }
 
-/* Back over as many lines as are told: where the first of them begins. */
+/* Goes back over at most `count` lines and returns the beginning of the first. */
 static size_t find_first(const struct last_lines *lines, int count)
 {
     size_t begin = lines->length;
@@ -75,7 +75,7 @@ static size_t find_first(const struct last_lines *lines, int count)
         begin = begin_of(lines, end);
         found += !last_lines_is_blank(lines->bytes + begin, end - begin);
         if (begin > 0 && found < count)
-            begin--; /* what ended the line before */
+            begin--; /* skip the newline of the line before */
     }
     return begin;
 }
@@ -104,7 +104,7 @@ char *last_lines_tail(const struct last_lines *lines, int count, size_t nbytes)
     size_t length = strlen(text);
     while (length > nbytes) {
         size_t line = strcspn(from, "\n") + 1;
-        if (line == length) { /* the last */
+        if (line == length) { /* the last line */
             memcpy(from + nbytes - 4, "...\n", 5);
             length = nbytes;
         } else {

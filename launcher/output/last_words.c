@@ -11,12 +11,12 @@ static void mark_cut(char *line, size_t most)
 {
     static const char mark[] = "...";
     size_t at = most + 1 - sizeof mark;
-    while (at > 0 && ((unsigned char)line[at] & 0xc0) == 0x80) /* not amid a character */
+    while (at > 0 && ((unsigned char)line[at] & 0xc0) == 0x80) /* do not cut inside a character */
         at--;
     memcpy(line + at, mark, sizeof mark);
 }
 
-/* Keeps the current line, if there is something in it, and begins the next. */
+/* Keeps the current line, if it is not empty, and begins the next. */
 static void last_words_end_line(struct last_words *words)
 {
     words->current[words->length] = '\0';
@@ -35,7 +35,7 @@ static void last_words_take(struct last_words *words, unsigned char byte)
         last_words_end_line(words);
     } else if (byte == 0x1b) {
         words->in_escape = true;
-    } else if (words->in_escape) { /* up to the letter that ends it */
+    } else if (words->in_escape) { /* skip up to the letter that ends the sequence */
         words->in_escape = !((byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z'));
     } else if (words->length < LAST_WORDS_WHOLE) {
         words->current[words->length++] = byte < 0x20 || byte == 0x7f ? ' ' : (char)byte;
@@ -44,7 +44,7 @@ static void last_words_take(struct last_words *words, unsigned char byte)
     }
 }
 
-/* Only the end of a chunk can matter: what lies more than a few lines before it is passed over. */
+/* Only the end of a chunk can matter, so bytes more than a few lines before the end are skipped. */
 void last_words_feed(struct last_words *words, const char *data, size_t length)
 {
     enum { TAIL = 16 * 1024 };

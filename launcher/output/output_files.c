@@ -24,7 +24,7 @@ char *output_file_path(const char *directory, int rank, int nranks, const char *
     return xasprintf("%s/rank.%0*d/%s", directory, digits(nranks - 1), rank, stream);
 }
 
-/* Names what could not be made. */
+/* Names the file or directory that could not be created. */
 static int name_path(struct err *err, const char *path, size_t length)
 {
     struct shown shown;

@@ -30,7 +30,7 @@ void output_stamp(char stamp[OUTPUT_STAMP_SIZE], time_t now)
     stamp[strcspn(stamp, "\n")] = '\0';
 }
 
-/* Where records of one chunk go. */
+/* The output of the records of one chunk. */
 struct sink {
     struct output_lines *lines;
     const char *stamp;
@@ -45,7 +45,7 @@ static char *output_lines_append(char *to, const void *data, size_t nbytes)
     return to + nbytes;
 }
 
-/* Puts one record: what was kept, then `text`, then `mark`. */
+/* Puts one record: the kept bytes, then `text`, then `mark`. */
 static void put_record(const struct sink *sink, const char *text, size_t length, const char *mark)
 {
     struct output_lines *lines = sink->lines;
@@ -63,8 +63,8 @@ static void put_record(const struct sink *sink, const char *text, size_t length,
         text_buffer_fini(&lines->partial);
 }
 
-/* Puts full pieces while what was kept and `text` are longer than a record may be; returns how much
- * of `text` that took. */
+/* Puts full pieces while the kept bytes and `text` are longer than a record may be; returns the
+ * bytes of `text` that were used. */
 static size_t put_pieces(const struct sink *sink, const char *text, size_t length)
 {
     size_t taken = 0;
@@ -88,7 +88,7 @@ static void output_lines_keep(const struct sink *sink, const char *text, size_t 
     text_buffer_put(&sink->lines->partial, text + taken, length - taken);
 }
 
-/* Where the next `byte` is, or `end`. */
+/* The position of the next `byte`, or `end`. */
 static const char *search(const char *at, const char *end, char byte)
 {
     const char *found = memchr(at, byte, (size_t)(end - at));

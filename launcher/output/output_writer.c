@@ -23,10 +23,10 @@ struct output_sink {
     int fd;
     bool owned;
     struct text_buffer filling;
-    struct text_buffer flying; /* the thread's own */
-    int errnum;                /* why it is broken, or 0 */
+    struct text_buffer flying; /* owned by the thread */
+    int errnum;                /* the error that broke it, or 0 */
     size_t lost;               /* bytes that are pending until on_broken() has been called */
-    bool reported;             /* it has */
+    bool reported;             /* on_broken() has been called */
 };
 
 struct output_writer {
@@ -36,15 +36,14 @@ struct output_writer {
     pthread_mutex_t lock;
     pthread_cond_t work;
     struct output_sink *sinks;
-    atomic_bool stopped; /* the thread is to end, or has */
+    atomic_bool stopped; /* the thread must end, or has ended */
     size_t pending;      /* bytes of all sinks that are not written yet */
-    size_t queued;       /* bytes that ever were */
-    size_t due;          /* of these, what was queued at the last output_writer_is_late() */
+    size_t queued;       /* all bytes ever queued */
+    size_t due;          /* `queued` at the last output_writer_is_late() */
     uv_async_t async;
 };
 
-/* The next sink with something to write; its bytes are in `flying` then. Called with the lock held.
- */
+/* The next sink with bytes to write, which are then in `flying`. Called with the lock held. */
 static struct output_sink *take_work(struct output_writer *writer)
 {
     for (struct output_sink *sink = writer->sinks; sink; sink = sink->next) {
@@ -59,11 +58,11 @@ static struct output_sink *take_work(struct output_writer *writer)
     return NULL;
 }
 
-/* Pieces of this size, so that progress is seen while a reader is slow. */
+/* The size of one write, so that progress is seen while a reader is slow. */
 enum { WRITE_CHUNK = 256 * 1024 };
 
-/* One write; 0 and `*written`, or an errno. Waits also where somebody who shares the descriptor
- * made it non-blocking. */
+/* Makes one write. Returns 0 and `*written`, or an errno. Also waits if another process that shares
+ * the descriptor has made it non-blocking. */
 static int write_some(struct output_sink *sink, const char *data, size_t length, size_t *written)
 {
     for (;;) {
@@ -83,8 +82,8 @@ static int write_some(struct output_sink *sink, const char *data, size_t length,
     }
 }
 
-/* Accounts for `written` bytes. After an error `left` of them never will be, nor what was queued
- * meanwhile; the loop is told before it may believe that nothing is pending. */
+/* Accounts for `written` bytes. After an error, the other `left` bytes and the bytes queued
+ * meanwhile are lost; they stay pending until the loop has been told. */
 static void note_progress(struct output_sink *sink, size_t written, size_t left, int errnum)
 {
     struct output_writer *writer = sink->writer;
@@ -99,7 +98,7 @@ static void note_progress(struct output_sink *sink, size_t written, size_t left,
     uv_async_send(&writer->async);
 }
 
-/* Writes all that was taken. Called without the lock. */
+/* Writes all of `flying`. Called without the lock. */
 static void write_out(struct output_sink *sink)
 {
     const char *at = sink->flying.data;
@@ -113,7 +112,7 @@ static void write_out(struct output_sink *sink)
     }
 }
 
-/* Waits for work; NULL when the thread is to stop. */
+/* Waits for work; NULL when the thread must stop. */
 static struct output_sink *await_work(struct output_writer *writer)
 {
     struct output_sink *sink = NULL;
@@ -131,7 +130,7 @@ static void *output_writer_run(void *argument)
     return NULL;
 }
 
-/* What a sink lost is not pending any more when it has been told. */
+/* The lost bytes of a sink stop being pending once on_broken() has returned. */
 static void report(struct output_sink *sink)
 {
     struct output_writer *writer = sink->writer;

@@ -36,11 +36,11 @@ struct stdin_reader {
 
 static bool in_background(int fd)
 {
-    pid_t foreground = tcgetpgrp(fd); /* fails unless it is our terminal */
+    pid_t foreground = tcgetpgrp(fd); /* fails unless fd is our terminal */
     return foreground >= 0 && foreground != getpgrp();
 }
 
-/* Until the process is continued, or for a moment. */
+/* Waits until the process is continued, or for a short time. */
 static void wait_a_moment(struct stdin_reader *reader)
 {
     struct timespec until;
@@ -51,14 +51,14 @@ static void wait_a_moment(struct stdin_reader *reader)
     pthread_cond_timedwait(&reader->changed, &reader->lock, &until);
 }
 
-/* With the lock. Nothing tells that a shell has said "fg". */
+/* Called with the lock held. Polls, because no event tells of a shell's "fg". */
 static void wait_for_foreground(struct stdin_reader *reader)
 {
     while (!atomic_load(&reader->stopping) && in_background(reader->fd))
         wait_a_moment(reader);
 }
 
-/* Waits until something may be read and returns how much; 0 when the thread is to stop. */
+/* Waits until bytes are wanted and returns their number; 0 when the thread must stop. */
 static size_t wait_for_want(struct stdin_reader *reader)
 {
     pthread_mutex_lock(&reader->lock);
@@ -70,8 +70,8 @@ static size_t wait_for_want(struct stdin_reader *reader)
     return atomic_load(&reader->stopping) ? 0 : wanted;
 }
 
-/* A read that was under way when the process was stopped begins anew when it goes on, in the
- * background maybe, where a terminal gives EIO. True if that may be why, or have been. */
+/* When the process was stopped during a read and goes on in the background, the read is restarted,
+ * and a terminal fails with EIO. True if that may be, or have been, the cause. */
 static bool may_read_again(struct stdin_reader *reader, bool *last)
 {
     if (*last)
@@ -89,7 +89,7 @@ static ssize_t stdin_reader_read_some(struct stdin_reader *reader, size_t size)
         ssize_t n = read(reader->fd, reader->chunk, size);
         if (n >= 0 || atomic_load(&reader->stopping))
             return n > 0 ? n : 0;
-        if (errno == EAGAIN) { /* somebody who shares it made it non-blocking */
+        if (errno == EAGAIN) { /* another process that shares the descriptor made it non-blocking */
             struct pollfd input = { .fd = reader->fd, .events = POLLIN };
             poll(&input, 1, -1);
         } else if (errno != EINTR && (errno != EIO || !may_read_again(reader, &last))) {
@@ -135,7 +135,7 @@ static void on_async(uv_async_t *async)
     pthread_mutex_unlock(&reader->lock);
 }
 
-/* Its deadlines are of the clock that nobody sets. */
+/* The condition uses the monotonic clock for its deadlines. */
 static void init_condition(pthread_cond_t *condition)
 {
     pthread_condattr_t attributes;
