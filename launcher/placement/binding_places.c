@@ -15,7 +15,7 @@ static const hwloc_obj_type_t types[BINDING_KINDS] = {
     [BIND_NUMA] = HWLOC_OBJ_NUMANODE,
 };
 
-/* What stands in for a type that the machine does not tell. */
+/* The replacement for a type that the machine does not describe. */
 static hwloc_obj_type_t type_of(enum binding_kind kind, hwloc_topology_t topology)
 {
     if (hwloc_get_nbobjs_by_type(topology, types[kind]) > 0)
@@ -49,8 +49,8 @@ static int count_cores(hwloc_topology_t topology, hwloc_const_bitmap_t cpus)
     return count;
 }
 
-/* `left`: what may be used and no place has yet, since a NUMA node of another kind of memory lies
- * beside the same cores. */
+/* `left`: allowed processors that no place has yet. A NUMA node of another kind of memory may have
+ * the same cores. */
 static void add_place(struct binding_places *places, hwloc_topology_t topology, hwloc_obj_t object,
                       hwloc_bitmap_t left)
 {
@@ -83,7 +83,7 @@ int binding_places_find(struct binding_places *places, enum binding_kind kind,
     return fail(err, HVD_ERR_SYSTEM, "hwloc finds no processor that may be used");
 }
 
-/* Also what this process may not use, so that numbers are the machine's. */
+/* Includes processors that this process may not use, so that numbers are the machine's. */
 static int load(hwloc_topology_t topology)
 {
     if (hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE) < 0 ||
@@ -114,9 +114,9 @@ static int read_places(struct binding_places *places, enum binding_kind kind, st
     return rc;
 }
 
-/* hwloc says on stderr what it misses, such as /sys, unless this forbids it; ranks that use hwloc
- * may want to hear it. hvdagent asks before it has started anything and has one thread then, so
- * nobody reads the environment meanwhile. */
+/* hwloc reports missing files, such as /sys, on stderr, unless this variable forbids it; ranks that
+ * use hwloc may want these reports. hvdagent calls this before it has started anything and has one
+ * thread then, so nobody reads the environment meanwhile. */
 int binding_places_read(struct binding_places *places, enum binding_kind kind, struct err *err)
 {
     static const char hide[] = "HWLOC_HIDE_ERRORS";

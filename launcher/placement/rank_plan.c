@@ -22,7 +22,7 @@ void rank_plan_fini(struct rank_plan *plan)
 
 enum { HOSTS_LISTED = 4 }; /* enough of a list to recognise it */
 
-/* "user@a:2" or "[::1]:2", as -H and a hostfile take it. */
+/* "user@a:2" or "[::1]:2", in the form of -H and a hostfile. */
 static void rank_plan_put_host(struct text_buffer *text, const struct host_slots *host, int slots)
 {
     struct shown user, name;
@@ -46,7 +46,7 @@ static void list_hosts(struct text_buffer *text, const struct host_list *hosts, 
         text_buffer_printf(text, "%s...", comma);
 }
 
-/* How many slots each host needs at least, so that all hosts together have `np`. */
+/* The slots that each host needs at least, so that all hosts together have `np`. */
 static int least_slots(const struct host_list *hosts, int np)
 {
     for (int least = 1;; least++) {
@@ -75,7 +75,7 @@ static int too_few_slots(const struct host_list *hosts, int np, struct err *err)
     return rc;
 }
 
-/* Without -np every slot gets a rank, and the slots alone may be too many. */
+/* Without -np every slot gets a rank, so the slots alone may be too many. */
 static int too_many_slots(const struct host_list *hosts, struct err *err)
 {
     return bad_input(err, NULL, "%d slots on %d host%s, and a job has at most %d ranks (-np)",
@@ -96,7 +96,7 @@ static void deal_by_slot(struct rank_plan *plan, int np)
             deal_rank(plan, host);
 }
 
-/* Round after round, among the hosts that still have a slot. */
+/* Goes round the hosts that still have a slot. */
 static void deal_by_node(struct rank_plan *plan, int np, int nhosts)
 {
     int *open = xcalloc((size_t)nhosts, sizeof *open);
@@ -131,7 +131,7 @@ static void deal_ranks(struct rank_plan *plan, const struct host_list *hosts, in
         plan->host_count++;
 }
 
-/* Fills `by_host`, and shows each host its part. */
+/* Fills `by_host`, and sets the part of each host. */
 static void gather_ranks(struct rank_plan *plan)
 {
     plan->by_host = xcalloc((size_t)plan->size, sizeof *plan->by_host);
