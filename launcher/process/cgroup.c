@@ -16,7 +16,7 @@
 
 enum { PATH_SIZE = 4096 };
 
-/* Is `word` one of those with commas between? */
+/* Is `word` in the list, which is separated by commas? */
 static bool has_word(const char *words, const char *word)
 {
     size_t length = strlen(word);
@@ -26,7 +26,7 @@ static bool has_word(const char *words, const char *word)
     return false;
 }
 
-/* What stands behind " - ": "cgroup2 SOURCE OPTIONS" or "cgroup SOURCE rw,memory". */
+/* Parses the text behind " - ": "cgroup2 SOURCE OPTIONS" or "cgroup SOURCE rw,memory". */
 static bool is_hierarchy(const char *line, const char *controller)
 {
     char type[16], options[512];
@@ -37,8 +37,8 @@ static bool is_hierarchy(const char *line, const char *controller)
                       : strcmp(type, "cgroup2") == 0;
 }
 
-/* "ID PARENT DEVICE ROOT MOUNTPOINT OPTIONS [TAGS...] - ..."; a line is taken as long as it is.
- * ROOT is what of the hierarchy is mounted. */
+/* "ID PARENT DEVICE ROOT MOUNTPOINT OPTIONS [TAGS...] - ..."; lines of any length. ROOT is the
+ * mounted part of the hierarchy. */
 static bool find_mount(FILE *mountinfo, const char *controller, char *root, char *point)
 {
     char *line = NULL;
@@ -105,7 +105,7 @@ static int open_own_group(void)
     return found ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 }
 
-/* Of the namespace in which our process ids mean something: others share /sys/fs/cgroup. */
+/* The namespace of our process ids: processes of other namespaces share /sys/fs/cgroup. */
 static unsigned long own_namespace(void)
 {
     struct stat status;
@@ -154,7 +154,7 @@ void cgroup_kill(const struct cgroup *group)
         kill_group(group->directory);
 }
 
-/* Does what must be done for a group of the agent `owner`. */
+/* Handles a group of the agent `owner`. */
 typedef void group_fn(int parent, const char *name, pid_t owner, pid_t wanted);
 
 static void for_each_group(int parent, group_fn *act, pid_t wanted)
@@ -174,7 +174,7 @@ static void for_each_group(int parent, group_fn *act, pid_t wanted)
     closedir(directory);
 }
 
-/* Only an empty one can be removed. */
+/* rmdir() removes only an empty group. */
 static void remove_stale(int parent, const char *name, pid_t owner, pid_t wanted)
 {
     (void)wanted;

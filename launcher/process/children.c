@@ -22,7 +22,7 @@ struct children {
     size_t count, room;
 };
 
-/* Takes a child out of the list. False if nobody watches it. */
+/* Removes a child from the list. False if nobody watches it. */
 static bool children_take(struct children *children, pid_t pid, struct child *child)
 {
     for (size_t i = 0; i < children->count; i++) {

@@ -14,8 +14,8 @@
 
 enum { TEXT_PAGES = 32, TOTAL_MIN = 128 * 1024, TOTAL_MAX = 6 * 1024 * 1024 };
 
-/* What a "#!" line may add: the interpreter, its argument, the script once more; and what differs
- * from rank to rank. */
+/* What a "#!" line may add: the interpreter, its argument, the script once more; and differences
+ * between ranks. */
 enum { SLACK = 1024 };
 
 void exec_limits_read(struct exec_limits *limits)
@@ -29,7 +29,7 @@ void exec_limits_read(struct exec_limits *limits)
         limits->total = TOTAL_MIN;
 }
 
-/* What was counted so far, and the largest text of it. */
+/* The sum so far, and the largest text. */
 struct tally {
     size_t total, largest;
     const char *text;
@@ -49,7 +49,7 @@ static void count_texts(struct tally *tally, char *const *texts, bool arguments)
     }
 }
 
-/* "variable 'PATH'" or "argument 3", of which 0 is the program. */
+/* "variable 'PATH'" or "argument 3"; argument 0 is the program. */
 static void name_largest(char *out, size_t size, const struct tally *tally)
 {
     struct shown name;

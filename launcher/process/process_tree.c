@@ -109,7 +109,7 @@ static bool is_alive(const struct process *process)
     return process->below && process->state != 'Z';
 }
 
-/* All processes, with those marked that are meant; list to be freed. */
+/* All processes, with the selected descendants marked; the caller frees the list. */
 static struct process_table process_tree_look(const pid_t *spared, int nspared)
 {
     struct process_table table = { 0 };
@@ -127,8 +127,9 @@ static int count_alive(const struct process_table *table)
     return count;
 }
 
-/* To this very process: the number that `seen` had may be another process's by now, one that is no
- * descendant of ours. A descendant whose parent has ended meanwhile has another one of our tree. */
+/* Signals exactly this process: the number of `seen` may belong to another process by now, which is
+ * not a descendant of ours. A descendant whose parent has ended meanwhile has another parent in our
+ * tree. */
 static void signal_seen(const struct process_table *table, const struct process *seen, int signum)
 {
     struct process_handle handle;
@@ -148,7 +149,7 @@ static bool moves(const struct process *process)
     return is_alive(process) && process->state != 'T' && process->state != 't';
 }
 
-/* Returns how many there were that did not stand still yet. */
+/* Returns the number of processes that were still running. */
 static int stop_all(const struct process_table *table)
 {
     int count = 0;
@@ -161,8 +162,8 @@ static int stop_all(const struct process_table *table)
     return count;
 }
 
-/* As many as these may be forking: who is killed makes room for another, under whatever limit of
- * processes there is. Who is only stopped makes none. */
+/* Stops the descendants first when there are so many that they may be forking: a killed process
+ * makes room for another under a limit on processes. A stopped process makes none. */
 static void freeze(struct process_table *table, const pid_t *spared, int nspared)
 {
     for (int pass = 0; pass < FREEZE_PASSES && stop_all(table) > 0; pass++) {
@@ -179,9 +180,10 @@ static bool is_zombie(int proc, pid_t pid)
     return !process_read(&process, proc, name) || process.state == 'Z';
 }
 
-/* Whoever forks and ends at once is gone when a look at all processes comes to it; but it, or its
- * child, is ours then, and our children are listed in a moment. The number of a child is not given
- * away before we have waited for it, so it is signalled by number. Returns how many lived. */
+/* A process that forks and ends at once is gone when a scan of all processes reaches it; but the
+ * process, or its child, is our child then, and our children are listed in a moment. The number of
+ * a child is not reused before we have waited for it, so it is signalled by number. Returns how
+ * many were alive. */
 static int kill_children(const pid_t *spared, int nspared)
 {
     pid_t *children;
@@ -217,7 +219,7 @@ int process_tree_signal(int signum, const pid_t *spared, int nspared)
     return count > children ? count : children;
 }
 
-/* By pid, and those of one pid by their start. */
+/* By pid, then by start. */
 static int by_identity(const void *a, const void *b)
 {
     const struct stopped_process *x = a, *y = b;
@@ -225,7 +227,7 @@ static int by_identity(const void *a, const void *b)
     return order != 0 ? order : (x->started > y->started) - (x->started < y->started);
 }
 
-/* Adds those that move; in order, each once. Returns how many there are then. */
+/* Adds the running processes, sorted and each once. Returns the new number. */
 static int remember(struct stopped_process **list, int count, const struct process_table *table)
 {
     int kept = 0;
@@ -241,7 +243,8 @@ static int remember(struct stopped_process **list, int count, const struct proce
     return kept;
 }
 
-/* Who was told to stop may take a moment, and have forked before: looked at again. */
+/* A stopped process may take a moment to stop, and have forked before: so the search is
+ * repeated. */
 int process_tree_stop(struct stopped_process **stopped)
 {
     struct process_table table = process_tree_look(NULL, 0);
@@ -293,7 +296,7 @@ static void process_tree_describe(const struct process *process, struct stuck_pr
     stuck->pid = process->pid;
     process_tree_read_line(process->pid, "comm", stuck->name, sizeof stuck->name);
     process_tree_read_line(process->pid, "wchan", stuck->where, sizeof stuck->where);
-    if (*stuck->where == '\0' || strcmp(stuck->where, "0") == 0) /* not for us to know */
+    if (*stuck->where == '\0' || strcmp(stuck->where, "0") == 0) /* the kernel hides it from us */
         snprintf(stuck->where, sizeof stuck->where, "state %c", process->state);
 }
 

@@ -55,9 +55,10 @@ static int program_find_look_up(const char *name, const char *path, char **file)
     }
 }
 
-/* ---- what kind of file it is ---- */
+/* ---- the kind of a file ---- */
 
-/* How many bytes it begins with; 0 if it cannot be read, which execve() need not. */
+/* The first bytes of a file, and their number; 0 if the file cannot be read, which execve() does
+ * not require. */
 static size_t read_head(const char *path, char *head, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -67,7 +68,7 @@ static size_t read_head(const char *path, char *head, size_t size)
     return n > 0 ? (size_t)n : 0;
 }
 
-/* EM_NONE if that is no ELF file. */
+/* EM_NONE if it is no ELF file. */
 static unsigned elf_machine(const char *head, size_t nbytes)
 {
     uint16_t machine;
@@ -77,7 +78,7 @@ static unsigned elf_machine(const char *head, size_t nbytes)
     return machine;
 }
 
-/* The kernel may have been told of interpreters for other machines (qemu). */
+/* The kernel may know interpreters for other machines (qemu). */
 static bool has_interpreters(void)
 {
     DIR *folder = opendir("/proc/sys/fs/binfmt_misc");
@@ -89,7 +90,7 @@ static bool has_interpreters(void)
     return count > 4; /* ".", "..", "register", "status" */
 }
 
-/* Ours are known by our own program; most machines of 64 bits run those of 32, too. */
+/* Our own machine is that of our own program; most machines of 64 bits also run programs of 32. */
 static bool runs_here(unsigned machine)
 {
     static const struct {
@@ -106,8 +107,8 @@ static bool runs_here(unsigned machine)
     return ours == EM_NONE || machine == ours || has_interpreters();
 }
 
-/* execve() hands a file that it does not understand back, and we give it to /bin/sh: not if it is
- * binary. */
+/* execve() refuses a file that it does not understand, and we pass it to /bin/sh, unless the file
+ * is binary. */
 static bool is_unsupported_binary(const char *path)
 {
     char head[128];
@@ -124,7 +125,7 @@ static bool is_python(const char *name)
     return length > 3 && strcmp(name + length - 3, ".py") == 0;
 }
 
-/* /bin/sh, which gets what has no "#!", would make nothing of it. */
+/* A Python script without "#!", which /bin/sh would get and could not run. */
 static bool is_mute_python(const char *path)
 {
     char head[4];
@@ -133,7 +134,8 @@ static bool is_mute_python(const char *path)
            !(nbytes == 4 && memcmp(head, ELFMAG, SELFMAG) == 0);
 }
 
-/* "; did you mean: python train.py", or "". What is in the working directory alone is not in PATH. */
+/* "; did you mean: python train.py", or "". A file that is only in the working directory is not in
+ * PATH. */
 static void suggest(char *text, size_t size, const char *name, const char *quoted)
 {
     text[0] = '\0';

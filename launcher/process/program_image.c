@@ -26,7 +26,7 @@ static bool is_native(const ElfW(Ehdr) * header)
            header->e_phentsize == sizeof(ElfW(Phdr));
 }
 
-/* The end of what the program headers speak of; 0 if that cannot be told. */
+/* The end of the data that the program headers name; 0 if it cannot be found. */
 static size_t find_end(int fd)
 {
     ElfW(Ehdr) header;

@@ -28,7 +28,7 @@
 /* The most bytes of a list that are read. */
 enum { LIST_MAX = 256 * 1024 };
 
-/* By what the loaders of glibc are called on all machines: ld-linux-x86-64.so.2, ld64.so.2, ld.so.1. */
+/* The names of glibc's loaders on all machines: ld-linux-x86-64.so.2, ld64.so.2, ld.so.1. */
 static bool is_glibcs(const char *loader)
 {
     const char *slash = strrchr(loader, '/'), *name = slash ? slash + 1 : loader;
@@ -36,7 +36,7 @@ static bool is_glibcs(const char *loader)
            strncmp(name, "ld.so.", 6) == 0;
 }
 
-/* Such a program ignores LD_LIBRARY_PATH, and its loader, run by us, would not. */
+/* Such a program ignores LD_LIBRARY_PATH, but its loader, run by us, would not. */
 static bool has_more_rights(int fd)
 {
     struct stat status;
@@ -44,10 +44,11 @@ static bool has_more_rights(int fd)
            fgetxattr(fd, "security.capability", NULL, 0) > 0;
 }
 
-/* True if there is one that can be asked. */
+/* True if there is a loader that can be asked. */
 static bool find_loader(const char *path, char *loader, size_t size)
 {
-    int fd = *path == '-' ? -1 : open(path, O_RDONLY | O_CLOEXEC); /* "-x" would be its option */
+    int fd = *path == '-' ? -1 : open(path, O_RDONLY | O_CLOEXEC); /* the loader would take "-x" for
+                                                                    * an option */
     bool found = fd >= 0 && !has_more_rights(fd) && program_image_loader(fd, loader, size) &&
                  is_glibcs(loader);
     if (fd >= 0)
@@ -62,7 +63,7 @@ static uint64_t program_libraries_now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* Reads to the end; false if that does not come in time. */
+/* Reads to the end; false if the end does not come in time. */
 static bool program_libraries_read_list(int fd, struct text_buffer *list, uint32_t timeout_ms)
 {
     uint64_t deadline_ms = program_libraries_now_ms() + timeout_ms;
@@ -81,8 +82,8 @@ static bool program_libraries_read_list(int fd, struct text_buffer *list, uint32
     return false;
 }
 
-/* The environment with LD_TRACE_LOADED_OBJECTS, and without what makes the loader say more. The array
- * is to be freed, its texts are borrowed. */
+/* The environment with LD_TRACE_LOADED_OBJECTS, and without variables that make the loader print
+ * more. The caller frees the array; its texts are borrowed. */
 static char **listing_environment(char *const *envp)
 {
     static char listing[] = "LD_TRACE_LOADED_OBJECTS=1";
@@ -121,7 +122,7 @@ static bool start_loader(const char *loader, const char *path, char *const *envp
     return started;
 }
 
-/* What the loader says of the program, or nothing. */
+/* The loader's output about the program, or nothing. */
 static void list_libraries(const char *loader, const char *path, char *const *envp,
                            uint32_t timeout_ms, struct text_buffer *list)
 {
@@ -137,7 +138,7 @@ static void list_libraries(const char *loader, const char *path, char *const *en
     close(fds[1]);
     close(null);
     if (started && !program_libraries_read_list(fds[0], list, timeout_ms)) {
-        kill(spawned.pid, SIGKILL); /* and whoever waits for all children waits for it */
+        kill(spawned.pid, SIGKILL); /* waitpid(-1) of the caller reaps it */
         list->length = 0;
     } else if (started) {
         waitpid(spawned.pid, NULL, 0);

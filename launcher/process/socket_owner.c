@@ -20,7 +20,7 @@
 
 enum { STALE_REPLIES_MAX = 8, TABLE_LINES_MAX = 65536 };
 
-/* Stands for every user without a name in this user namespace (/proc/sys/kernel/overflowuid). */
+/* The uid of every user without a name in this user namespace (/proc/sys/kernel/overflowuid). */
 enum { OVERFLOW_UID = 65534 };
 
 struct ends {
@@ -29,7 +29,7 @@ struct ends {
 
 enum answer { DONT_KNOW, NOT_THERE, FOUND };
 
-/* What the kernel says of a socket. */
+/* The kernel's data about a socket. */
 struct seen {
     unsigned state, uid;
     unsigned long inode; /* 0: no process holds it any more */
@@ -75,7 +75,7 @@ struct reply {
     };
 };
 
-/* The answer to the last question, of which the first bytes are enough. It is there already. */
+/* The answer to the last question; its first bytes are enough. The answer is there already. */
 static size_t receive_reply(const struct socket_owner *self, struct reply *reply)
 {
     for (int i = 0; i < STALE_REPLIES_MAX; i++) {
@@ -97,7 +97,7 @@ static bool is_address(const __be32 address[4], int family, struct in_addr expec
            address[3] == expected.s_addr;
 }
 
-/* Where there is no such connection, the kernel finds what listens at the client's port. */
+/* Without such a connection, the kernel returns the socket that listens at the client's port. */
 static bool is_client(const struct inet_diag_msg *socket, const struct ends *ends)
 {
     const struct inet_diag_sockid *id = &socket->id;
@@ -106,7 +106,7 @@ static bool is_client(const struct inet_diag_msg *socket, const struct ends *end
            is_address(id->idiag_dst, socket->idiag_family, ends->server.sin_addr);
 }
 
-/* ENOENT also says that the kernel lacks what would look for it. */
+/* ENOENT also means that the kernel lacks the module that searches. */
 static enum answer socket_owner_ask(struct socket_owner *self, const struct ends *ends,
                                     struct seen *seen)
 {
@@ -125,7 +125,7 @@ static enum answer socket_owner_ask(struct socket_owner *self, const struct ends
 
 /* ---- /proc ---- */
 
-/* `ends` as the table writes them, behind the number of the line. */
+/* `ends` in the form of the table, behind the number of the line. */
 static enum answer socket_owner_look_up(const char *path, const char *ends, struct seen *seen)
 {
     char line[512];
@@ -160,9 +160,9 @@ static enum answer read_tables(const struct ends *ends, struct seen *seen)
     return answer;
 }
 
-/* ---- what the answer means ---- */
+/* ---- evaluating the answer ---- */
 
-/* One that is only about to connect is another one, behind which ours has not been reset yet. */
+/* A socket that is still connecting is another socket, behind which ours has not been reset yet. */
 static bool is_connected(unsigned state)
 {
     static const unsigned connected = 1u << TCP_ESTABLISHED | 1u << TCP_FIN_WAIT1 |
@@ -171,7 +171,7 @@ static bool is_connected(unsigned state)
     return state < 32 && (connected >> state & 1);
 }
 
-/* Our end has not been reset while we asked. */
+/* True if our end has not been reset during the search. */
 static bool is_alive(int fd)
 {
     struct tcp_info info = { 0 };
@@ -214,7 +214,7 @@ void socket_owner_init(struct socket_owner *self)
     const struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
     *self = (struct socket_owner){ .netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC,
                                                      NETLINK_SOCK_DIAG) };
-    if (self->netlink >= 0 && /* and nobody else can answer */
+    if (self->netlink >= 0 && /* connected, so that only the kernel can answer */
         connect(self->netlink, (const struct sockaddr *)&kernel, sizeof kernel) < 0)
         socket_owner_fini(self);
 }

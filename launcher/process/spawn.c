@@ -38,8 +38,9 @@ static void close_on_exec_from(int first)
         fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-/* A stop of the caller's process group that came before this process left the group is still pending,
- * and would stop it before exec, for which the caller waits. SIG_IGN discards it. */
+/* A stop signal to the caller's process group that came before this process left the group is
+ * still pending, and would stop it before exec, for which the caller waits. SIG_IGN discards the
+ * signal. */
 static void reset_signals(bool ignore_hup)
 {
     signal(SIGTSTP, SIG_IGN);
@@ -52,7 +53,8 @@ static void reset_signals(bool ignore_hup)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* The descriptors may be any numbers, also 0, 1 and 2 crosswise: move them out of the way first. */
+/* The descriptors may be any numbers, also 0, 1 and 2 crosswise, so this moves them out of the way
+ * first. */
 static int place_stdio(const int stdio[3])
 {
     int high[3];
@@ -75,8 +77,8 @@ static bool is_elf(const char *path)
     return n == sizeof magic && memcmp(magic, "\177ELF", sizeof magic) == 0;
 }
 
-/* What the kernel does not understand is a script for /bin/sh, unless it is a program for another
- * machine. */
+/* A file that the kernel does not understand is a script for /bin/sh, unless it is a program for
+ * another machine. */
 static void exec_program(const struct spawn_request *request, char **shell_argv)
 {
     execve(request->path, request->argv, request->envp);
@@ -92,8 +94,8 @@ static int bind(const struct cpu_mask *cpus)
     return sched_setaffinity(0, cpus->nwords * sizeof *cpus->words, (cpu_set_t *)cpus->words);
 }
 
-/* What a rank is to be like, but for its binding, which the caller has made `cpus` of. Returns
- * whether SIGHUP is ignored. */
+/* Applies the attributes of a rank, except its binding, which the caller has turned into `cpus`.
+ * Returns whether SIGHUP is ignored. */
 static bool apply_attributes(const struct rank_attributes *attributes)
 {
     struct sigaction hup;
@@ -105,7 +107,7 @@ static bool apply_attributes(const struct rank_attributes *attributes)
     return attributes->ignore_hup;
 }
 
-/* Returns what could not be done: an errno, or -1 times that of binding. */
+/* Returns the failure: an errno, or minus the errno of binding. */
 static int run_child(const struct spawn_request *request, char **shell_argv, pid_t parent)
 {
     if (request->new_session)
@@ -121,7 +123,7 @@ static int run_child(const struct spawn_request *request, char **shell_argv, pid
         return -errno;
     if (place_stdio(request->stdio) < 0)
         return errno;
-    if (request->nofile) /* after the last descriptor above it was needed */
+    if (request->nofile) /* after the last descriptor above the limit was needed */
         setrlimit(RLIMIT_NOFILE, request->nofile);
     close_on_exec_from(3);
     reset_signals(apply_attributes(request->attributes));
@@ -129,7 +131,7 @@ static int run_child(const struct spawn_request *request, char **shell_argv, pid
     return errno;
 }
 
-/* "/bin/sh path arguments...", for a script that does not say who reads it. */
+/* "/bin/sh path arguments...", for a script without "#!". */
 static char **make_shell_argv(const struct spawn_request *request)
 {
     size_t argc = 0;
@@ -144,8 +146,9 @@ static char **make_shell_argv(const struct spawn_request *request)
     return argv;
 }
 
-/* Neither clone3() nor _Fork() runs handlers of pthread_atfork(), so the child may do no more than a
- * handler of a signal may. fork() would have libuv make pipes in the child, and abort if it cannot. */
+/* Neither clone3() nor _Fork() runs handlers of pthread_atfork(), so the child may only make
+ * async-signal-safe calls. fork() would make libuv create pipes in the child, and abort if that
+ * fails. */
 static pid_t fork_into(int cgroup)
 {
     struct clone_args arguments = {
@@ -157,7 +160,7 @@ static pid_t fork_into(int cgroup)
     return pid < 0 ? _Fork() : (pid_t)pid;
 }
 
-/* EAGAIN says nothing to whom it has not met before. */
+/* Explains EAGAIN, whose own text is misleading. */
 static int fail_fork(struct err *err, int code)
 {
     const char *limit =

@@ -25,24 +25,25 @@ static const char *const ours[] = {
     ENV_CPU_OPERATIONS,
     ENV_GLOO_IFACE,
     ENV_NCCL_SOCKET_IFNAME,
-    ENV_NETWORK_INTERFACES, /* each host gets what concerns it */
+    ENV_NETWORK_INTERFACES, /* each host gets its own part */
     ENV_PYTHONUNBUFFERED,
     ENV_JOB_ID,
     ENV_JOB_KEY,
-    ENV_RENDEZVOUS, /* of ranks without a launcher */
-    ENV_COMMAND_OF, /* of the way to the host */
+    ENV_RENDEZVOUS, /* for ranks without a launcher */
+    ENV_COMMAND_OF, /* of the connection to the host */
     "OLDPWD",
     "_HOROVOD_SECRET_KEY",
 };
 
-/* Which accelerators of one machine are to be used, by numbers that mean others on the next: of CUDA,
- * ROCm, HIP and Level Zero. Batch systems set them for each host, and users of a shared machine. */
+/* Variables that select accelerators of one machine, by numbers that mean others on the next: of
+ * CUDA, ROCm, HIP and Level Zero. Batch systems set them for each host, and users of a shared
+ * machine. */
 static const char *const of_devices[] = {
     "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
     "GPU_DEVICE_ORDINAL",   "ZE_AFFINITY_MASK",
 };
 
-/* As horovodrun leaves them out, any name that holds one of these. */
+/* True for any name that contains one of these, as in horovodrun. */
 static bool is_of_devices(const char *entry)
 {
     size_t length = strcspn(entry, "=");
@@ -116,7 +117,7 @@ static int compare_names(const char *a, const char *b)
     return order ? order : (length_a > length_b) - (length_a < length_b);
 }
 
-/* An entry and its place in the list, which qsort() would not keep. */
+/* An entry and its position in the list, which qsort() would not keep. */
 struct placed {
     char *text;
     size_t place;
