@@ -192,7 +192,7 @@ void agent_relay_client_encode(struct wire_writer *writer, const struct agent_re
     wire_put_u8(writer, message->own);
 }
 
-/* Strictly: whoever is taken for the job's own user may use the rendezvous without a key. */
+/* Strict: a client that counts as the job's own user may use the rendezvous without a key. */
 int agent_relay_client_decode(struct agent_relay_client *message, struct wire_reader *reader,
                               struct err *err)
 {

@@ -23,7 +23,7 @@ static void frame_link_end(struct frame_link *link, const struct err *err)
     link->events.on_end(link->context, err);
 }
 
-/* What was sent, or never will be. */
+/* Drops bytes that were sent, or never will be. */
 static void frame_link_forget(struct wire_writer *writer)
 {
     if (writer->secret && writer->length > 0)
@@ -46,7 +46,8 @@ static void on_ending(uv_timer_t *ending)
     }
 }
 
-/* Who sends is in the midst of something: it is told when the loop goes on, or later. */
+/* The sender may be in the middle of a call, so the end is reported in a later iteration of the
+ * loop. */
 static void end_soon(struct frame_link *link, uint64_t after_ms)
 {
     link->reader_gone = true;
@@ -102,7 +103,7 @@ static void init_handle(struct frame_link *link, uv_loop_t *loop, uv_pipe_t *pip
     link->open_handles++;
 }
 
-/* The pipe owns `fd` from now on, whatever is returned. */
+/* The pipe owns `fd` from now on, also on failure. */
 static int open_handle(uv_pipe_t *pipe, int fd, struct err *err)
 {
     if (fd < 0)
@@ -120,7 +121,7 @@ int frame_link_open(struct frame_link *link, uv_loop_t *loop, int input, int out
 {
     *link = (struct frame_link){ .events = *events, .context = context };
     frame_reader_init(&link->reader, FRAME_BODY_MAX);
-    link->reader.secret = true; /* the key of the job comes by here */
+    link->reader.secret = true; /* the key of the job passes here */
     init_handle(link, loop, &link->input);
     init_handle(link, loop, &link->output);
     uv_timer_init(loop, &link->ending);
