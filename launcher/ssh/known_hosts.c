@@ -29,7 +29,7 @@ struct known_hosts {
     bool incomplete; /* a file could not be read */
 };
 
-/* A place in the files. */
+/* A position in the files. */
 struct cursor {
     const struct known_hosts *known;
     size_t file;
@@ -45,7 +45,7 @@ static void add_file(struct known_hosts *known, const char *path, char *text, si
     known->files[known->nfiles++] = (struct known_file){ xstrdup(path), text, length };
 }
 
-/* NULL, or why not. Devices (/dev/null) and empty pipes read as what they are: nothing. */
+/* NULL, or the cause of a failure. Devices (/dev/null) and empty pipes are read as empty files. */
 static const char *read_text(int fd, struct text_buffer *text)
 {
     enum { PIECE = 1 << 16 };
@@ -125,7 +125,7 @@ static struct cursor first_line(const struct known_hosts *known)
     return cursor;
 }
 
-/* Goes on to the next file if this one is read to its end. False after the last. */
+/* Goes on to the next file at the end of this one. False after the last. */
 static bool more_text(struct cursor *cursor)
 {
     while (cursor->rest.length == 0) {
@@ -148,7 +148,7 @@ static bool next_line(struct cursor *cursor, const char *name, struct known_line
     return false;
 }
 
-/* The name as files have it, in lower case: owned by the caller. */
+/* The name in the form of the files, in lower case; owned by the caller. */
 static char *file_name_of(const char *name, int port)
 {
     char *text = port == SSH_PORT ? xstrdup(name) : xasprintf("[%s]:%d", name, port);
@@ -166,7 +166,7 @@ struct question {
     char type[64];
 };
 
-/* What one line says. */
+/* The verdict of one line. */
 static enum known_hosts_verdict known_hosts_judge(enum known_marker marker, bool same)
 {
     switch (marker) {
@@ -179,7 +179,7 @@ static enum known_hosts_verdict known_hosts_judge(enum known_marker marker, bool
     }
 }
 
-/* Does a line that says `next` count more than those before? */
+/* Does a line with the verdict `next` count more than those before? */
 static bool outweighs(const struct known_hosts_found *next, const struct known_hosts_found *found,
                       const char *type)
 {
@@ -223,8 +223,8 @@ static struct known_hosts_found look_for(const struct known_hosts *known, const 
     return found;
 }
 
-/* OpenSSH asks for the plain name only where [NAME]:PORT is unknown, and a key that is revoked there
- * is then no more than unknown. Here it is revoked. */
+/* OpenSSH looks the plain name up only where [NAME]:PORT is unknown, and treats a key that is
+ * revoked there as unknown. Here such a key is revoked. */
 struct known_hosts_found known_hosts_check(const struct known_hosts *known, const char *name,
                                            int port, const unsigned char *blob, size_t nbytes)
 {

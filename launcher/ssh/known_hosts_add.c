@@ -17,7 +17,7 @@
 
 enum { SSH_PORT = 22, KEY_BYTES_MAX = 1 << 16 };
 
-/* Bytes that would end the name, or mean something else in a line. */
+/* False for bytes that would end the name, or have a meaning in a line. */
 static bool is_plain_name(const char *name)
 {
     for (const char *at = name; *at; at++)
@@ -55,7 +55,7 @@ static char *make_line(const char *names, const char *type, const unsigned char 
     return line;
 }
 
-/* The last directory of the path; those above must be there. */
+/* Creates the last directory of the path; its parents must exist. */
 static int make_directory(const char *path, struct err *err)
 {
     const char *slash = strrchr(path, '/');
@@ -77,14 +77,14 @@ static bool lacks_newline(int fd)
     return end > 0 && pread(fd, &last, 1, end - 1) == 1 && last != '\n';
 }
 
-/* If nothing has come after it. */
+/* Truncates the file, unless bytes have come after ours. */
 static bool take_back(int fd, off_t nbytes)
 {
-    off_t end = lseek(fd, 0, SEEK_CUR); /* of what we have written */
+    off_t end = lseek(fd, 0, SEEK_CUR); /* end of the bytes that we have written */
     return end >= nbytes && lseek(fd, 0, SEEK_END) == end && ftruncate(fd, end - nbytes) == 0;
 }
 
-/* A line that is written in part is taken away again. */
+/* A line that was written in part is removed again. */
 static int known_hosts_add_append(int fd, const char *line, const char *path, struct err *err)
 {
     const char *text = line + (lacks_newline(fd) ? 0 : 1);

@@ -46,7 +46,7 @@ static const struct key_type *find_type(struct slice name)
     return NULL;
 }
 
-/* Takes a string off the front. */
+/* Removes a string from the front. */
 static bool take_string(struct slice *blob, struct slice *string)
 {
     if (blob->length < 4)
@@ -61,7 +61,7 @@ static bool take_string(struct slice *blob, struct slice *string)
     return true;
 }
 
-/* Positive, and without bytes that say nothing. */
+/* Positive, and without redundant leading bytes. */
 static bool is_number(struct slice field)
 {
     if (field.length == 0 || (*field.at & 0x80))

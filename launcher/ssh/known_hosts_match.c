@@ -70,8 +70,8 @@ static char to_lower(char byte)
     return byte >= 'A' && byte <= 'Z' ? (char)(byte - 'A' + 'a') : byte;
 }
 
-/* When something behind a "*" does not fit, the star takes one byte more; only the last star need
- * be remembered. */
+/* When the text behind a "*" does not fit, the star takes one byte more; only the last star must be
+ * remembered. */
 static bool match_pattern(struct slice pattern, const char *name)
 {
     const char *star_name = NULL;

@@ -20,7 +20,7 @@ struct ssh_agent_question {
     uv_connect_t connect;
     uv_write_t write;
     struct text_buffer question, answer;
-    const char *problem; /* known before anything was asked */
+    const char *problem; /* known before the question was sent */
     ssh_agent_fn *on_answer;
     void *context;
     int open_handles;
@@ -74,7 +74,7 @@ static void on_ssh_agent_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *
     *buffer = uv_buf_init(text_buffer_reserve(&question->answer, 4096), 4096);
 }
 
-/* How long the answer is, with its length; 0 while that is not known. */
+/* The length of the answer, including its length field; 0 while unknown. */
 static size_t wanted(const struct text_buffer *answer)
 {
     struct ssh_reader reader = { (unsigned char *)answer->data, answer->length, false };

@@ -17,7 +17,7 @@
 
 enum { SSH_PORT = 22 };
 
-/* While lines are read: files are kept apart, and as they were printed. */
+/* The state while lines are read: the files of each keyword, unexpanded. */
 struct reading {
     struct ssh_config config;
     char *host; /* as the user wrote it */
@@ -89,7 +89,7 @@ static bool add_files(struct string_list *files, struct slice value)
     return true;
 }
 
-/* "ProxyJump bastion": as one would write it, for people. */
+/* "ProxyJump bastion": the configuration line, for people. */
 static bool set_proxy(struct reading *reading, const char *keyword, struct slice value)
 {
     if (value.length == 0 || ssh_config_is_word(value, "none"))
@@ -201,7 +201,7 @@ static bool on_session_type(struct reading *reading, struct slice value)
 
 static const struct keyword {
     const char *name;
-    bool (*set)(struct reading *reading, struct slice value); /* false: not understood */
+    bool (*set)(struct reading *reading, struct slice value); /* false: malformed value */
 } keywords[] = {
     { "host", on_host },
     { "hostname", on_hostname },
@@ -252,7 +252,7 @@ static int read_lines(struct reading *reading, struct slice rest, struct err *er
     return HVD_OK;
 }
 
-/* ---- what was read becomes what is meant ---- */
+/* ---- from the lines to the configuration ---- */
 
 static void expand_files(struct string_list *to, const struct string_list *from,
                          const struct ssh_words *words)

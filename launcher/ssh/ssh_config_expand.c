@@ -15,7 +15,7 @@
 
 enum { PASSWD_BYTES = 1 << 16, HOST_NAME_BYTES = 256 };
 
-/* A field of the user data base, owned by the caller; `name` NULL is this user. NULL if there is no
+/* A field of the user database, owned by the caller; `name` NULL is this user. NULL if there is no
  * such user. */
 static char *ssh_config_expand_look_up(const char *name, char *(*field)(const struct passwd *entry))
 {
@@ -40,7 +40,7 @@ static char *home_of(const struct passwd *entry)
     return entry->pw_dir;
 }
 
-/* In a container without an entry for this user, the environment may tell. */
+/* Falls back to the environment, for a container without an entry for this user. */
 static char *look_up_self(char *(*field)(const struct passwd *entry), const char *variable)
 {
     char *text = ssh_config_expand_look_up(NULL, field);
@@ -71,7 +71,7 @@ static char *own_host_name(char end)
     return xstrndup(name, strcspn(name, ends));
 }
 
-/* What %x stands for, owned by the caller; or NULL. */
+/* The value of %x, owned by the caller; or NULL. */
 static char *word_of(char key, const struct ssh_words *words)
 {
     switch (key) {
@@ -108,7 +108,7 @@ static void put_owned(struct text_buffer *out, char *text)
     free(text);
 }
 
-/* Takes "~" or "~user" off the front, if that is there and followed by "/" or nothing. */
+/* Removes and expands "~" or "~user" at the front, if followed by "/" or nothing. */
 static void expand_tilde(struct text_buffer *out, struct slice *text)
 {
     if (text->length == 0 || *text->at != '~')
@@ -124,7 +124,7 @@ static void expand_tilde(struct text_buffer *out, struct slice *text)
     *text = slice_between(slice_end(user), slice_end(*text));
 }
 
-/* The bytes of "%x" or "${NAME}" that were expanded; 0 for none. */
+/* The length of the expanded "%x" or "${NAME}"; 0 for none. */
 static size_t expand_word(struct text_buffer *out, struct slice text, const struct ssh_words *words)
 {
     char *word = NULL;

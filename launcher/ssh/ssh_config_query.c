@@ -31,9 +31,9 @@ extern char **environ;
 
 /* running -> answered;  either -> closed, by the timer's end */
 struct ssh_config_query {
-    uv_timer_t timer; /* the 5 s; or 0, when the answer is there already */
+    uv_timer_t timer; /* the 5 s; or 0, when there is an answer already */
     struct children *children;
-    pid_t pid;          /* 0 when it does not run */
+    pid_t pid;          /* 0 while it does not run */
     int output, errors; /* files in memory; -1 when there are none */
     char *host, *user;
     int port;
@@ -45,7 +45,7 @@ struct ssh_config_query {
 
 /* ---- running it ---- */
 
-/* A file in memory of a size that stays; -1 if there is none. */
+/* A file in memory with a fixed size; -1 on failure. */
 static int make_file(const char *name, off_t size)
 {
     int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -99,7 +99,7 @@ static int ssh_config_query_run(struct ssh_config_query *query, const char *prog
     if (rc < 0)
         return rc;
     int code = spawn_confirm(&spawned);
-    if (code != 0) /* it has ended, and is reaped as nobody's */
+    if (code != 0) /* the child has ended, and is reaped unwatched */
         return fail_errno(&query->err, HVD_ERR_ENVIRONMENT, code, "%s", program);
     query->pid = spawned.pid;
     return HVD_OK;
@@ -130,7 +130,7 @@ static void on_ssh_config_query_closed(uv_handle_t *handle)
     free(query);
 }
 
-/* Also of what it may have started: commands of "Match exec". */
+/* Also kills processes that ssh may have started: commands of "Match exec". */
 static void kill_it(struct ssh_config_query *query)
 {
     if (query->pid <= 0)
@@ -151,8 +151,8 @@ static void close_query(struct ssh_config_query *query)
     uv_close((uv_handle_t *)&query->timer, on_ssh_config_query_closed);
 }
 
-/* What was written to a file in memory, owned by the caller. The descriptor's place is shared with
- * whoever wrote. */
+/* The contents of a file in memory, owned by the caller. The file position is shared with the
+ * writer. */
 static char *read_file(int fd, size_t *length)
 {
     off_t end = lseek(fd, 0, SEEK_CUR);
@@ -162,7 +162,7 @@ static char *read_file(int fd, size_t *length)
     return text;
 }
 
-/* The first line on stderr that says something: later ones count what went wrong. NULL if there is
+/* The first line on stderr that is not empty: later lines only count the errors. NULL if there is
  * none; else owned by the caller. */
 static char *first_words(const struct ssh_config_query *query)
 {
@@ -210,7 +210,7 @@ static int understand(const struct ssh_config_query *query, int wait_status,
     return rc;
 }
 
-/* Closes the query before the receiver is called, so that it may do what it likes. */
+/* Closes the query before the receiver is called, so that the receiver may call anything. */
 static void ssh_config_query_answer(struct ssh_config_query *query, struct ssh_config *config,
                                     const struct err *err)
 {
@@ -231,7 +231,7 @@ static void on_end(void *context, pid_t pid, int wait_status)
     ssh_config_query_answer(query, &config, &err);
 }
 
-/* Its time is up, or it does not run at all. */
+/* The time is up, or ssh could not be run. */
 static void on_ssh_config_query_timer(uv_timer_t *timer)
 {
     struct ssh_config_query *query = timer->data;

@@ -86,12 +86,12 @@ static void on_pause_over(uv_timer_t *timer)
     ssh_connect_begin(timer->data);
 }
 
-/* Turned away: again later, or not any more. */
+/* Turned away: try again later, or give up. */
 static void try_again(struct ssh_connect *connect, enum ssh_turned_away how)
 {
     uint32_t random = 0;
     if (getrandom(&random, sizeof random, 0) < 0)
-        random = 0; /* the same pause as others, which is no reason to fail */
+        random = 0; /* the same pause as for others, which is no failure */
     int pause_ms = ssh_dial_again_ms(how, connect->attempts, random);
     ssh_session_close(connect->session);
     connect->session = NULL;

@@ -34,7 +34,7 @@ struct address_try {
 
 struct ssh_dial {
     uv_loop_t *loop;
-    uv_timer_t timer; /* of the next address */
+    uv_timer_t timer; /* until the next address is tried */
     struct address_try tries[ADDRESSES];
     int count, begun, open_handles;
     uint32_t heartbeat_timeout_ms;
@@ -45,8 +45,8 @@ struct ssh_dial {
 int ssh_dial_again_ms(enum ssh_turned_away how, int attempt, uint32_t random)
 {
     static const uint16_t longest_ms[][3] = {
-        [SSH_REFUSED] = { 100, 250, 500 }, /* a server that is being started anew; soon told */
-        [SSH_CLOSED] = { 500, 1500, 3500 } /* MaxStartups: logins of others have to end */
+        [SSH_REFUSED] = { 100, 250, 500 }, /* a server that is being restarted; soon up again */
+        [SSH_CLOSED] = { 500, 1500, 3500 } /* MaxStartups: logins of others must end first */
     };
     if (attempt < 1 || attempt > 3)
         return -1;

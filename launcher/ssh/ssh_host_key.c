@@ -99,7 +99,7 @@ static struct shown_key show_key(const struct ssh_host_key *key)
     return shown;
 }
 
-/* "ed25519" of "ssh-ed25519", as ssh-keyscan -t takes it. */
+/* "ed25519" of "ssh-ed25519", in the form of ssh-keyscan -t. */
 static const char *short_type(const char *type)
 {
     if (strncmp(type, "ecdsa-", 6) == 0)
@@ -107,7 +107,7 @@ static const char *short_type(const char *type)
     return strncmp(type, "ssh-", 4) == 0 ? type + 4 : type;
 }
 
-/* The file to which the user's keys are added; NULL if nothing that is added is kept. */
+/* The file to which the user's keys are added; NULL if added keys are not kept. */
 static const char *kept_in(const struct ssh_config *config)
 {
     const char *path = config->nuser_files > 0 ? config->known_hosts.items[0] : NULL;
@@ -126,8 +126,8 @@ static const char *user_file(const char *path, char *text, size_t size)
     return text;
 }
 
-/* "mkdir -p -m 700 ~/.ssh && " if the file's directory is not there, else "". `shown` is the file's
- * name for people. */
+/* "mkdir -p -m 700 ~/.ssh && " if the file's directory does not exist, else "". `shown` is the
+ * file's name for people. */
 static void make_directory(char *text, size_t size, const char *path, const char *shown)
 {
     char *directory = xstrdup(path), *end = strrchr(directory, '/');
@@ -141,7 +141,7 @@ static void make_directory(char *text, size_t size, const char *path, const char
     free(directory);
 }
 
-/* The line to type. With an alias, ssh-keyscan would write down the wrong name. */
+/* The command to type. With an alias, ssh-keyscan would write the wrong name. */
 static void mend(char *text, size_t size, const struct ssh_host_key *key, const char *type)
 {
     char file[200], first[240], port[24] = "";
@@ -161,7 +161,7 @@ static void mend(char *text, size_t size, const struct ssh_host_key *key, const 
     }
 }
 
-/* It may be known, but for that file. */
+/* The key may be known, but a file could not be read. */
 static void say_unread(char *text, size_t size, const struct ssh_host_key *key)
 {
     struct shown_key shown = show_key(key);
@@ -189,7 +189,7 @@ static void say_unknown(char *text, size_t size, const struct ssh_host_key *key,
                  : "connect once with ssh, or --ssh-accept-new");
 }
 
-/* Nothing has changed as far as we know, but what is known cannot be compared. */
+/* As far as we know the key has not changed, but only keys of other types are known. */
 static void say_other_type(char *text, size_t size, const struct ssh_host_key *key,
                            const struct known_hosts_found *found)
 {
@@ -202,7 +202,7 @@ static void say_other_type(char *text, size_t size, const struct ssh_host_key *k
              shown.fingerprint, line);
 }
 
-/* What removes the known key; `path` is the file that has it. */
+/* The command that removes the known key; `path` is the file that has it. */
 static void ssh_host_key_forget(char *text, size_t size, const struct ssh_host_key *key,
                                 const char *path)
 {

@@ -70,7 +70,7 @@ enum ssh_key_kind ssh_key_type_kind(struct ssh_bytes type)
     return SSH_KEY_OTHER;
 }
 
-/* ---- what a file holds ---- */
+/* ---- the contents of a file ---- */
 
 /* The bytes between the first line and the last one. False if they are not base64. */
 static bool decode_body(const char *data, size_t length, struct text_buffer *body)
@@ -168,7 +168,7 @@ static int check_file(const struct stat *status, const char *path, struct err *e
     return HVD_OK;
 }
 
-/* As ssh sees it: others may not even read it. */
+/* As strict as ssh: others may not even read the file. */
 static int check_mode(const struct stat *status, const char *path, struct err *err)
 {
     if (status->st_uid != getuid() || (status->st_mode & 077) == 0)

@@ -31,7 +31,7 @@ void ssh_key_set_outcome(struct ssh_key *key, const char *outcome)
     key->outcome = xstrdup(outcome);
 }
 
-/* NULL, and nothing changes, of a kind that is usable. */
+/* Does nothing for a usable kind, whose text is NULL. */
 static void set_kind_outcome(struct ssh_key *key, enum ssh_key_kind kind)
 {
     ssh_key_set_outcome(key, ssh_key_kind_problem(kind));
@@ -94,7 +94,7 @@ static struct ssh_key *find_public(struct ssh_keys *keys, struct ssh_bytes publi
     return NULL;
 }
 
-/* Only those count that libssh2 can use. */
+/* Counts the keys that libssh2 can use. */
 static size_t count_usable(const struct ssh_keys *keys)
 {
     size_t usable = 0;
@@ -103,14 +103,14 @@ static size_t count_usable(const struct ssh_keys *keys)
     return usable;
 }
 
-/* Files have their turn before the host has enough. */
+/* Files must have a turn before the host hangs up. */
 static bool is_one_too_many(const struct ssh_keys *agent, const struct ssh_keys *files)
 {
     size_t usable = count_usable(agent);
     return usable >= SSH_AGENT_KEYS_TRIED || usable + count_usable(files) >= SSH_KEYS_TRIED;
 }
 
-/* False if it is left out. */
+/* False if the key is left out. */
 static bool add_agent_key(struct ssh_keys *agent, const struct ssh_keys *files,
                           struct ssh_bytes public, struct ssh_bytes comment)
 {
@@ -130,7 +130,7 @@ static bool add_agent_key(struct ssh_keys *agent, const struct ssh_keys *files,
     return true;
 }
 
-/* Those that are in files if `named`, or those that are not. */
+/* Adds the keys that are in files if `named`, or those that are not. */
 static void add_agent_keys(struct ssh_keys *agent, struct ssh_keys *files, struct ssh_bytes answer,
                            bool named)
 {
@@ -145,7 +145,7 @@ static void add_agent_keys(struct ssh_keys *agent, struct ssh_keys *files, struc
         if ((file != NULL) != named)
             continue;
         if (file)
-            file->skipped = true; /* instead of it, the agent's one is tried */
+            file->skipped = true; /* the agent's copy of the key is tried instead */
         if (!add_agent_key(agent, files, public, comment) && file)
             file->skipped = false;
     }
@@ -169,7 +169,7 @@ int ssh_keys_add_agent(struct ssh_keys *keys, struct ssh_bytes answer, bool only
     return (int)(count & INT32_MAX);
 }
 
-/* ---- one after the other ---- */
+/* ---- one key after another ---- */
 
 struct ssh_key *ssh_keys_next(struct ssh_keys *keys)
 {
@@ -199,7 +199,7 @@ static const struct ssh_key *find_refused(const struct ssh_keys *keys)
     return NULL;
 }
 
-/* The first of a kind that is worth a word, or NULL. */
+/* The first key of a kind that messages mention, or NULL. */
 static const struct ssh_key *find_kind(const struct ssh_keys *keys, enum ssh_key_kind kind)
 {
     for (size_t i = 0; i < keys->count; i++)

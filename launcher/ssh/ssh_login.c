@@ -28,12 +28,12 @@ struct ssh_login {
     struct text_buffer signature;
     bool cannot_sign;
     char agent_problem[160];
-    void *self; /* as libssh2 hands it to on_sign() */
+    void *self; /* given by libssh2 to on_sign() */
 };
 
 static void try_next(struct ssh_login *login);
 
-/* ---- what is said ---- */
+/* ---- messages ---- */
 
 static void describe_keys(const struct ssh_login *login, char *text, size_t size)
 {
@@ -62,7 +62,7 @@ static void describe_mend(const struct ssh_login *login, char *text, size_t size
     snprintf(text, size, "%s%s", *mend ? "; " : "", mend);
 }
 
-/* The command at the end is not what is cut. */
+/* A text that is too long is cut before the command at its end. */
 static void end_failed(struct ssh_login *login, const char *lost)
 {
     const struct ssh_login_request *request = &login->request;
@@ -125,7 +125,7 @@ static int give_signature(struct ssh_login *login, unsigned char **signature, si
     return 0;
 }
 
-/* libssh2 asks again with the same data when it was told to wait. */
+/* libssh2 calls again with the same data after EAGAIN. */
 static int on_sign(LIBSSH2_SESSION *ssh, unsigned char **signature, size_t *length,
                    const unsigned char *data, size_t nbytes, void **abstract)
 {
@@ -161,7 +161,7 @@ static int try_file_key(void *context, LIBSSH2_SESSION *ssh)
                                                  file->length, NULL);
 }
 
-/* What libssh2's codes mean here. An agent's own cause is known already. */
+/* Sets the outcome for a code of libssh2. A cause of the agent is known already. */
 static void set_outcome(struct ssh_login *login, int rc)
 {
     bool refused =
@@ -197,7 +197,7 @@ static void try_next(struct ssh_login *login)
         end_failed(login, NULL);
 }
 
-/* ---- the keys there are ---- */
+/* ---- the list of keys ---- */
 
 static void on_agent_keys(void *context, struct ssh_bytes answer, const char *problem)
 {

@@ -11,7 +11,7 @@
 #include <string.h>
 
 struct ssh_block {
-    struct ssh_block *next, **link; /* `link` is what points here */
+    struct ssh_block *next, **link; /* `link` is the pointer to this block */
     size_t size;
     alignas(max_align_t) unsigned char data[];
 };

@@ -25,12 +25,12 @@ struct ssh_pump {
     struct ssh_session *session;
     LIBSSH2_CHANNEL *channel;
     uv_poll_t poll;   /* of the descriptor */
-    uv_timer_t timer; /* the channel has ended: how long its status is waited for */
+    uv_timer_t timer; /* after the end of the channel: how long to wait for the exit status */
     int fd, events, open_handles;
     struct piece up, down; /* to the host, and from it */
-    bool up_ended;         /* the descriptor gives no more */
-    bool down_ended;       /* nor takes any */
-    bool said_end;         /* to the host */
+    bool up_ended;         /* the descriptor has reached its end */
+    bool down_ended;       /* the descriptor accepts no more bytes */
+    bool said_end;         /* the host was told of the end */
     bool last_word, timer_runs;
     struct ssh_pump_events call;
     void *context;
@@ -51,7 +51,7 @@ static int read_channel(struct ssh_pump *pump)
     return n < 0 && n != LIBSSH2_ERROR_EAGAIN ? (int)n : 0;
 }
 
-/* True if some was taken. */
+/* True if some bytes were written. */
 static bool write_descriptor(struct ssh_pump *pump)
 {
     struct piece *down = &pump->down;
@@ -67,13 +67,13 @@ static bool write_descriptor(struct ssh_pump *pump)
     return n > 0;
 }
 
-/* 1: something was moved; 0: nothing can be; or an error of libssh2. */
+/* 1: bytes were moved; 0: no progress is possible; or an error of libssh2. */
 static int move_down(struct ssh_pump *pump)
 {
     int rc = 0;
     if (held(&pump->down) == 0)
         rc = read_channel(pump);
-    else /* the window goes on opening for the other way, and the end is noticed */
+    else /* receives window adjustments for the other direction, and the end */
         libssh2_channel_wait_eof(pump->channel);
     if (rc < 0)
         return rc;
@@ -127,7 +127,7 @@ static int move_up(struct ssh_pump *pump)
     return pump->up_ended && !pump->said_end ? ssh_pump_say_end(pump) : 0;
 }
 
-/* ---- turns ---- */
+/* ---- iterations ---- */
 
 static void on_ssh_pump_poll(uv_poll_t *poll, int status, int events)
 {
@@ -154,7 +154,7 @@ static void watch_descriptor(struct ssh_pump *pump)
         uv_must(uv_poll_start(&pump->poll, events, on_ssh_pump_poll), "socket");
 }
 
-/* Until nothing was moved, and nothing came that might be. */
+/* Repeats until no bytes were moved and none have come. */
 static int move_all(struct ssh_pump *pump)
 {
     int down, up, said;
@@ -176,7 +176,7 @@ static void on_ssh_pump_timer(uv_timer_t *timer)
     ssh_session_again(pump->session);
 }
 
-/* The status of the program comes behind the end of its output. */
+/* The exit status of the program comes after the end of its output. */
 static int wait_for_status(struct ssh_pump *pump)
 {
     int rc = libssh2_channel_wait_closed(pump->channel);
@@ -196,7 +196,7 @@ static int pump_try(void *context, LIBSSH2_SESSION *ssh)
     if (held(&pump->down) == 0 && rc < 0)
         return rc;
     watch_descriptor(pump);
-    if (held(&pump->down) > 0) /* passed on before anything ends */
+    if (held(&pump->down) > 0) /* pass these on before anything ends */
         return ssh_session_lost(pump->session) ? SSH_WAIT : LIBSSH2_ERROR_EAGAIN;
     if (libssh2_channel_eof(pump->channel) == 1)
         return wait_for_status(pump);
@@ -205,7 +205,7 @@ static int pump_try(void *context, LIBSSH2_SESSION *ssh)
 
 /* ---- the end ---- */
 
-/* How the program there has ended, as far as the host has said it. */
+/* The exit status or signal of the program, as far as the host has sent it. */
 static void describe_status(struct ssh_pump *pump, char *text, size_t size)
 {
     char *signal = NULL;

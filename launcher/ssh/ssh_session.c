@@ -21,9 +21,9 @@
 #include <unistd.h>
 
 enum {
-    TURN_BYTES = 256 * 1024,  /* read at once, then others have their turn */
+    TURN_BYTES = 256 * 1024,  /* read at once, before others have their turn */
     NOISE_BYTES = 64 * 1024,  /* before the banner */
-    UNSENT_BYTES = 256 * 1024 /* a host that asks and does not listen */
+    UNSENT_BYTES = 256 * 1024 /* from a host that asks and does not read */
 };
 
 struct ssh_session {
@@ -38,14 +38,14 @@ struct ssh_session {
     void *context;
     size_t budget;
     uint64_t received;
-    bool waits;      /* not for the socket */
-    bool lost;       /* nothing more comes, and nothing is sent */
-    bool dismissed;  /* lost, by words of the host's */
-    bool hung_up;    /* libssh2 is told so */
-    bool in_line;    /* of what comes before the banner */
-    bool has_said;   /* its first line is whole */
-    char said[80];   /* that line, as far as it fits; terminated */
-    char cause[200]; /* the first one */
+    bool waits;      /* for something other than the socket */
+    bool lost;       /* nothing more is received or sent */
+    bool dismissed;  /* lost, with a message of the host */
+    bool hung_up;    /* libssh2 has been told */
+    bool in_line;    /* inside a line before the banner */
+    bool has_said;   /* the first line is complete */
+    char said[80];   /* the first line, as far as it fits; terminated */
+    char cause[200]; /* the first cause of the loss */
 };
 
 static void set_cause(struct ssh_session *session, const char *why)
@@ -65,7 +65,7 @@ static const char *say_errno(int errnum)
     return uv_strerror(uv_translate_sys_error(errnum));
 }
 
-/* ---- what libssh2 calls ---- */
+/* ---- callbacks of libssh2 ---- */
 
 static void *on_ssh_session_alloc(size_t size, void **abstract)
 {
@@ -85,8 +85,8 @@ static void on_free(void *data, void **abstract)
     ssh_memory_put(&session->memory, data);
 }
 
-/* How much the socket takes. One that fails takes all, and gives what has come up to now: then it
- * is at its end. */
+/* Returns the bytes that the socket accepts. A failed socket accepts all bytes, and libssh2 first
+ * delivers what has come; then the session is at its end. */
 static size_t send_now(struct ssh_session *session, const void *data, size_t length)
 {
     ssize_t n = send(session->fd, data, length, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -106,7 +106,7 @@ static ssize_t on_ssh_session_send(libssh2_socket_t fd, const void *data, size_t
     (void)fd, (void)flags;
     if (session->hung_up)
         return -EPIPE;
-    if (session->lost) /* a failure would keep libssh2 from giving out what it holds */
+    if (session->lost) /* after a failure libssh2 would not deliver its buffered bytes */
         return (ssize_t)length;
     size_t n = session->unsent.length == 0 ? send_now(session, data, length) : 0;
     text_buffer_put(&session->unsent, (const char *)data + n, length - n);
@@ -116,7 +116,7 @@ static ssize_t on_ssh_session_send(libssh2_socket_t fd, const void *data, size_t
 }
 
 /* sshd leaves Nagle's algorithm on: a small packet behind another one waits until the first is
- * acknowledged, for which the kernel takes 40 ms if there is nothing to send. */
+ * acknowledged, which the kernel delays by 40 ms if there is nothing to send. */
 static void acknowledge(int fd)
 {
     int one = 1;
@@ -142,7 +142,7 @@ static ssize_t receive_now(struct ssh_session *session, void *data, size_t lengt
     return -EAGAIN;
 }
 
-/* libssh2, which reads the lines before the banner byte by byte, gives up at an empty one. */
+/* libssh2 reads the lines before the banner byte by byte, and gives up at an empty one. */
 static bool is_empty_line(struct ssh_session *session, char byte)
 {
     bool empty = !session->in_line && (byte == '\r' || byte == '\n');
@@ -151,7 +151,7 @@ static bool is_empty_line(struct ssh_session *session, char byte)
     return empty;
 }
 
-/* The first line tells what the host is instead. */
+/* Keeps the first line, which tells what else the host is. */
 static void note_line(struct ssh_session *session, char byte)
 {
     size_t length = strlen(session->said);
@@ -162,7 +162,7 @@ static void note_line(struct ssh_session *session, char byte)
         session->said[length] = byte;
 }
 
-/* Before the banner; is it nothing for libssh2? */
+/* Before the banner: must this byte be hidden from libssh2? */
 static bool is_skipped(struct ssh_session *session, char byte)
 {
     if (is_empty_line(session, byte))
@@ -222,7 +222,7 @@ static void ssh_session_watch(struct ssh_session *session)
         uv_must(uv_poll_start(&session->poll, events, on_ssh_session_poll), "socket");
 }
 
-/* The last thing that is done with the session: done() may close it. */
+/* Must be the last use of the session: done() may close it. */
 static void attempt(struct ssh_session *session)
 {
     session->budget = TURN_BYTES;
@@ -249,7 +249,7 @@ static void on_ssh_session_poll(uv_poll_t *poll, int status, int events)
     struct ssh_session *session = poll->data;
     (void)events;
     if (status < 0)
-        session->events = 0; /* libuv has stopped it; reading finds out why */
+        session->events = 0; /* libuv has stopped the poll; reading finds the cause */
     if (session->unsent.length > 0)
         ssh_session_flush(session);
     if (session->try)
@@ -277,7 +277,7 @@ static void set_callbacks(LIBSSH2_SESSION *ssh)
         LIBSSH2_RECV_FUNC((*receive));
         LIBSSH2_DISCONNECT_FUNC((*disconnect));
         void *pointer;
-    } function; /* libssh2 takes them all as one kind of pointer */
+    } function; /* libssh2 takes all callbacks as one pointer type */
     function.send = on_ssh_session_send;
     libssh2_session_callback_set(ssh, LIBSSH2_CALLBACK_SEND, function.pointer);
     function.receive = on_receive;
@@ -326,7 +326,7 @@ void ssh_session_set_channel(struct ssh_session *session, LIBSSH2_CHANNEL *chann
     session->channel = channel;
 }
 
-/* ---- what is known of it ---- */
+/* ---- the state of a session ---- */
 
 void *ssh_session_allocate(struct ssh_session *session, size_t size)
 {
@@ -384,7 +384,7 @@ size_t ssh_session_unsent(const struct ssh_session *session)
 
 /* ---- the end ---- */
 
-/* So that the host hears that this was meant; goes only if it need not wait. */
+/* Tells the host that the end was intended. Sent only if that needs no waiting. */
 static void say_goodbye(struct ssh_session *session)
 {
     session->budget = 0;
@@ -401,7 +401,7 @@ static void clean_up_libssh2(struct ssh_session *session)
     if (session->try)
         session->try(session->context, session->ssh);
     if (session->channel)
-        libssh2_channel_wait_eof(session->channel); /* ends a new exchange of keys */
+        libssh2_channel_wait_eof(session->channel); /* completes a new exchange of keys */
     libssh2_session_free(session->ssh);
 }
 
