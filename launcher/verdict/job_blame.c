@@ -14,13 +14,13 @@ static bool has_failed(const struct report_rank *rank)
     return rank->end == END_BY_ITSELF && rank->wait_status != 0;
 }
 
-/* It chose to end, as one does that has lost somebody. */
+/* The rank chose to end, as a rank does that has lost another. */
 static bool gave_up(const struct report_rank *rank)
 {
     return WIFEXITED(rank->wait_status) || WTERMSIG(rank->wait_status) == SIGABRT;
 }
 
-/* May have ended before the other, as far as the clocks can tell. */
+/* `rank` may have ended before `other`, as far as the clocks can tell. */
 static bool may_precede(const struct report_rank *rank, const struct report_rank *other)
 {
     uint64_t slack_us = rank->host == other->host ? 0 : rank->slack_us + other->slack_us;
@@ -32,14 +32,14 @@ static int left_status(const struct report_rank *rank)
     return rank->left_because ? rank->left_because->status : HVD_OK;
 }
 
-/* Without a rank that has left one may go on, and fail for a reason of its own later. */
+/* After a rank has left, another rank may go on, and fail later for a reason of its own. */
 static bool fell_with_departure(const struct report_rank *rank)
 {
     return left_status(rank) == HVD_ERR_PEER_LEFT &&
            rank->ended_us / 1000 <= rank->left_ms + FOLLOWS_WITHIN_MS;
 }
 
-/* It has said that its world was broken by the failure of another. */
+/* The rank has reported that its world was broken by the failure of another. */
 static bool names_another(const struct report_rank *rank, int number)
 {
     return rank->left_because && rank->left_because->because_of >= 0 &&
@@ -51,7 +51,8 @@ static int origin_rank(const struct job_report *report)
     return report->origin.status != HVD_OK ? report->origin.because_of : RANK_NONE;
 }
 
-/* It may have ended after the rank at the origin had, or, if that had not, after it was known. */
+/* The rank may have ended after the origin had, or, if the origin had not ended, after its failure
+ * was known. */
 static bool knew_origin(const struct job_report *report, const struct report_rank *rank)
 {
     const struct report_rank *origin = &report->ranks[origin_rank(report)];
@@ -69,8 +70,8 @@ static bool has_followed(const struct job_report *report, int number)
            gave_up(rank) && knew_origin(report, rank);
 }
 
-/* The earliest of those that have followed, or have not; of all (`before` NULL), or of those that
- * did not give up and may have ended before that one. -1: none. */
+/* The earliest failed rank among those that have followed (`followed`), or have not. With `before`:
+ * only ranks that did not give up and may have ended before `before`. -1: none. */
 static int find_earliest(const struct job_report *report, bool followed,
                          const struct report_rank *before)
 {
@@ -87,8 +88,8 @@ static int find_earliest(const struct job_report *report, bool followed,
     return earliest;
 }
 
-/* All are compared with the earliest only: that two may have ended in either order is no order
- * among three. */
+/* All ranks are compared with the earliest only: "may have ended in either order" is no order among
+ * three. */
 static int find_first(const struct job_report *report, bool followed)
 {
     int earliest = find_earliest(report, followed, NULL);
@@ -98,7 +99,7 @@ static int find_first(const struct job_report *report, bool followed)
     return killed >= 0 ? killed : earliest;
 }
 
-/* The rank did not wait for the others: blames it, if it did not fail itself. */
+/* A rank left without waiting for the others: blames it, if it did not fail itself. */
 static bool blame_who_left(struct job_blame *blame, const struct job_report *report)
 {
     const struct rank_end *left_because = report->ranks[blame->rank].left_because;
@@ -129,7 +130,7 @@ static const struct report_rank *origin_gone(const struct job_report *report)
     return gone ? &report->ranks[origin_rank(report)] : NULL;
 }
 
-/* The same of one that ended well without a word to the others. */
+/* Blames an origin that exited with status 0 without leaving. */
 static bool blame_who_ended(struct job_blame *blame, const struct job_report *report)
 {
     const struct report_rank *gone = origin_gone(report);
@@ -139,15 +140,15 @@ static bool blame_who_ended(struct job_blame *blame, const struct job_report *re
     return true;
 }
 
-/* Its connection had ended before the first rank failed; that it was this which broke the world
- * may have become known only later, when it had been told to end. */
+/* Its connection had ended before the first rank failed. That this broke the world may have become
+ * known only later, when the rank had been told to end. */
 static bool ran_on(const struct job_report *report, const struct report_rank *rank)
 {
     return report->origin_ran_on ? rank->end != END_LOST
                                  : rank->disconnected && rank->end == END_TERMINATED;
 }
 
-/* And of one that ran on, as another program maybe, when its connection had ended. */
+/* Blames an origin that ran on, perhaps as another program, after its connection had ended. */
 static bool blame_who_disconnected(struct job_blame *blame, const struct job_report *report)
 {
     const struct report_rank *gone = origin_gone(report);
@@ -158,7 +159,7 @@ static bool blame_who_disconnected(struct job_blame *blame, const struct job_rep
     return true;
 }
 
-/* The rank, which has ended in failure, was broken by its own. */
+/* The rank has failed; quotes the failure that it reported, if it was its own. */
 static void quote_own(struct job_blame *blame, const struct job_report *report)
 {
     const struct rank_end *left_because = report->ranks[blame->rank].left_because;
@@ -166,7 +167,7 @@ static void quote_own(struct job_blame *blame, const struct job_report *report)
         blame->said = left_because;
 }
 
-/* The rank that a failed one has named did not end in failure by itself. */
+/* Blames a rank named by a failed rank, if the named rank has not failed by itself. */
 static bool blame_named(struct job_blame *blame, const struct job_report *report)
 {
     const struct report_rank *reporter = &report->ranks[blame->rank];
@@ -191,7 +192,7 @@ static int find_unresponsive(const struct job_report *report)
     return -1;
 }
 
-/* One that is unresponsive, or else the one that was lost; -1: none. */
+/* The unresponsive host, or else the lost one; -1: none. */
 static int find_host(const struct job_report *report)
 {
     int host = find_unresponsive(report);
@@ -201,7 +202,7 @@ static int find_host(const struct job_report *report)
     return host;
 }
 
-/* Of those that have lost each other, the first is the reporter. */
+/* Blames the host; of the ranks that have lost each other, the first is the reporter. */
 static bool blame_host(struct job_blame *blame, const struct job_report *report)
 {
     blame->host = find_host(report);
@@ -229,9 +230,9 @@ static void blame_another(struct job_blame *blame, const struct job_report *repo
         blame_who_disconnected(blame, report);
 }
 
-/* A host may be lost because of the stop, too, as one whose agent hangs then: so it comes last. One
- * that was unresponsive before was not; ranks that have lost it know no better than that somebody
- * left, if somebody has. */
+/* A host may also be lost because of the stop, for instance when its agent hangs then: so a lost
+ * host comes last. A host that was unresponsive before the stop was not. Ranks that have lost such
+ * a host only know that a rank left, if one has. */
 bool job_blame_choose(struct job_blame *blame, const struct job_report *report)
 {
     *blame = (struct job_blame){ .rank = find_first(report, false), .host = -1, .reporter = -1 };

@@ -9,7 +9,7 @@
 /* The most bytes quoted from a rank's message, and of the text about how a rank has ended. */
 enum { QUOTED_WORDS = 301, QUOTED_END = 100 };
 
-/* What a rank has said, without its own name in front. */
+/* The message of a rank, without its own name in front. */
 static void quote_words(char *text, size_t size, const struct job_blame *blame)
 {
     const struct rank_end *said = blame->said;
@@ -32,7 +32,8 @@ static void say_left(char text[JOB_BLAME_TEXT_SIZE], const struct job_blame *bla
                  blame->reporter);
 }
 
-/* Of one that exited with status 0 the rendezvous knows what the others missed, if it saw that. */
+/* For a rank that exited with status 0 the rendezvous knows what the others missed, if it saw the
+ * end. */
 static void say_ended_well(char text[JOB_BLAME_TEXT_SIZE], const struct job_blame *blame)
 {
     static const struct rank_end_how clean = { .kind = RANK_END_EXITED };

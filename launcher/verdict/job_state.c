@@ -61,7 +61,8 @@ static enum job_action fail_rank(struct job_state *state, int host, int rank, in
 enum job_action job_state_on_rank_exited(struct job_state *state, int host, int rank,
                                          int wait_status, uint64_t after_ms)
 {
-    bool is_cause = state->cause == CAUSE_RANK && state->cause_rank == rank; /* it was stopped */
+    bool is_cause = state->cause == CAUSE_RANK && state->cause_rank == rank; /* it was stopped by a
+                                                                              * signal */
     state->ranks_running--;
     if (state->cause != CAUSE_NONE) {
         state->terminated += !is_cause;
@@ -98,7 +99,7 @@ enum job_action job_state_on_host_failed(struct job_state *state, int host, int 
     return job_state_stop(state, CAUSE_HOST, exit_status, SIGTERM);
 }
 
-/* It failed by itself, and not on that host. */
+/* The verdict's rank failed by itself, and not on that host. */
 static bool has_given_up(const struct job_state *state, int host)
 {
     int status = state->cause_wait_status;
@@ -168,7 +169,7 @@ enum job_action job_state_on_timeout(struct job_state *state, int exit_status, c
     return job_state_stop(state, CAUSE_TIMEOUT, exit_status, SIGTERM);
 }
 
-/* Whom somebody has stopped did not end: no other's end explains that. */
+/* A rank stopped by a signal has not exited, so the exit of another rank cannot explain it. */
 static bool is_stop(const struct job_state *state)
 {
     return state->cause == CAUSE_RANK && WIFSTOPPED(state->cause_wait_status);
@@ -193,7 +194,7 @@ void job_state_blame_left(struct job_state *state, int host, int rank, int repor
 {
     if (is_stop(state))
         return;
-    /* Who was the cause is one of the others now, and `rank` is none of them. */
+    /* the former cause counts as another rank now, and `rank` does not */
     state->terminated += state->cause_rank != rank && !terminated;
     state->cause = CAUSE_LEFT;
     state->cause_host = host;
@@ -207,7 +208,7 @@ void job_state_blame_host(struct job_state *state, int host, int exit_status, co
 {
     if (is_stop(state))
         return;
-    state->terminated++; /* who was the cause is one of the others now */
+    state->terminated++; /* the former cause counts as another rank now */
     state->cause = CAUSE_HOST;
     state->cause_host = host;
     state->cause_rank = -1;

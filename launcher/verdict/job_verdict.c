@@ -40,7 +40,7 @@ static int left_words(char *text, size_t size, const struct job_state *state,
                     rank_host(plan, state->cause_rank), (int)pid, state->cause_text);
 }
 
-/* "; 3 other ranks terminated, 0 left" or "; 1 process could not be killed"; nothing where there was
+/* "; 3 other ranks terminated, 0 left" or "; 1 process could not be killed"; "" if there was
  * nothing to terminate. */
 static void add_count(char *text, size_t size, const struct job_state *state)
 {
