@@ -85,8 +85,8 @@ enum hvd_status {
     HVD_ERR_FORKED = -13     /* this process was forked from one that called hvd_init() */
 };
 
-/* Element types. The numbers are those of Horovod's DataType, which has no bfloat16. float16 and
- * bfloat16 are combined two at a time in float32, each result rounded half to even. */
+/* Element types. The numbers are those of Horovod's DataType, which has no bfloat16. A reduction
+ * combines float16 and bfloat16 two at a time in float32 and rounds each result half to even. */
 enum hvd_dtype {
     HVD_UINT8 = 0,
     HVD_INT8 = 1,
@@ -101,8 +101,8 @@ enum hvd_dtype {
     HVD_BFLOAT16 = 10 /* the upper half of a float32 */
 };
 
-/* Reductions. The numbers are those of Horovod's ReduceOp. Of bool, sum and max are the logical or,
- * product and min the logical and; it has no average. */
+/* Reductions. The numbers are those of Horovod's ReduceOp. For bool, sum and max are the logical
+ * or, product and min are the logical and, and there is no average. */
 enum hvd_op {
     HVD_AVERAGE =
         0, /* sum, then divided by the size of the process set; integers truncate toward zero */
@@ -114,37 +114,38 @@ enum hvd_op {
     HVD_PRODUCT = 5 /* integers wrap around */
 };
 
-/* Joins the world and blocks until every rank has done so.
+/* Joins the world and blocks until every rank has joined.
  *
- * The place of this process, the address of the rendezvous and the job's key come from the
- * environment that hvdrun sets; or HVD_RENDEZVOUS names a service, which gives the place. Without
- * HOROVOD_RANK, HOROVOD_SIZE and any rendezvous the process is a world of its own, of size 1; where
- * another launcher's variables say that it is one of several, a line on stderr warns of that.
- * Calling it again after success changes nothing and returns HVD_OK. After a failure it can be
- * called again as long as the rendezvous has not accepted this rank (nobody answered, or the
- * environment was wrong); after that, and after hvd_shutdown(), it cannot. */
+ * The rank of this process, the address of the rendezvous and the job's key come from the
+ * environment that hvdrun sets; or HVD_RENDEZVOUS names a service, which hands out the rank.
+ * Without HOROVOD_RANK, HOROVOD_SIZE and any rendezvous the process is a world of its own, of size
+ * 1. If another launcher's variables show that the process is one of several, the library writes a
+ * warning to stderr. After success, another call changes nothing and returns HVD_OK. After a
+ * failure the program may call hvd_init() again if the rendezvous has not accepted this rank
+ * (nobody answered, or the environment was wrong). After a failure later than that, and after
+ * hvd_shutdown(), it must not. */
 HVD_API int hvd_init(void);
 
-/* Likewise, and makes `count` process sets, numbered 1 to `count`, which every rank must give
- * alike. If they differ the ranks are joined all the same and HVD_ERR_MISMATCH is returned, or
- * HVD_ERR_INVALID on a rank whose own sets are not acceptable. */
+/* Like hvd_init(), and makes `count` process sets, numbered 1 to `count`. Every rank must pass the
+ * same sets. If the sets differ, the ranks are joined all the same, and the call returns
+ * HVD_ERR_MISMATCH, or HVD_ERR_INVALID on a rank whose own sets are not acceptable. */
 struct hvd_ranks {
     const int *ranks;
     int count;
 };
 HVD_API int hvd_init_process_sets(const struct hvd_ranks *sets, int count);
 
-/* Leaves the world. Collectives of this rank that are not done fail with HVD_ERR_SHUT_DOWN; on the
- * other ranks those that need it fail with HVD_ERR_PEER_LEFT. Waits for no other rank. Calling it
- * again, or without hvd_init(), changes nothing and returns HVD_OK. Normal exit of the process does
- * the same, unless another thread is inside a call then. */
+/* Leaves the world. Unfinished collectives of this rank fail with HVD_ERR_SHUT_DOWN; on other ranks
+ * the collectives that need this rank fail with HVD_ERR_PEER_LEFT. Waits for no other rank. Another
+ * call, or a call without hvd_init(), changes nothing and returns HVD_OK. Normal exit of the
+ * process does the same, unless another thread is inside a call then. */
 HVD_API int hvd_shutdown(void);
 
-/* 1 between a successful hvd_init() and hvd_shutdown(), else 0. Also 1 when the world has lost a
- * rank meanwhile. */
+/* 1 between a successful hvd_init() and hvd_shutdown(), else 0. The result stays 1 when the world
+ * loses a rank. */
 HVD_API int hvd_is_initialized(void);
 
-/* Where this process stands, 0-based, and of how many; or HVD_ERR_NOT_INITIALIZED,
+/* The 0-based ranks of this process and the sizes of their groups; or HVD_ERR_NOT_INITIALIZED,
  * HVD_ERR_SHUT_DOWN, HVD_ERR_FORKED.
  *   rank, size               among all processes of the job
  *   local_rank, local_size   among those of the same host: local_rank picks the accelerator
@@ -156,18 +157,19 @@ HVD_API int hvd_local_size(void);
 HVD_API int hvd_cross_rank(void);
 HVD_API int hvd_cross_size(void);
 
-/* 1 if every host has the same number of ranks, else 0; or a negative status as above. */
+/* 1 if every host has the same number of ranks, else 0; or a negative status as for hvd_rank(). */
 HVD_API int hvd_is_homogeneous(void);
 
-/* The short forms: blocking, over the whole world, of `count` elements in one dimension. */
+/* The short forms: blocking, over the whole world, with `count` elements in one dimension. */
 
 /* Reduces `count` elements over all ranks; every rank gets the whole result, the same to the bit.
  *
  * `name` is at most 255 bytes of UTF-8, or NULL. `output` may be equal to `input`, and must not
  * overlap it otherwise. `count` may be 0 and need not divide by the size of the world. The order in
- * which elements are combined depends on their number and the ranks alone; but of tensors of up to
- * 64 KiB that are in flight at the same time some may be fused, and then it depends on which
- * (HOROVOD_FUSION_THRESHOLD=0 rules that out). When the call fails, `output` holds anything. */
+ * which elements are combined depends only on their number and the ranks. Tensors of up to 64 KiB
+ * that are in flight at the same time may be fused; then the order also depends on which tensors
+ * are fused (HOROVOD_FUSION_THRESHOLD=0 disables fusion). When the call fails, the contents of
+ * `output` are undefined. */
 HVD_API int hvd_allreduce(const char *name, const void *input, void *output, size_t count,
                           enum hvd_dtype dtype, enum hvd_op op);
 
@@ -177,21 +179,21 @@ HVD_API int hvd_broadcast(const char *name, void *data, size_t count, enum hvd_d
 
 /* Gathers `count` elements from each rank, in order of rank, into `output` on every rank: size x
  * count elements. `input` may be the own part of `output` (output + rank x count elements), and
- * must not overlap it otherwise. A rank whose `output` turns out to be too small, because others
- * gave more, gets HVD_ERR_INVALID. */
+ * must not overlap it otherwise. A rank whose `output` is too small, because other ranks gave more
+ * elements, gets HVD_ERR_INVALID. */
 HVD_API int hvd_allgather(const char *name, const void *input, void *output, size_t count,
                           enum hvd_dtype dtype);
 
-/* Returns when every rank has called it. One barrier of a set is in flight at a time. */
+/* Returns when every rank has called hvd_barrier(). One barrier of a set is in flight at a time. */
 HVD_API int hvd_barrier(void);
 
-/* The long forms: any shape, process set and factors, and no waiting. */
+/* The long forms: any shape, process set and factors. They do not wait. */
 
 enum { HVD_DIMS_MAX = 8, HVD_NAME_MAX = 255 };
 
-/* A tensor in row-major order. The struct, its dims and its name are read during the call only; the
- * memory of input and output is borrowed until hvd_wait() has returned for the handle, and must not
- * be touched meanwhile. */
+/* A tensor in row-major order. The library reads the struct, its dims and its name during the call
+ * only. The memory of input and output is borrowed until hvd_wait() has returned for the handle,
+ * and must not be touched meanwhile. */
 struct hvd_tensor {
     const char *name;   /* at most HVD_NAME_MAX bytes of UTF-8; NULL for none */
     const void *input;  /* broadcast: not used */
@@ -207,14 +209,14 @@ struct hvd_tensor {
                             the collective is done; NULL: it is there */
 };
 
-/* What most calls leave out: zero, or NULL instead of the struct, means the default. */
+/* Options that most calls leave out: zero, or NULL instead of the struct, means the default. */
 struct hvd_options {
     int process_set;  /* 0, the default, is the world */
     double prescale;  /* each rank's input is multiplied by it first; 0 counts as 1 */
     double postscale; /* the result is multiplied by it; 0 counts as 1 */
 };
 
-/* What a collective gave besides the contents of its output. */
+/* The result of a collective, besides the contents of its output. */
 struct hvd_result {
     void *data;    /* where the output is: as submitted, or memory that hvd_result_free() frees */
     int64_t dim0;  /* of the output: the rows that are there */
@@ -225,16 +227,16 @@ struct hvd_result {
     void *memory;  /* the library's own */
 };
 
-/* Each starts a collective and returns HVD_OK and its handle, or says what is wrong and starts
- * nothing. What ranks disagree on comes out of hvd_wait(). The order in which ranks call them does
- * not matter. */
+/* Each call starts a collective and returns HVD_OK and a handle, or returns an error and starts
+ * nothing. hvd_wait() reports disagreement between ranks. The order in which ranks make these calls
+ * does not matter. */
 
 /* Like hvd_allreduce(). Also HVD_ADASUM, for float16, bfloat16, float32 and float64. */
 HVD_API int hvd_allreduce_async(const struct hvd_tensor *tensor, enum hvd_op op,
                                 const struct hvd_options *options, int64_t *handle);
 
-/* `count` tensors that are reduced when all of them have been submitted by all ranks, and finish
- * together, under one handle. */
+/* Submits `count` tensors as a group: they are reduced when all ranks have submitted all of them,
+ * and finish together, under one handle. */
 HVD_API int hvd_grouped_allreduce_async(const struct hvd_tensor *tensors, int count, enum hvd_op op,
                                         const struct hvd_options *options, int64_t *handle);
 
@@ -250,17 +252,17 @@ HVD_API int hvd_grouped_allgather_async(const struct hvd_tensor *tensors, int co
 HVD_API int hvd_broadcast_async(const struct hvd_tensor *tensor, int root,
                                 const struct hvd_options *options, int64_t *handle);
 
-/* Sends splits[i] rows to rank i of the set, taken from the input in order, and receives its rows
- * from each, in order of rank. `nsplits` is the size of the set and the splits add up to dims[0] at
- * most; rows beyond them are not sent. `splits` NULL: equal shares, and dims[0] must divide by the
- * size of the set. The result tells how many rows came from each. `output` must not overlap the
- * input. */
+/* Sends splits[i] rows of the input, taken in order, to rank i of the set, and receives rows from
+ * each rank, in order of rank. `nsplits` is the size of the set, and the splits add up to dims[0]
+ * at most; the call does not send rows beyond the splits. `splits` NULL: equal shares, and dims[0]
+ * must divide by the size of the set. The result has the number of rows from each rank. `output`
+ * must not overlap the input. */
 HVD_API int hvd_alltoall_async(const struct hvd_tensor *tensor, const int64_t *splits, int nsplits,
                                const struct hvd_options *options, int64_t *handle);
 
 /* Reduces (HVD_SUM, HVD_AVERAGE) and leaves each rank its share of the rows: dims[0] divided by the
- * size of the set, and one more for each of the first dims[0] modulo size ranks. hvd_share() tells
- * how many. `output` may be equal to `input`, and must not overlap it otherwise. */
+ * size of the set, and one more for each of the first dims[0] modulo size ranks. hvd_share()
+ * computes the number. `output` may be equal to `input`, and must not overlap it otherwise. */
 HVD_API int hvd_reducescatter_async(const struct hvd_tensor *tensor, enum hvd_op op,
                                     const struct hvd_options *options, int64_t *handle);
 HVD_API int hvd_grouped_reducescatter_async(const struct hvd_tensor *tensors, int count,
@@ -268,18 +270,20 @@ HVD_API int hvd_grouped_reducescatter_async(const struct hvd_tensor *tensors, in
                                             int64_t *handle);
 HVD_API int64_t hvd_share(int64_t rows, int size, int rank);
 
-/* Done when every rank of the set has submitted it. */
+/* Done when every rank of the set has submitted the barrier. */
 HVD_API int hvd_barrier_async(const struct hvd_options *options, int64_t *handle);
 
-/* Says that this rank has no more data: until every rank of the set has joined, it takes part in
- * the allreduces of the others with zeros. Averages still divide by the size of the set. Other
- * collectives than allreduce and barrier fail meanwhile. The result tells who joined last. */
+/* Declares that this rank has no more data: until every rank of the set has joined, this rank takes
+ * part in the allreduces of the others with zeros. Averages still divide by the size of the set.
+ * Collectives other than allreduce and barrier fail meanwhile. The result names the rank that
+ * joined last. */
 HVD_API int hvd_join_async(const struct hvd_options *options, int64_t *handle);
 HVD_API int hvd_join(int *last_rank);
 
-/* The same, waiting. `result` and `results` (one for each tensor) may be NULL when nothing but the
- * output is wanted, which then must not be NULL. Allreduce, allgather and broadcast of one tensor
- * have their short forms above; with a shape, a set or factors, start them and wait. */
+/* Blocking forms of the long forms. `result` and `results` (one for each tensor) may be NULL when
+ * the caller wants only the output, which then must not be NULL. Allreduce, allgather and broadcast
+ * of one tensor have short forms above; for a shape, a set or factors, use the long form and
+ * hvd_wait(). */
 HVD_API int hvd_grouped_allreduce(const struct hvd_tensor *tensors, int count, enum hvd_op op,
                                   const struct hvd_options *options);
 HVD_API int hvd_grouped_allgather(const struct hvd_tensor *tensors, int count,
@@ -291,35 +295,38 @@ HVD_API int hvd_reducescatter(const struct hvd_tensor *tensor, enum hvd_op op,
 HVD_API int hvd_grouped_reducescatter(const struct hvd_tensor *tensors, int count, enum hvd_op op,
                                       const struct hvd_options *options);
 
-/* 1 if hvd_wait() would return at once, 0 if not, or HVD_ERR_INVALID for what is no handle. */
+/* 1 if hvd_wait() would return at once, 0 if not, or HVD_ERR_INVALID if `handle` is not a
+ * handle. */
 HVD_API int hvd_poll(int64_t handle);
 
-/* Waits until the collective is done, returns its status, and ends the handle. The thread that
- * waits moves the data. */
+/* Waits until the collective is done, returns its status, and ends the handle. The waiting thread
+ * moves the data. */
 HVD_API int hvd_wait(int64_t handle);
 
-/* Likewise, with what the collective gave: `result` has room for one, or for a group as many as it
- * has tensors, in their order. They are empty when it failed. */
+/* Like hvd_wait(), and stores the result: `result` has room for one, or for a group for as many as
+ * the group has tensors, in their order. The results are empty when the collective failed. */
 HVD_API int hvd_wait_result(int64_t handle, struct hvd_result *result);
 
-/* Likewise (`result` may be NULL), for at most `timeout_ms` milliseconds (0 or less: not at all):
- * then HVD_ERR_TIMEOUT, and the handle can be waited for again. */
+/* Like hvd_wait_result() (`result` may be NULL), for at most `timeout_ms` milliseconds (0 or less:
+ * does not wait). After that time it returns HVD_ERR_TIMEOUT, and the handle can be waited for
+ * again. */
 HVD_API int hvd_wait_timeout(int64_t handle, int timeout_ms, struct hvd_result *result);
 
-/* Frees what the library allocated for a result and empties it. NULL and empty are fine. */
+/* Frees the memory that the library allocated for a result, and empties the result. NULL and empty
+ * are fine. */
 HVD_API void hvd_result_free(struct hvd_result *result);
 
-/* Process sets: some of the world's ranks, in which collectives run beside those of the world and
+/* Process sets: subsets of the world's ranks. Their collectives run beside those of the world and
  * of other sets. Set 0 is the world. */
 
 /* Makes a set of `count` different ranks. Every rank of the world calls it, with the same ranks in
  * any order, and waits for the others. Returns the set's number, the same on all ranks;
- * HVD_ERR_MISMATCH if the ranks disagree, HVD_ERR_INVALID for a set that exists. Ranks that add and
- * remove several sets do so in the same order, or that is a mismatch, too. */
+ * HVD_ERR_MISMATCH if the ranks disagree, HVD_ERR_INVALID for a set that exists. All ranks must add
+ * and remove several sets in the same order; another order is a mismatch, too. */
 HVD_API int hvd_add_process_set(const int *ranks, int count);
 
-/* Ends a set; called by every rank of the world. Waits until what this rank has submitted in it is
- * done, then for the others. Its number may be given out again. */
+/* Removes a set; every rank of the world calls it. Waits until this rank's collectives in the set
+ * are done, then for the other ranks. The set's number may be given to a new set. */
 HVD_API int hvd_remove_process_set(int process_set);
 
 /* This process's rank in a set, and the set's size; HVD_ERR_INVALID if there is no such set, or for
@@ -328,14 +335,15 @@ HVD_API int hvd_process_set_rank(int process_set);
 HVD_API int hvd_process_set_size(int process_set);
 HVD_API int hvd_process_set_included(int process_set); /* 1 or 0 */
 
-/* The numbers of the sets, or the ranks of one, ascending: at most `capacity` of them are stored.
- * Both return how many there are. */
+/* The numbers of the sets, or the ranks of one set, ascending: stores at most `capacity` of them.
+ * Both calls return how many there are. */
 HVD_API int hvd_process_sets(int *process_sets, int capacity);
 HVD_API int hvd_process_set_ranks(int process_set, int *ranks, int capacity);
 
-/* Records what the library does as Chrome trace events in `file`, from now on; only rank 0 writes.
- * HOROVOD_TIMELINE does so from the start. `mark_cycles` adds a mark for each round of agreement.
- * Starting again, into another file, ends the first. Stopping what is not running is fine. */
+/* Records the library's work as Chrome trace events in `file`, from now on; only rank 0 writes.
+ * HOROVOD_TIMELINE does the same from the start. `mark_cycles` adds a mark for each round of
+ * agreement. Starting again, into another file, ends the first file. Stopping a timeline that is
+ * not running is fine. */
 HVD_API int hvd_start_timeline(const char *file, int mark_cycles);
 HVD_API int hvd_stop_timeline(void);
 
@@ -347,21 +355,22 @@ HVD_API const char *hvd_last_error(void);
 /* Bytes per element, 0 for a value that is not an enum hvd_dtype. */
 HVD_API size_t hvd_dtype_size(enum hvd_dtype dtype);
 
-/* How many bytes this process has sent to other ranks since hvd_init(), whatever they were for:
- * data, agreement, heads of messages; or HVD_ERR_NOT_INITIALIZED, HVD_ERR_SHUT_DOWN,
- * HVD_ERR_FORKED. A rank that submits nothing sends nothing, but for what others need it for. */
+/* How many bytes this process has sent to other ranks since hvd_init(), of any purpose: data,
+ * agreement, message headers; or HVD_ERR_NOT_INITIALIZED, HVD_ERR_SHUT_DOWN, HVD_ERR_FORKED. A rank
+ * that submits nothing sends only what other ranks need from it. */
 HVD_API int64_t hvd_bytes_sent(void);
 
-/* Memory for tensors, which other ranks of this host can read where it lies: reductions of tensors
- * in it copy nothing and are several times as fast as those of other memory. Everything else works
- * alike. Aligned to 64 bytes, contents undefined; NULL when out of memory. Usable before hvd_init()
- * and after hvd_shutdown(), from any thread; a part of what was allocated is as good as the whole.
- * Tensors of any size: small ones share pages, as in malloc(), but it is slower than that, and not
- * meant for what is allocated in every step. Where the system has no such memory, it is ordinary.
+/* Allocates memory for tensors that other ranks of this host can read in place: reductions of
+ * tensors in it copy nothing and are several times as fast as with other memory. Everything else
+ * works alike. Aligned to 64 bytes, contents undefined; NULL when out of memory. Usable before
+ * hvd_init() and after hvd_shutdown(), from any thread; a tensor may be any part of an allocation.
+ * Tensors may have any size: small ones share pages, as in malloc(). hvd_alloc() is slower than
+ * malloc() and not meant for allocations in every step. Where the system has no such memory, the
+ * memory is ordinary.
  *
- * hvd_free() gives it back (NULL is fine), once no tensor in it is in flight. A child that the
- * process forks may use what was allocated before, as long as its parent does not free it, but
- * changes are seen by the parent as well; freeing it there does nothing. */
+ * hvd_free() frees the memory (NULL is fine), once no tensor in it is in flight. A forked child may
+ * use memory that was allocated before the fork, as long as its parent does not free it. The parent
+ * sees the child's changes as well; hvd_free() in the child does nothing. */
 HVD_API void *hvd_alloc(size_t nbytes);
 HVD_API void hvd_free(void *memory);
 

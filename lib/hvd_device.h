@@ -45,8 +45,8 @@
 extern "C" {
 #endif
 
-/* The order in which an accelerator does things: what is put on one queue is done in turn,
- * different queues run at once if the hardware can. */
+/* The queues of an accelerator: it does the work on one queue in order; work on different queues
+ * runs at once if the hardware can. */
 enum hvd_device_queue {
     HVD_DEVICE_TO_HOST = 0,
     HVD_DEVICE_FROM_HOST = 1,
@@ -54,7 +54,7 @@ enum hvd_device_queue {
 };
 
 /* An allreduce that the accelerators do among themselves. All ranks of the set call for the same
- * ones in the same order; the order between those of different sets is nobody's. */
+ * allreduces in the same order; allreduces of different sets have no common order. */
 struct hvd_device_allreduce {
     const void *input; /* device memory; may be equal to output */
     void *output;
@@ -66,27 +66,27 @@ struct hvd_device_allreduce {
     int rank, size; /* in the process set */
 };
 
-/* What an accelerator can do.
+/* The functions and properties of an accelerator.
  *
- * Functions that return int return 0, or a negative number of the vendor's own, which the text of
- * the failure tells. None may block for longer than it takes to put something on a queue; none may
- * call the library. They are called one at a time, from any thread that is inside the library or
- * from the library's own, which is never one that the vendor has prepared (if the accelerator wants
- * a current device or context for each thread, set it in each function). `context` is passed back
- * as it was given.
+ * Functions that return int return 0, or a negative number of the vendor's own, which appears in
+ * the text of the failure. No function may block for longer than it takes to put work on a queue,
+ * and none may call the library. The library calls them one at a time, from any thread that is
+ * inside the library or from the library's own thread. The vendor has not prepared these threads:
+ * if the accelerator needs a current device or context for each thread, set it in each function.
+ * The library passes `context` unchanged.
  *
- * A function that calls the library is refused with HVD_ERR_INVALID. One that finds the accelerator
- * beyond hope may call exit(): the process ends with that status, without hvd_shutdown(), and the
- * other ranks are told that this one was lost. */
+ * When a function calls the library, that call fails with HVD_ERR_INVALID. A function that finds
+ * the accelerator broken may call exit(): the process ends with that status, without
+ * hvd_shutdown(), and the other ranks learn that this rank was lost. */
 struct hvd_device {
     const char *name; /* for messages; at most 31 bytes are used */
     void *context;
 
     /* Host memory that the accelerator can copy from and to directly; NULL when there is none. The
      * library asks for pieces of 1 MiB, eight at first and more when several process sets want them
-     * at once, and keeps them until the device is unregistered. Without the first eight a
-     * collective is refused with HVD_ERR_NOMEM. Without more, sets wait for each other, which after
-     * ten seconds ends the world with the same status. */
+     * at once, and keeps them until the device is unregistered. If the first eight cannot be
+     * allocated, a collective fails with HVD_ERR_NOMEM. If more cannot be allocated, sets wait for
+     * each other; after ten seconds such a wait breaks the world with HVD_ERR_NOMEM. */
     void *(*alloc_pinned)(void *context, size_t nbytes);
     void (*free_pinned)(void *context, void *memory, size_t nbytes);
 
@@ -95,35 +95,36 @@ struct hvd_device {
     int (*copy_to_host)(void *context, void *host, const void *device, size_t nbytes);
     int (*copy_from_host)(void *context, void *device, const void *host, size_t nbytes);
 
-    /* Events, which are used again and again: recorded, they have not passed until everything has
-     * been done that was on that queue then. query_event() returns 1 when it has passed, 0 when not
-     * yet, and a negative number when what it stands for has failed: something that was put on the
-     * queue since an event was recorded there before. An event that was never recorded has passed.
-     * query_event() is also asked about the caller's own events (hvd_tensor.ready): until they have
-     * passed neither input nor output is touched. It is asked every 50 us or so while the library
-     * waits for one, and not at all otherwise. */
+    /* Events, which the library reuses. A recorded event passes when all work is done that was on
+     * the queue when the event was recorded. query_event() returns 1 when the event has passed, 0
+     * when not yet, and a negative number when work has failed that was put on the queue between
+     * the previously recorded event and this one. An event that was never recorded has passed. The
+     * library also queries the caller's own events (hvd_tensor.ready), and touches neither input
+     * nor output until they have passed. It queries every 50 us or so while it waits for an event,
+     * and not at all otherwise. */
     void *(*create_event)(void *context); /* NULL when there is none */
     void (*destroy_event)(void *context, void *event);
     int (*record_event)(void *context, void *event, enum hvd_device_queue queue);
     int (*query_event)(void *context, void *event);
 
-    /* Both or neither may be NULL. Can the accelerators reduce this themselves (1, or 0)? The
-     * answer must be the same on all ranks for the same arguments, else the collective is a
-     * mismatch. HVD_ADASUM is not asked for, and while a rank has joined the library reduces
-     * itself. Then: puts it on HVD_DEVICE_REDUCE; other tensors move meanwhile. */
+    /* Both or neither may be NULL. can_allreduce() returns 1 if the accelerators can reduce this
+     * themselves, else 0. The answer must be the same on all ranks for the same arguments,
+     * otherwise the collective is a mismatch. The library does not ask for HVD_ADASUM, and reduces
+     * itself while a rank has joined. allreduce() puts the reduction on HVD_DEVICE_REDUCE; other
+     * tensors move meanwhile. */
     int (*can_allreduce)(void *context, enum hvd_dtype dtype, enum hvd_op op, int process_set);
     int (*allreduce)(void *context, const struct hvd_device_allreduce *allreduce);
 };
 
-/* Returns the device's number, 1 or more, which is this process's own business: ranks may have
- * different ones. The table is copied; what it points to must stay until the device is
- * unregistered. Can be called before hvd_init(). HVD_ERR_INVALID for a table with a function
+/* Returns the device's number, 1 or more; different ranks may use different numbers. The library
+ * copies the table; the objects that the table points to must stay until the device is
+ * unregistered. May be called before hvd_init(). HVD_ERR_INVALID for a table with a function
  * missing. */
 HVD_API int hvd_register_device(const struct hvd_device *device);
 
-/* Gives back what the library has of the device, but for pinned memory whose last copy has not
- * passed. HVD_ERR_INVALID for a number that is no device's, or while tensors of it are in flight.
- * The number is not used again. */
+/* Frees the library's memory and events of the device, except pinned memory whose last copy has not
+ * passed. HVD_ERR_INVALID for a number that no device has, or while tensors of the device are in
+ * flight. The number is not used again. */
 HVD_API int hvd_unregister_device(int device);
 
 #ifdef __cplusplus

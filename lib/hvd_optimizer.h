@@ -56,8 +56,8 @@ struct hvd_parameter {
     int device; /* 0: host memory; else that of hvd_register_device() */
 };
 
-/* How gradients travel. Only float32 and float64 are compressed, to 2 bytes for each element; the
- * rest goes as it is. */
+/* The compression of gradients for the transfer. Only float32 and float64 are compressed, to 2
+ * bytes for each element; other types are sent unchanged. */
 enum hvd_compression {
     HVD_COMPRESSION_NONE = 0,
     HVD_COMPRESSION_FP16 = 1, /* HVD_FLOAT16: 11 significant bits; from 65520 on it is infinite, and
@@ -65,7 +65,7 @@ enum hvd_compression {
     HVD_COMPRESSION_BF16 = 2  /* HVD_BFLOAT16: 8 significant bits, the range of float32 */
 };
 
-/* Parameters whose gradients are reduced together, as soon as all are ready: their places, in any
+/* Parameters whose gradients are reduced together, as soon as all are ready: their indices, in any
  * order. */
 struct hvd_parameter_group {
     const int *parameters;
@@ -88,16 +88,17 @@ struct hvd_optimizer_options {
                          parameters: each alone; instead of `groups` */
 };
 
-/* Changes the parameters' data by their gradients, which are those of all ranks by then. Returns 0,
- * or anything else, which hvd_optimizer_step() then returns. May use the library. */
+/* Changes the parameters' data by their gradients, which are reduced over all ranks by then.
+ * Returns 0, or any other value, which hvd_optimizer_step() then returns. May call the library. */
 typedef int hvd_update_fn(void *arg);
 
 struct hvd_optimizer;
 
-/* Every rank of the process set calls it, with the same parameters in the same order and the same
- * options, and waits for the others; on other ranks it waits for nobody. The array of parameters is
- * copied, with names and dims; data and gradients are borrowed until hvd_optimizer_destroy().
- * `options` may be NULL and is read during the call only. `*optimizer` is NULL when it fails.
+/* Every rank of the process set makes this call, with the same parameters in the same order and the
+ * same options, and waits for the others; on ranks outside the set the call waits for nobody. The
+ * array of parameters is copied, with names and dims; data and gradients are borrowed until
+ * hvd_optimizer_destroy(). `options` may be NULL and is read during the call only. `*optimizer` is
+ * NULL when it fails.
  *
  * HVD_ERR_INVALID, with the offending parameter or option named, for: no name or a name that is
  * given twice; a dtype, shape, op or compression that cannot be; no data or gradient; gradients
@@ -107,64 +108,64 @@ struct hvd_optimizer;
  * other than the world, groups, predivision, parameters that are not floating point or whose data
  * overlap. In device memory: compression, several backward passes and HVD_ADASUM are refused. The
  * other ranks then get HVD_ERR_MISMATCH, as all do when the ranks' names, shapes, types, kinds of
- * memory or options differ; the text says who differs, and in what. Only a process set that does
- * not exist is one rank's own affair.
+ * memory or options differ; the text says who differs, and in what. Only for a process set that
+ * does not exist the call fails on one rank alone.
  *
- * HVD_ADASUM: hvd_optimizer_step() makes the update with this rank's own gradients, combines what
- * it has changed by Adasum (see hvd_allreduce_async()), and applies the result to where the
- * parameters were before. Nothing is sent before that. A rank whose update fails takes part with no
- * change, gets the parameters of the others, and hvd_optimizer_step() returns what the update
- * returned. If the changes cannot be combined, all parameters are put back to where they were. */
+ * HVD_ADASUM: hvd_optimizer_step() makes the update with this rank's own gradients, combines the
+ * changes by Adasum (see hvd_allreduce_async()), and applies the result to the old parameters.
+ * Nothing is sent before the step. A rank whose update fails takes part with zero changes and gets
+ * the parameters of the others; its hvd_optimizer_step() returns the result of the update. If the
+ * changes cannot be combined, all parameters get their old values back. */
 HVD_API int hvd_optimizer_create(const struct hvd_parameter *parameters, int count,
                                  const struct hvd_optimizer_options *options, hvd_update_fn *update,
                                  void *arg, struct hvd_optimizer **optimizer);
 
-/* The gradient of parameters[parameter] is complete for this pass. After an early pass its memory
- * is the program's again when the call returns. After the last its reduction starts, and it must
- * not be touched until hvd_optimizer_step() or hvd_optimizer_synchronize() has returned.
- * HVD_ERR_INVALID if it was ready already. Order and thread do not matter. If the reduction cannot
- * start the call fails as hvd_allreduce_async() does; the gradient is ready all the same, and the
- * next synchronization tries again.
+/* The gradient of parameters[parameter] is complete for this pass. After an early pass the
+ * gradient's memory belongs to the program again when the call returns. After the last pass its
+ * reduction starts, and the program must not touch the gradient until hvd_optimizer_step() or
+ * hvd_optimizer_synchronize() has returned. HVD_ERR_INVALID if it was ready already. Order and
+ * thread do not matter. If the reduction cannot start, the call fails as hvd_allreduce_async()
+ * does; the gradient is still ready, and the next synchronization tries again.
  *
- * In device memory, `hvd_optimizer_ready_after` says that it will be complete when the device
- * passes `event`, which must not be recorded again before the step. The step waits for it with one
- * rank, too. NULL: it is complete already, as with hvd_optimizer_ready(), and for host memory the
- * only event that is not HVD_ERR_INVALID. */
+ * In device memory, hvd_optimizer_ready_after() declares that the gradient will be complete when
+ * the device passes `event`, which must not be recorded again before the step. The step waits for
+ * the event even with one rank. NULL: the gradient is complete already, as with
+ * hvd_optimizer_ready(); for host memory any other event is HVD_ERR_INVALID. */
 HVD_API int hvd_optimizer_ready(struct hvd_optimizer *optimizer, int parameter);
 HVD_API int hvd_optimizer_ready_after(struct hvd_optimizer *optimizer, int parameter, void *event);
 
-/* Waits until all gradients have been reduced, and leaves them in the parameters' gradients. For
- * those of which this rank has not said that they are ready it gives zeros, or what the passes so
- * far have added up to. When a reduction fails the others are waited for, the gradients hold
- * anything, and the optimizer can be used as before if the world still can. Between it and
- * hvd_optimizer_step() gradients can be clipped; then the step is to be made without synchronizing
- * again:
+/* Waits until all gradients have been reduced, and leaves the results in the parameters' gradients.
+ * For gradients that this rank has not declared ready it contributes zeros, or the sum of the
+ * passes so far. When a reduction fails, the call waits for the others, the contents of the
+ * gradients are undefined, and the optimizer remains usable if the world is. Between
+ * hvd_optimizer_synchronize() and hvd_optimizer_step() a program can clip gradients; then the step
+ * must not synchronize again:
  *
  *     hvd_optimizer_synchronize(optimizer);
  *     clip the gradients
  *     hvd_optimizer_skip_synchronize(optimizer);
  *     hvd_optimizer_step(optimizer);
  *
- * hvd_optimizer_skip_synchronize() is for one step only, the next that is made: one that is tried
- * before the gradients have been synchronized, or after one has become ready since, is
- * HVD_ERR_INVALID and changes nothing: the skip stays in force, and so every step is refused until
- * hvd_optimizer_synchronize() has been called. Without the skip hvd_optimizer_step() reduces once
- * more what the gradients hold, and a warning says so, once. HVD_ADASUM has neither:
+ * hvd_optimizer_skip_synchronize() applies to one step only, the next one that is made. A step
+ * before the gradients have been synchronized, or after a gradient has become ready since, fails
+ * with HVD_ERR_INVALID and changes nothing: the skip stays in force, and every step fails until
+ * the program calls hvd_optimizer_synchronize(). Without the skip hvd_optimizer_step() reduces
+ * the gradients once more, and logs one warning. With HVD_ADASUM both calls fail with
  * HVD_ERR_INVALID. */
 HVD_API int hvd_optimizer_synchronize(struct hvd_optimizer *optimizer);
 HVD_API int hvd_optimizer_skip_synchronize(struct hvd_optimizer *optimizer);
 
-/* Synchronizes, then calls the update. Every rank of the process set calls it as often as the
- * others. Returns what the update returns, or the failure of the first gradient that could not be
- * reduced; the update is not called then, and nothing is in flight any more. With several backward
- * passes, call it after the last one. */
+/* Synchronizes, then calls the update. All ranks of the process set make this call equally often.
+ * Returns the result of the update, or the failure of the first gradient that could not be reduced;
+ * then the update is not called, and nothing is in flight any more. With several backward passes,
+ * call it after the last one. */
 HVD_API int hvd_optimizer_step(struct hvd_optimizer *optimizer);
 
-/* Sets all gradients to zero, and forgets what earlier passes have added up. HVD_ERR_INVALID when
- * one is ready for the next step, which would overwrite it. */
+/* Sets all gradients to zero, and discards the sums of earlier passes. HVD_ERR_INVALID when a
+ * gradient is ready for the next step, because that gradient would be lost. */
 HVD_API int hvd_optimizer_zero_gradients(struct hvd_optimizer *optimizer);
 
-/* What is in flight is waited for, unless the world is broken or has been left: until the other
+/* Waits for gradients in flight, unless the world is broken or this rank has left: until the other
  * ranks have made the same gradients ready, or leave. NULL is fine. */
 HVD_API void hvd_optimizer_destroy(struct hvd_optimizer *optimizer);
 

@@ -29,36 +29,40 @@ struct hvd_scalar {
     enum hvd_dtype dtype;
 };
 
-/* Takes over the data of rank `root` of the world. Names, types and shapes must be the same on all
- * ranks, the order of the parameters need not: they are matched by name. All are in flight at once,
- * as "broadcast.<name>". When a rank has made a mistake, or the ranks differ, nothing has been
- * changed anywhere; when a rank is lost meanwhile, the data are anything. */
+/* Copies the data of rank `root` of the world to all ranks. Names, types and shapes must be the
+ * same on all ranks. The order of the parameters may differ, because parameters are matched by
+ * name. All are in flight at once, as "broadcast.<name>". When a rank has made a mistake, or the
+ * ranks differ, nothing has been changed on any rank; when a rank is lost meanwhile, the contents
+ * of the data are undefined. */
 HVD_API int hvd_broadcast_parameters(const struct hvd_parameter *parameters, int count, int root,
                                      int process_set);
 
-/* Likewise with tensors and scalars: moments, step counters, learning rates. The scalars travel in
- * one message; names of tensors and of scalars are apart. Either list may be empty. */
+/* Like hvd_broadcast_parameters(), with tensors and scalars: moments, step counters, learning
+ * rates. The scalars travel in one message; a tensor and a scalar may have the same name. Either
+ * list may be empty. */
 HVD_API int hvd_broadcast_optimizer_state(const struct hvd_parameter *tensors, int ntensors,
                                           const struct hvd_scalar *scalars, int nscalars, int root,
                                           int process_set);
 
-/* Some bytes, whatever they mean. */
+/* Bytes of any meaning. */
 struct hvd_object {
     void *data; /* owned; hvd_object_free() */
     size_t size;
 };
 
-/* On `root`, `object` is read and borrowed during the call; on the others it is written, whatever
- * it was before, and theirs to free: an empty one when the call fails. `name` is matched between
- * ranks, "<name>.sz" and "<name>.t", at most HVD_PARAMETER_NAME_MAX bytes long, and may be NULL. A
- * name, root or process set that cannot be is HVD_ERR_INVALID at once, as with every collective:
- * then, and when there is no world, the object is left alone. */
+/* On `root` the call reads `object`, which is borrowed during the call. On other ranks the call
+ * overwrites `object`, whatever it was before, and the caller frees it; it is empty when the call
+ * fails. `name` is matched between ranks, "<name>.sz" and "<name>.t", at most
+ * HVD_PARAMETER_NAME_MAX bytes long, and may be NULL. An impossible name, root or process set is
+ * HVD_ERR_INVALID at once, as with every collective: then, and when there is no world, the object
+ * is unchanged. */
 HVD_API int hvd_broadcast_object(const char *name, struct hvd_object *object, int root,
                                  int process_set);
 
-/* Every rank gives `size` bytes and gets those of all: `objects` is an array of as many as the
- * process set has ranks, in their order, which points into itself: one block of memory that free()
- * frees. Each object begins where any type may. NULL when the call fails. */
+/* Every rank contributes `size` bytes and gets the bytes of all ranks: `objects` is an array with
+ * an object for each rank of the process set, in order of rank. The array and the bytes are one
+ * block of memory that free() frees. Each object is aligned for any type. NULL when the call
+ * fails. */
 HVD_API int hvd_allgather_object(const char *name, const void *data, size_t size, int process_set,
                                  struct hvd_object **objects);
 
@@ -72,13 +76,14 @@ struct hvd_metric {
     double value;
 };
 
-/* Replaces each value by its average over the ranks, the same on all to the bit. Matched by name,
- * whatever their order; one message. When it fails the values are as they were. */
+/* Replaces each value by its average over the ranks, the same on all ranks to the bit. Metrics are
+ * matched by name, in any order, and travel in one message. When the call fails the values are
+ * unchanged. */
 HVD_API int hvd_average_metrics(struct hvd_metric *metrics, int count, int process_set);
 
 /* ---- learning rates: pure functions, which need no world ---- */
 
-/* Where a batch lies in the training, both counted from 0. */
+/* The position of a batch in the training, both counted from 0. */
 struct hvd_batch {
     int64_t epoch;
     int64_t batch;
@@ -105,17 +110,19 @@ struct hvd_rate_schedule {
 HVD_API double hvd_scheduled_rate(const struct hvd_rate_schedule *schedule, struct hvd_batch batch);
 
 /* The momentum for the first batch after a change of rate, so that the velocity built up before
- * keeps its meaning; the batches after it go back to `momentum`. */
+ * keeps its meaning; later batches use `momentum` again.
+ * <---- who trains on which sample ----
+ * ---- samplers ---- */
 HVD_API double hvd_corrected_momentum(double momentum, double old_rate, double new_rate);
 
 /* ---- who trains on which sample ---- */
 
-/* Deals `count` samples to the ranks, anew in each epoch: all samples, in an order that depends on
- * seed, epoch and count alone, in equal shares; so that shares are equal the first of the order
- * are dealt again at the end, at most size - 1 of them. The ranks' batches number k are together
- * the samples k x batch x size to (k + 1) x batch x size of the order, whatever the number of
- * ranks: two ranks with batch 64 see in each step what one with 128 does. (Horovod's
- * ElasticSampler.) */
+/* Deals `count` samples to the ranks, anew in each epoch: all samples, in an order that depends
+ * only on seed, epoch and count, in equal shares. To make the shares equal, the first samples of
+ * the order are dealt again at the end, at most size - 1 of them. The ranks' batches number k are
+ * together the samples k x batch x size to (k + 1) x batch x size of the order, whatever the number
+ * of ranks: two ranks with batch 64 see the same samples in each step as one rank with batch 128.
+ * (Horovod's ElasticSampler.) */
 struct hvd_sampler_options {
     uint64_t count; /* at most 2^32 - 1 */
     uint64_t seed;
@@ -127,25 +134,25 @@ HVD_API int hvd_sampler_create(const struct hvd_sampler_options *options,
                                struct hvd_sampler **sampler);
 HVD_API void hvd_sampler_destroy(struct hvd_sampler *sampler); /* NULL is fine */
 
-/* Begins an epoch: its first samples are next. A new sampler is at epoch 0. */
+/* Begins an epoch from its first samples. A new sampler is at epoch 0. */
 HVD_API void hvd_sampler_start_epoch(struct hvd_sampler *sampler, uint64_t epoch);
 
-/* Samples that this rank still gets in this epoch: the same number on all ranks. */
+/* The number of samples that this rank still gets in this epoch, the same on all ranks. */
 HVD_API uint64_t hvd_sampler_left(const struct hvd_sampler *sampler);
 
 /* Stores the next `count` samples of this rank, or as many as are left, and returns how many. */
 HVD_API size_t hvd_sampler_next(struct hvd_sampler *sampler, uint64_t *samples, size_t count);
 
-/* How many samples of the epoch's order all ranks together have had: to be kept in a checkpoint.
- * Then the epoch can be gone on with from there, also with another number of ranks. HVD_ERR_INVALID
- * if it has not so many. */
+/* How many samples of the epoch's order all ranks together have had, to be kept in a checkpoint.
+ * hvd_sampler_resume() continues the epoch from there, also with another number of ranks.
+ * HVD_ERR_INVALID if the epoch has fewer samples. */
 HVD_API uint64_t hvd_sampler_processed(const struct hvd_sampler *sampler);
 HVD_API int hvd_sampler_resume(struct hvd_sampler *sampler, uint64_t epoch, uint64_t processed);
 
 /* ---- checkpoints ---- */
 
-/* What is in a checkpoint; both lists are matched by name, and must be the same to the type and
- * shape. */
+/* The contents of a checkpoint. Entries of both lists are matched by name, and types and shapes
+ * must be the same. */
 struct hvd_checkpoint {
     const struct hvd_parameter *tensors; /* data only */
     int ntensors;
@@ -153,18 +160,19 @@ struct hvd_checkpoint {
     int nscalars;
 };
 
-/* Rank 0 of the process set writes the file: to a temporary one beside it, which is renamed when it
- * is complete and on disk. At any time `file` is the whole old one or the whole new one. Returns on
- * every rank what it returns on that one, with the same text: HVD_ERR_SYSTEM if it cannot be
- * written. The format is in hvd_checkpoint_save(3). */
+/* Rank 0 of the process set writes a temporary file beside `file`, and renames the temporary file
+ * when it is complete and on disk. At any time `file` is the whole old file or the whole new file.
+ * The call returns the same status on every rank, with the same text: HVD_ERR_SYSTEM if the file
+ * cannot be written. The format is in hvd_checkpoint_save(3). */
 HVD_API int hvd_checkpoint_save(const char *file, const struct hvd_checkpoint *checkpoint,
                                 int process_set);
 
-/* Rank 0 of the process set reads the file, checks it to the last byte, and the others take over
- * what is in it: they need no such file. HVD_ERR_INVALID if it is no checkpoint, damaged, or one of
- * another model, and the text says what was found and what was expected; HVD_ERR_SYSTEM if it
- * cannot be read; HVD_ERR_MISMATCH if the ranks' lists differ. Nothing has been changed on any rank
- * then, unless the disk fails, memory runs out or the file is changed after the check. */
+/* Rank 0 of the process set reads the file and checks every byte, and the others receive the
+ * contents: they need no file. HVD_ERR_INVALID if the file is no checkpoint, is damaged, or belongs
+ * to another model, and the text says what was found and what was expected; HVD_ERR_SYSTEM if the
+ * file cannot be read; HVD_ERR_MISMATCH if the ranks' lists differ. After these failures nothing
+ * has been changed on any rank, unless the disk fails, memory runs out or the file is changed after
+ * the check. */
 HVD_API int hvd_checkpoint_restore(const char *file, const struct hvd_checkpoint *checkpoint,
                                    int process_set);
 

@@ -11,15 +11,16 @@
 #include "lib/base/status.h"
 #include "lib/world.h"
 
-/* The world, which stays until process_exit(); or NULL and `err`, when there is none. */
+/* Enters the world, which stays until process_exit(). NULL and `err` when there is no world. */
 struct world *process_enter(struct err *err);
 void process_exit(void);
 
-/* Joins, or leaves; see hvd_init() and hvd_shutdown(). `at_exit`: not while a thread is inside. */
+/* Joins, or leaves; see hvd_init() and hvd_shutdown(). `at_exit`: does nothing while a thread is
+ * inside a call. */
 int process_join(struct err *err);
 void process_part(bool at_exit);
 
-/* Refuses a forked child, and who is in a function of a device. */
+/* Fails in a forked child, and in a thread that is inside a function of a device. */
 int process_check_caller(struct err *err);
 
 /* Remembers a failure as this thread's last. Returns `rc`. */

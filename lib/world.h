@@ -22,8 +22,8 @@ const struct rank_info *world_rank_info(const struct world *world);
 bool world_is_homogeneous(const struct world *world);
 struct engine *world_engine(struct world *world);
 
-/* Fails whatever is in flight; then, when no thread is inside any more: says goodbye and frees the
- * world. */
+/* world_stop() fails all collectives in flight. When no thread is inside any more, world_leave()
+ * says goodbye and frees the world. */
 void world_stop(struct world *world);
 void world_leave(struct world *world);
 
