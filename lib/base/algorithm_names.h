@@ -4,7 +4,7 @@
 #ifndef LIB_BASE_ALGORITHM_NAMES_H
 #define LIB_BASE_ALGORITHM_NAMES_H
 
-/* The numbers go over the wire. */
+/* The numbers are part of the wire format. */
 enum algorithm {
     ALGORITHM_RING,               /* neighbours only: any operation but alltoall and Adasum */
     ALGORITHM_DIRECT,             /* each rank reduces its share from all, gives it to all */
@@ -17,7 +17,8 @@ enum algorithm {
     ALGORITHMS
 };
 
-/* "ring", ...; NULL if there is no such. The other way round: -1. */
+/* "ring", ...; NULL if there is no such algorithm. The reverse function returns -1 for an unknown
+ * name. */
 const char *algorithm_name(enum algorithm algorithm);
 int algorithm_parse(const char *name);
 

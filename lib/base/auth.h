@@ -30,12 +30,12 @@ enum {
     DIGEST_SIZE = 32
 };
 
-/* The secret that makes a process one of the job's. Never printed, logged or written to a file. */
+/* The secret of the processes of a job. Never printed, logged or written to a file. */
 struct job_key {
     unsigned char bytes[JOB_KEY_SIZE];
 };
 
-/* To be called before anything else here; may be called again. */
+/* Must be called before any other function of this file; may be called again. */
 int auth_init(struct err *err);
 
 void job_key_generate(struct job_key *key);
@@ -43,8 +43,8 @@ void job_key_generate(struct job_key *key);
 /* The key of job `id` at a service: HMAC(service key, "hvd1 job", digest of the id). */
 void job_key_derive(struct job_key *key, const struct job_key *service, const char *id);
 
-/* 64 hexadecimal digits, as HVD_JOB_KEY carries them. The error names no part of the text; the
- * second leaves it to the caller to say what was wrong where. */
+/* Parses 64 hexadecimal digits, the format of HVD_JOB_KEY. The error quotes no part of the text;
+ * with the second function the caller says what was wrong where. */
 int job_key_parse(struct job_key *key, const char *hex, struct err *err);
 bool job_key_decode(struct job_key *key, const char *hex, size_t length);
 void job_key_format(const struct job_key *key, char hex[JOB_KEY_HEX_SIZE]);
@@ -52,7 +52,7 @@ void job_key_wipe(struct job_key *key);
 
 void nonce_generate(unsigned char nonce[NONCE_SIZE]);
 
-/* HMAC-SHA256(key, label, part 1, part 2). `label` keeps the roles apart; the parts have fixed
+/* HMAC-SHA256(key, label, part 1, part 2). `label` separates the roles; the parts have fixed
  * lengths for a given label. */
 void auth_proof(unsigned char proof[PROOF_SIZE], const unsigned char key[32], const char *label,
                 const void *part1, size_t length1, const void *part2, size_t length2);
@@ -81,7 +81,7 @@ void seal_wipe(struct seal *seal);
 void seal_put(struct seal *seal, struct wire_writer *writer, uint16_t type, const void *payload,
               size_t length);
 
-/* Checks the seal's next incoming frame and gives its payload, borrowed from the frame.
+/* Checks the seal's next incoming frame and returns its payload, borrowed from the frame.
  * HVD_ERR_AUTH when the proof is wrong. */
 int seal_check(struct seal *seal, const struct frame *frame, struct wire_reader *payload,
                struct err *err);

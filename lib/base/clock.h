@@ -8,8 +8,8 @@
 uint64_t monotonic_ms(void);
 uint64_t monotonic_ns(void);
 
-/* The time of the last timer tick, some milliseconds ago at most, for times that are remembered
- * only: reading it costs a fifth of monotonic_ns(). */
+/* The time of the last timer tick, some milliseconds ago at most, for times that are only stored:
+ * reading it costs a fifth of monotonic_ns(). */
 uint64_t monotonic_tick_ns(void);
 
 /* The earlier of two times; UINT64_MAX is never. */

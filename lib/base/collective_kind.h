@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* Part of the wire format; 0 is none. Those about a tensor come first. */
+/* Part of the wire format; 0 means none. The kinds with a tensor come first. */
 enum collective_kind {
     COLLECTIVE_ALLREDUCE = 1,
     COLLECTIVE_ALLGATHER,
@@ -26,7 +26,7 @@ bool collective_is_known(int kind);
 /* "allreduce", "reduce-scatter"; "?" if unknown. */
 const char *collective_name(enum collective_kind kind);
 
-/* Is it about a tensor (not so: barrier, join, process sets)? */
+/* True if the kind has a tensor; barrier, join and process sets have none. */
 static inline bool collective_has_tensor(enum collective_kind kind)
 {
     return kind >= COLLECTIVE_ALLREDUCE && kind <= COLLECTIVE_REDUCESCATTER;

@@ -18,8 +18,8 @@ int descriptor_event(void);
 int descriptor_epoll(void);
 int descriptor_file(const char *name); /* to write, made if need be, and empty */
 
-/* Whether `fd` may still be what descriptor_event() gave: the host program may have closed it, and
- * have something else under its number, of which only other events are taken for it. */
+/* Whether `fd` may still be the descriptor of descriptor_event(). The host program may have closed
+ * it and opened something else under its number; only another eventfd is then mistaken for ours. */
 bool descriptor_is_event(int fd);
 
 /* -1 is fine. */

@@ -50,7 +50,7 @@
 #define ENV_TRANSPORT "HVD_TRANSPORT"
 #define ENV_TUNING "HVD_TUNING"
 
-/* Asks for one: getenv(), or a test's own. */
+/* Looks up a variable: getenv(), or a test's own function. */
 typedef const char *environment_get_fn(const char *name);
 
 #endif

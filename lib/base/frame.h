@@ -33,12 +33,12 @@ void frame_header_encode(unsigned char header[FRAME_HEADER_SIZE], uint16_t type,
 /* Appends a whole frame. */
 void frame_put(struct wire_writer *writer, uint16_t type, const void *body, size_t length);
 
-/* Appends a header whose length is not known yet; frame_end() fills it in. Returns what frame_end()
- * wants. */
+/* Appends a header whose length is not known yet; frame_end() fills the length in. Returns the
+ * argument for frame_end(). */
 size_t frame_begin(struct wire_writer *writer, uint16_t type);
 void frame_end(struct wire_writer *writer, size_t begin);
 
-/* The same, with sums. */
+/* Like frame_end() and frame_put(), with sums. */
 void frame_end_summed(struct wire_writer *writer, size_t begin);
 
 /* Cuts a byte stream into frames. Bytes are received straight into the reader:
@@ -57,8 +57,8 @@ struct frame_reader {
 void frame_reader_init(struct frame_reader *reader, size_t body_max);
 void frame_reader_fini(struct frame_reader *reader);
 
-/* Room for at least one byte; `*size` says how much. NULL when out of memory. Invalidates frames
- * returned before. */
+/* Room for at least one byte; `*size` is its size. NULL when out of memory. Invalidates frames that
+ * were returned before. */
 void *frame_reader_space(struct frame_reader *reader, size_t *size);
 void frame_reader_commit(struct frame_reader *reader, size_t nbytes);
 

@@ -34,29 +34,30 @@ struct interfaces {
     struct interface at[INTERFACES_MAX];
 };
 
-/* What this machine has, in the order above. HVD_ERR_SYSTEM. */
+/* The interfaces of this machine, in the order above. HVD_ERR_SYSTEM. */
 int interfaces_read(struct interfaces *interfaces, struct err *err);
 
-/* The same from what getifaddrs(3) told, or a test makes up. Pure. */
+/* Like interfaces_read(), from a list of getifaddrs(3), or one that a test makes. Pure. */
 struct ifaddrs;
 void interfaces_sort_out(struct interfaces *interfaces, const struct ifaddrs *list);
 
-/* Keeps what the choice names, in its order; an empty choice keeps everything. HVD_ERR_INVALID: an
- * item that is none, or that nothing here matches: "no interface 'ib0' (have: eth0 192.0.2.1, lo
- * 127.0.0.1)". Pure. */
+/* Keeps the interfaces that the choice names, in its order; an empty choice keeps all.
+ * HVD_ERR_INVALID for an item that is malformed, or matches nothing: "no interface 'ib0' (have:
+ * eth0 192.0.2.1, lo 127.0.0.1)". Pure. */
 int interfaces_choose(struct interfaces *interfaces, const char *choice, struct err *err);
 
 /* The interface that has this address, a number without a zone; or NULL. Pure. */
 const struct interface *interfaces_find(const struct interfaces *interfaces, const char *address);
 
-/* Is it a choice at all? HVD_ERR_INVALID names the item that is none, and what was expected. */
+/* Checks the syntax of a choice. HVD_ERR_INVALID names the malformed item, and what was
+ * expected. */
 int interfaces_check_choice(const char *choice, struct err *err);
 
-/* Can a choice that was checked name nothing but loopback, on whatever machine? */
+/* True if a checked choice can only name loopback, on any machine. */
 bool interfaces_choice_is_loopback(const char *choice);
 
-/* Of two addresses, IPv4 that is mapped into IPv6 counting as IPv4: the first `bits` are the same;
- * all of them are; it is one that leads to this host from anywhere on it. */
+/* Properties of addresses; IPv4 that is mapped into IPv6 counts as IPv4: the first `bits` are the
+ * same; all bits are the same; the address leads to this host from anywhere on it. */
 bool address_in_network(const struct sockaddr_storage *address,
                         const struct sockaddr_storage *network, unsigned bits);
 bool address_equal(const struct sockaddr_storage *left, const struct sockaddr_storage *right);

@@ -14,7 +14,7 @@ enum { JOB_ID_SIZE = 65 };
 
 bool job_id_valid(const char *text, size_t length);
 
-/* A random one. auth_init() has been called. */
+/* Makes a random id. The caller has called auth_init(). */
 void job_id_generate(char id[JOB_ID_SIZE]);
 
 #endif

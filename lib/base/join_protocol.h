@@ -55,8 +55,8 @@ enum {
     JOIN_WAITING_MAX_MS = 86400 * 1000
 };
 
-/* No body of a frame is longer than this: before a proven HELLO, of a proven worker, and of the
- * rendezvous after CHALLENGE. */
+/* The longest body of a frame: before a proven HELLO, from a proven worker, and from the rendezvous
+ * after CHALLENGE. */
 enum {
     JOIN_UNPROVEN_MAX = 4096,
     JOIN_PROVEN_MAX = PROOF_SIZE + 4 + JOIN_REPORT_MAX + STATS_ENCODED_MAX + WAITS_ENCODED_MAX,
@@ -89,8 +89,9 @@ struct join_challenge {
     unsigned char nonce[NONCE_SIZE];
 };
 
-/* Where a rank can be dialled for data: numeric "ADDRESS:PORT", IPv6 as "[ADDRESS]:PORT", best
- * first; and "unix:" with 32 hexadecimal digits, for the ranks of its host. */
+/* The addresses at which a rank accepts data links: numeric "ADDRESS:PORT", IPv6 as
+ * "[ADDRESS]:PORT", best first; and "unix:" with 32 hexadecimal digits, for the ranks of its
+ * host. */
 struct join_addresses {
     int count;
     char text[JOIN_ADDRESSES_MAX][JOIN_ADDRESS_MAX];
@@ -103,7 +104,7 @@ struct join_hello {
     struct join_addresses addresses;
 };
 
-/* Another rank, as far as this one needs to know it. */
+/* Another rank, as far as this rank needs to know it. */
 struct join_peer {
     int rank;
     char host[JOIN_HOST_MAX];
@@ -118,7 +119,7 @@ struct join_welcome {
     struct join_peer neighbours[NEIGHBOURS_MAX]; /* those of topology.h, ascending by rank */
 };
 
-/* Until WELCOME or REFUSED. */
+/* Sent until WELCOME or REFUSED. */
 struct join_waiting {
     uint32_t most_ms;         /* until the start timeout */
     char text[JOIN_TEXT_MAX]; /* who is missing now: "ranks 2, 3 on node1" */
@@ -139,11 +140,12 @@ struct join_report {
     struct rank_waits waits;
 };
 
-/* Append a body, or addresses or a peer in it, to the writer; read one. The readers return
- * HVD_ERR_PROTOCOL and the message's name when a field is missing, out of range, or too long. What
- * they return satisfies 0 <= rank < size <= WORLD_SIZE_MAX (-1 <= rank in HELLO) and terminated
- * strings; a job id is valid or empty; the host of HELLO is one printable line, the text of REPORT
- * is printable (text.h). NEWS, GOODBYE and BROKEN are written with rank_end_encode(). */
+/* Writers append a body, or addresses or a peer in a body, to the writer; readers read one. The
+ * readers return HVD_ERR_PROTOCOL and the message's name when a field is missing, out of range, or
+ * too long. Their results satisfy 0 <= rank < size <= WORLD_SIZE_MAX (-1 <= rank in HELLO), and
+ * strings are terminated; a job id is valid or empty; the host of HELLO is one printable line, the
+ * text of REPORT is printable (text.h). NEWS, GOODBYE and BROKEN are written with
+ * rank_end_encode(). */
 void join_addresses_encode(struct wire_writer *writer, const struct join_addresses *addresses);
 void join_addresses_decode(struct join_addresses *addresses, struct wire_reader *reader);
 void join_peer_encode(struct wire_writer *writer, const struct join_peer *peer);

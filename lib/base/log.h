@@ -15,7 +15,8 @@ enum log_level { LOG_TRACE, LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR, LOG_FAT
 /* Reads a level, in any case; false if there is no such level. */
 bool log_level_parse(const char *text, enum log_level *level);
 
-/* To be called once, before other threads log; until then: warning, with time. */
+/* Must be called once, before other threads log. The defaults before that are: warning, with
+ * time. */
 void log_configure(enum log_level level, bool hide_time);
 
 /* `rank` -1 leaves the rank out. */

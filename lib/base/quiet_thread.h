@@ -9,7 +9,7 @@
 /* As pthread_create(), with every signal blocked; `name` is at most 15 bytes. 0 or an errno. */
 int quiet_thread_start(pthread_t *thread, const char *name, void *(*body)(void *), void *arg);
 
-/* How many of them there are in this process. */
+/* The number of these threads in this process. */
 int quiet_thread_count(void);
 
 #endif

@@ -36,25 +36,25 @@ enum rank_end_kind {
     RANK_END_UNREACHABLE,  /* the link of another rank to it has ended, or it does not answer */
     RANK_END_FAILED,       /* something failed in it: words say what */
 
-    /* Of all ranks: `rank` is RANK_NONE, words say more. */
+    /* An end of all ranks: `rank` is RANK_NONE, and words say more. */
     RANK_END_TIMEOUT,         /* some rank has not come, or not submitted, in time */
     RANK_END_RENDEZVOUS_LOST, /* the connection to the rendezvous has ended, or is not understood */
     RANK_END_BY_REQUEST,      /* somebody in charge has ended the job */
     RANK_END_KINDS
 };
 
-/* No rank, or nobody knows which. */
+/* No rank, or an unknown rank. */
 enum { RANK_NONE = -1 };
 
 enum { RANK_END_HOST_SIZE = 256, RANK_END_TENSOR_SIZE = 256, RANK_END_WORDS_SIZE = 500 };
 
-/* At most so many bytes on the wire. */
+/* The longest record on the wire. */
 enum {
     RANK_END_ENCODED_MAX =
         27 + 3 * 4 + RANK_END_HOST_SIZE + RANK_END_TENSOR_SIZE + RANK_END_WORDS_SIZE
 };
 
-/* The part that fits into a table of ranks. */
+/* The part of the record that fits into a table of ranks. */
 struct rank_end_how {
     enum rank_end_kind kind;
     int code;         /* of EXITED, KILLED and STOPPED; else 0 */
@@ -83,10 +83,10 @@ static inline struct rank_end rank_end_none(void)
     return (struct rank_end){ .rank = RANK_NONE, .because_of = RANK_NONE };
 }
 
-/* What waitpid() gave: EXITED, KILLED or STOPPED. */
+/* Converts a status of waitpid(): EXITED, KILLED or STOPPED. */
 struct rank_end_how rank_end_how_of(int wait_status);
 
-/* What a shell calls it: the exit status, or 128 + the signal; -1 if there is neither. */
+/* The status as in a shell: the exit status, or 128 + the signal; -1 if there is neither. */
 int rank_end_exit_status(const struct rank_end_how *how);
 
 /* It chose to end, as one does that has lost another rank: it exited, or called abort(). */

@@ -10,10 +10,10 @@
 
 #include <stddef.h>
 
-/* Names of hosts are cut, "%.*s". */
+/* Longer names of hosts are cut, "%.*s". */
 enum { RANK_END_HOST_SHOWN = 80 };
 
-/* How it reads behind "FAILED rank 2 on node1:", and behind "rank 2 on node1". */
+/* The grammatical form: after "FAILED rank 2 on node1:", or after "rank 2 on node1". */
 enum rank_end_form {
     RANK_END_SHORT,   /* "killed by signal 9 (SIGKILL)" */
     RANK_END_PASSIVE, /* "was killed by signal 9 (SIGKILL)" */
@@ -23,15 +23,16 @@ enum rank_end_form {
 void rank_end_how_text(char *text, size_t size, const struct rank_end_how *how,
                        enum rank_end_form form);
 
-/* The same and what the others missed: "exited with status 0 without hvd_shutdown", "exited with
- * status 3 before hvd_init". */
+/* Like rank_end_how_text(), and adds the call that the rank did not make: "exited with status 0
+ * without hvd_shutdown", "exited with status 3 before hvd_init". */
 void rank_end_missed_text(char *text, size_t size, const struct rank_end *end);
 
 /* A sentence: "rank 2 on node1 was killed by signal 9 (SIGKILL)", "allreduce 'grad': rank 1 on a
  * left (hvd_shutdown or exit)", "rank 1 on a: accept: Too many open files". */
 void rank_end_text(char *text, size_t size, const struct rank_end *end);
 
-/* The same as the failure of a call, with the status of `end`, which is returned. */
+/* Writes the text of rank_end_text() as the failure of a call, with the status of `end`, and
+ * returns the status. */
 int rank_end_fail(struct err *err, const struct rank_end *end);
 
 #endif

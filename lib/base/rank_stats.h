@@ -38,7 +38,7 @@ struct operation_stats {
     uint64_t bytes; /* of the tensors that this rank submitted for them */
 
     /* From submission to completion. When a rank finishes more than some thousands of collectives
-     * in a second the short ones are sampled, and each sample stands for several. */
+     * in a second, short ones are sampled, and each sample counts for several. */
     uint64_t latency_ns;                 /* sum of those in the buckets */
     uint64_t buckets[STATS_BUCKETS + 1]; /* not cumulative; the last one: longer than all bounds */
 };
@@ -55,14 +55,14 @@ const char *stats_operation_name(enum stats_operation operation);
 /* The upper bound of a bucket of the histogram; the last bucket has none. */
 uint64_t stats_bucket_ns(int bucket);
 
-/* `weight` collectives that took so long. */
+/* Adds `weight` collectives with this latency. */
 void stats_add_latency(struct operation_stats *stats, uint64_t latency_ns, uint64_t weight);
 
-/* Of all operations together. */
+/* The sum over all operations. */
 struct operation_stats stats_total(const struct rank_stats *stats);
 
-/* The reader fails on an unknown operation, one that stands out of order, and a rank that has
- * waited longer than it is up. */
+/* The reader fails on an unknown operation, an operation out of order, and a waiting time that is
+ * longer than the uptime. */
 void rank_stats_encode(struct wire_writer *writer, const struct rank_stats *stats);
 void rank_stats_decode(struct rank_stats *stats, struct wire_reader *reader);
 

@@ -30,7 +30,7 @@ enum {
         1 + 1 + 1 + WAITS_MAX * 8 + 8 + 4 + 1 + 4 + WAITS_NAME_SIZE + 1 + WAITS_RANGES_MAX * 8
 };
 
-/* What the first line of a rank's status text says, for programs. Part of the wire format. */
+/* The meaning of the first line of a rank's status text, for programs. Part of the wire format. */
 enum rank_waits_for {
     WAITS_FOR_NOTHING, /* that is known */
     WAITS_FOR_RANKS,   /* to submit a tensor that it has submitted */
@@ -45,7 +45,7 @@ struct rank_waits {
     bool more; /* there are others */
     uint64_t keys[WAITS_MAX];
 
-    /* Of the first, unless there is none. */
+    /* The fields from here on describe the first tensor, unless there is none. */
     uint64_t set_key;
     uint32_t age_ms;
     bool moves; /* everybody has submitted it, its data is on the way */
@@ -56,7 +56,7 @@ struct rank_waits {
     } members[WAITS_RANGES_MAX];
 };
 
-/* Does the rank say that it has submitted the tensor, or that it has joined the set? */
+/* True if the rank has submitted the tensor, or has joined the set. */
 bool rank_waits_has(const struct rank_waits *waits, uint64_t key, uint64_t set_key);
 
 /* The reader fails on an unknown enum rank_waits_for and on a range that is empty, out of order or

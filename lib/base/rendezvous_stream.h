@@ -16,25 +16,26 @@
 struct rendezvous;
 struct rendezvous_connection;
 
-/* Where a connection comes from, as its carrier knows. */
+/* The origin of a connection, as its carrier knows it. */
 enum rendezvous_origin {
     RENDEZVOUS_ELSEWHERE,
     RENDEZVOUS_OWN_UID /* a loopback socket that belongs to the job's own user */
 };
 
-/* How the rendezvous answers on a connection; embedded in whatever the carrier keeps for it. */
+/* How the rendezvous answers on a connection; embedded in the carrier's struct for the
+ * connection. */
 struct rendezvous_stream {
     /* Queues `length` bytes for the other side. `data` is borrowed for the call. Never calls back
      * into the rendezvous. */
     void (*send)(struct rendezvous_stream *stream, const void *data, size_t length);
 
-    /* Ends the connection after what was queued. The connection is gone for the rendezvous: the
-     * carrier must not call receive() or hangup() for it any more. May be called inside receive().
-     */
+    /* Ends the connection after the queued bytes. The connection no longer exists for the
+     * rendezvous: the carrier must not call receive() or hangup() for it any more. May be called
+     * inside receive(). */
     void (*close)(struct rendezvous_stream *stream);
 
-    /* It does not live until the verdict: whoever waits for the end of the job on it is told when
-     * the last rank has ended (rendezvous_tell_end()). */
+    /* The connection does not live until the verdict: a client that waits on it for the end of the
+     * job gets its answer when the last rank has ended (rendezvous_tell_end()). */
     bool brief;
 };
 

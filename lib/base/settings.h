@@ -19,7 +19,7 @@
 
 enum { SETTINGS_PATH_MAX = 4096 };
 
-/* The most that may be asked for; who does it has the same limits. */
+/* The greatest values that a variable may have; the modules that use them have the same limits. */
 enum {
     SETTINGS_STREAMS_MAX = 16,
     SETTINGS_THREADS_MAX = 64,
@@ -30,7 +30,7 @@ enum {
 
 enum { SETTINGS_STALL_CHECK_S = 60 }; /* when nothing is said */
 
-/* What is done about a NaN or an infinity that a rank gives to a reduction. */
+/* The action when a rank contributes a NaN or an infinity to a reduction. */
 enum settings_check { SETTINGS_CHECK_NONE, SETTINGS_CHECK_WARN, SETTINGS_CHECK_FAIL };
 
 struct settings {

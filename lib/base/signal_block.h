@@ -14,8 +14,8 @@ struct signal_block {
     sigset_t before;
 };
 
-/* In the same thread. The signal is one that the kernel sends to the thread that writes. errno is
- * kept. */
+/* begin and end must run in the same thread. `signal` must be one that the kernel sends to the
+ * writing thread. Both keep errno. */
 void signal_block_begin(struct signal_block *block, int signal);
 void signal_block_end(struct signal_block *block);
 

@@ -11,15 +11,15 @@ struct standard_streams {
     int count;
 };
 
-/* Opens /dev/null for those that are closed, so that what is opened next has another number. Where
- * that is not possible, nothing happens. Keeps errno. */
+/* Opens /dev/null for each closed stream, so that descriptors opened next have other numbers. When
+ * opening fails, nothing happens. Keeps errno. */
 void standard_streams_hold(struct standard_streams *held);
 
-/* Closes them again. Keeps errno. */
+/* Closes these descriptors again. Keeps errno. */
 void standard_streams_release(struct standard_streams *held);
 
-/* For a descriptor that was opened without holding them: moves `fd` above 2, close-on-exec. Returns
- * its new number; or -1 with errno, and it is closed. -1 stays -1. */
+/* For a descriptor that was opened while streams were not held: moves `fd` above 2, close-on-exec.
+ * Returns its new number; or -1 with errno, after closing `fd`. -1 stays -1. */
 int standard_streams_lift(int fd);
 
 #endif

@@ -18,11 +18,11 @@ struct err {
 /* All three return err->code, so that `return fail(...)` passes it on. `err` may be NULL. */
 int fail(struct err *err, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* As fail(), with ": " and strerror(errnum) behind the text. */
+/* Like fail(), with ": " and strerror(errnum) behind the text. */
 int fail_errno(struct err *err, int code, int errnum, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Puts "<text>: " before what is there already. */
+/* Puts "<text>: " before the present text. */
 int fail_context(struct err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A short text for a status; borrowed for ever. */

@@ -9,17 +9,18 @@
 #include <stdint.h>
 #include <string.h>
 
-/* No run of 13 equal bits: a difference of one bit, wherever it is, reaches the top 13. */
+/* The factor has no run of 13 equal bits: a difference of one bit anywhere reaches the top 13
+ * bits. */
 #define SUM_FACTOR UINT64_C(0x9e3779b97f4a7c15)
 
-/* Of the low 64 - `nbits` bits of `word`, in `nbits` bits, at least 13: another one when any single
- * bit is another. */
+/* The sum of the low 64 - `nbits` bits of `word`, in `nbits` bits, at least 13. The sum changes
+ * when any single bit changes. */
 static inline uint32_t sum_word(uint64_t word, unsigned nbits)
 {
     return (uint32_t)(word * SUM_FACTOR >> (64 - nbits));
 }
 
-/* Of bytes. */
+/* The sum of bytes. */
 static inline uint32_t sum_bytes(const void *data, size_t nbytes)
 {
     const unsigned char *at = data;

@@ -8,8 +8,9 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Bytes of the character in UTF-8 (RFC 3629: shortest form, no surrogates, up to U+10FFFF) that
- * begins at `at`, of which `length` bytes are there; 0 if none does. */
+/* The number of bytes of the UTF-8 character (RFC 3629: shortest form, no surrogates, up to
+ * U+10FFFF) that begins at `at`, where `length` bytes may be read; 0 if no character begins
+ * there. */
 size_t text_utf8_length(const char *at, size_t length);
 
 static inline bool text_is_ascii(const char *text, size_t length)
@@ -24,11 +25,11 @@ static inline bool text_is_ascii(const char *text, size_t length)
     return !(bits & UINT64_C(0x8080808080808080));
 }
 
-/* In place: each byte that is not printable ASCII. */
+/* Replaces, in place, each byte that is not printable ASCII. */
 void text_make_ascii(char *text);
 
-/* In place: each byte that belongs to no character of UTF-8, and each control character, those of
- * two bytes (C1) too. text_make_lines() leaves newlines. */
+/* Replaces, in place, each byte that belongs to no UTF-8 character, and each control character,
+ * including those of two bytes (C1). text_make_lines() keeps newlines. */
 void text_make_line(char *text);
 void text_make_lines(char *text);
 

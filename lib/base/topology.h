@@ -25,11 +25,11 @@ struct tree_position {
 
 void tree_position(struct tree_position *position, int rank, int size);
 
-/* Where the range of child `index` ends. */
+/* The end of the range of child `index`. */
 int tree_child_end(const struct tree_position *position, int index);
 
-/* Every other rank that `rank` has a link to from the start, ascending and each once. Returns how
- * many. */
+/* Every other rank that `rank` has a link to from the start, ascending and without duplicates.
+ * Returns their number. */
 int neighbours(int ranks[NEIGHBOURS_MAX], int rank, int size);
 
 #endif

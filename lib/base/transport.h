@@ -23,12 +23,12 @@ bool transport_parse(const char *text, enum transport *transport);
 /* "shm"; for people. */
 const char *transport_name(enum transport transport);
 
-/* What HVD_TRANSPORT says; TRANSPORT_AUTO if it is not set. HVD_ERR_ENVIRONMENT, naming it and its
- * value, if it is none of them. */
+/* Reads HVD_TRANSPORT; TRANSPORT_AUTO if it is not set. HVD_ERR_ENVIRONMENT, naming the variable
+ * and its value, if the value is unknown. */
 int transport_read(enum transport *transport, environment_get_fn *get, struct err *err);
 
-/* What is to be said of a link that `is` shm, unix or tcp, to a rank of the same host: nothing;
- * that it is less than could be; that it is not what is insisted on. */
+/* The verdict on a link to a rank of the same host that `is` shm, unix or tcp: fine; lesser than it
+ * could be; refused, because the setting insists on another transport. */
 enum transport_verdict { TRANSPORT_FINE, TRANSPORT_LESSER, TRANSPORT_REFUSED };
 
 enum transport_verdict transport_judge(enum transport wanted, enum transport is);

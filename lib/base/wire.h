@@ -28,7 +28,7 @@ static inline void wire_reader_init(struct wire_reader *reader, const void *data
     *reader = (struct wire_reader){ .at = data, .left = length };
 }
 
-/* A field, or 0 / NULL / empty when too few bytes are left (and from then on). */
+/* Reads a field, or returns 0 / NULL / empty when too few bytes are left (and from then on). */
 static inline const void *wire_get_bytes(struct wire_reader *reader, size_t length)
 {
     if (reader->failed || length > reader->left) {
@@ -96,7 +96,7 @@ struct wire_writer {
     bool secret; /* what it outgrows or frees is wiped */
 };
 
-/* Makes room for `more` bytes behind what is there; false when the writer has failed. */
+/* Makes room for `more` bytes behind the present ones; false when the writer has failed. */
 bool wire_grow(struct wire_writer *writer, size_t more);
 
 static inline bool wire_reserve(struct wire_writer *writer, size_t more)
