@@ -41,7 +41,8 @@ static bool read_options(struct agent_options *options, char **argv)
     return true;
 }
 
-/* What hvdrun gives as stdin, and sshd: not a terminal, a file or a device. */
+/* True for the kinds of stdin that hvdrun and sshd give; false for a terminal, a file or a
+ * device. */
 static bool is_stream(int fd)
 {
     struct stat status;
@@ -92,7 +93,8 @@ int main(int argc, char **argv)
     private_memory_start();
     uv_must_find_memory();
     uv_must_explain_aborts();
-    signal(SIGCHLD, SIG_DFL); /* whoever starts us may ignore it: then nobody could be waited for */
+    signal(SIGCHLD, SIG_DFL); /* the parent may ignore SIGCHLD, and then no child could be waited
+                               * for */
     bool understood = read_options(&options, argv);
     if (understood && options.version) {
         puts("hvdagent " PACKAGE_VERSION);

@@ -27,7 +27,7 @@ void *__wrap_dlopen(const char *path, int mode)
     return NULL;
 }
 
-/* Without a context none of the others is called. */
+/* Without a context no other function of libudev is called. */
 void *udev_new(void);
 void *udev_new(void)
 {
