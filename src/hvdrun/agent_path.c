@@ -20,8 +20,8 @@ static char *own_directory(void)
     return xstrndup(path, length > 1 ? (size_t)length - 1 : 0);
 }
 
-/* What stands before BINARY_DIRECTORY in `directory`: "" where it was configured to be, more in a
- * staged installation (DESTDIR). NULL if hvdrun was moved elsewhere. */
+/* The part of `directory` before BINARY_DIRECTORY: "" in the configured place, more in a staged
+ * installation (DESTDIR). NULL if hvdrun was moved elsewhere. */
 static char *staging_root(const char *directory)
 {
     size_t length = strlen(directory), tail = strlen(BINARY_DIRECTORY);
@@ -30,7 +30,7 @@ static char *staging_root(const char *directory)
     return xstrndup(directory, length - tail);
 }
 
-/* `candidate` if it can be executed, else NULL; takes it over. */
+/* `candidate` if it can be executed, else NULL; takes ownership. */
 static char *executable(char *candidate)
 {
     if (access(candidate, X_OK) == 0)

@@ -28,7 +28,7 @@ static const char *const expected[] = {
     [TYPE_TEXT] = "a text",       [TYPE_BOOL] = "true or false", [TYPE_CONTROLLER] = "gloo",
 };
 
-/* A key, and the option that it is another name of. */
+/* A key, and the option for which it stands. */
 struct config_row {
     const char *path;
     enum config_type type;
@@ -77,8 +77,8 @@ enum { ROWS = sizeof rows / sizeof *rows };
 struct config {
     struct hvdrun_options *options;
     struct options_seen *seen;
-    struct options_seen line;     /* what the command line alone has */
-    bool known[ROWS];             /* the key was there */
+    struct options_seen line;     /* the options of the command line alone */
+    bool known[ROWS];             /* the key has occurred */
     const struct config_row *row; /* of the latest key */
 };
 
@@ -112,7 +112,7 @@ static bool is_option(const char *key, char *name, size_t size)
     return false;
 }
 
-/* The key that was meant: the same one in its own section, else the closest. */
+/* The intended key: the same one in its own section, else the closest. */
 static const char *meant(const char *path)
 {
     struct suggestion suggestion = suggestion_for((struct slice){ path, strlen(path) });
@@ -171,14 +171,14 @@ static bool config_file_is_word(const char *word, const char *const *words)
     return false;
 }
 
-/* The words that PyYAML, and so horovodrun, takes for these. */
+/* The words for null in PyYAML, and so in horovodrun. */
 static const char *const nulls[] = { "", "~", "null", "Null", "NULL", NULL };
 static const char *const trues[] = { "true", "True", "TRUE", "yes", "Yes",
                                      "YES",  "on",   "On",   "ON",  NULL };
 static const char *const falses[] = { "false", "False", "FALSE", "no",  "No",
                                       "NO",    "off",   "Off",   "OFF", NULL };
 
-/* Digits, with a sign perhaps, and no "0" in front, which YAML takes for octal. */
+/* Digits, with a sign perhaps, and no "0" in front, which means octal in YAML. */
 static bool is_whole(const char *text)
 {
     size_t digits = strspn(text += *text == '-', "0123456789");
@@ -216,7 +216,7 @@ static int fail_type(const struct config_node *node, enum config_type type, cons
                      node->kind == CONFIG_QUOTED ? " (in quotes it is a text)" : "");
 }
 
-/* The option that a value stands for. */
+/* The option for which a value stands. */
 static const char *option_of(const struct config_row *row, const struct config_node *node)
 {
     if (row->type == TYPE_BOOL && config_file_is_word(node->value, falses))
@@ -226,7 +226,7 @@ static const char *option_of(const struct config_row *row, const struct config_n
     return row->option;
 }
 
-/* Under which name the command line has said the same or the opposite, or NULL. */
+/* The name by which the command line has set this option or its opposite, or NULL. */
 static const char *given_on_line(const struct config *config)
 {
     const struct config_row *row = config->row;
@@ -261,7 +261,7 @@ static int read_value(struct config *config, const struct config_node *node, str
         rc = fail_type(node, type, source, err);
     else if (type != TYPE_SECTION)
         rc = set_option(config, node, source, err);
-    string_list_take(&config->options->sources, source); /* for what follows from several keys */
+    string_list_take(&config->options->sources, source); /* for checks that concern several keys */
     return rc;
 }
 
@@ -296,7 +296,7 @@ static int check_kind(struct hvdrun_options *options, int fd, const char *path, 
     return HVD_OK;
 }
 
-/* Up to one byte more than is allowed. */
+/* Reads up to one byte more than the limit. */
 static int config_file_read_all(struct text_buffer *text, int fd, const char *path, struct err *err)
 {
     while (text->length <= CONFIG_SIZE_MAX) {

@@ -21,8 +21,8 @@ struct reader {
     config_node_fn *on_node;
     void *context;
     struct text_buffer path;            /* terminated */
-    size_t bases[CONFIG_DEPTH_MAX + 1]; /* how long the path is around each mapping */
-    int depth;                          /* mappings that have begun */
+    size_t bases[CONFIG_DEPTH_MAX + 1]; /* the length of the path around each mapping */
+    int depth;                          /* number of open mappings */
     bool in_value;                      /* a key was read, its value comes next */
     bool in_document;
 };
@@ -62,7 +62,7 @@ static int config_yaml_tell(struct reader *reader, enum config_kind kind, const 
     return rc;
 }
 
-/* A text as libyaml has it. */
+/* A text in libyaml's form. */
 struct scalar {
     const char *text;
     size_t length;
@@ -124,7 +124,7 @@ static int read_value(struct reader *reader, const yaml_event_t *event, struct e
                    : config_yaml_refuse(reader, &event->start_mark, "a list", NULL, 0, err);
 }
 
-/* The top of the document: a mapping, or nothing at all. */
+/* Reads the top of the document: a mapping, or nothing at all. */
 static int read_root(struct reader *reader, const yaml_event_t *event, struct err *err)
 {
     if (event->type == YAML_MAPPING_START_EVENT)
@@ -150,7 +150,7 @@ static int begin_document(struct reader *reader, const yaml_event_t *event, stru
     return HVD_OK;
 }
 
-/* The anchor and the tag of what may have them. */
+/* The anchor and the tag of an event that may have them. */
 static void decorations(const yaml_event_t *event, const yaml_char_t **anchor,
                         const yaml_char_t **tag)
 {
@@ -208,7 +208,7 @@ static int on_event(struct reader *reader, const yaml_event_t *event, struct err
     }
 }
 
-/* Where a byte stands, for bytes that never became characters. */
+/* The position of a byte, for bytes that never became characters. */
 static yaml_mark_t mark_at(const struct reader *reader, size_t offset)
 {
     yaml_mark_t mark = { 0 };

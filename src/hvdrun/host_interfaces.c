@@ -24,7 +24,7 @@ static int check_host(const char *host, const struct rank_plan *plan, struct err
                      show_token(&shown, host, strlen(host)));
 }
 
-/* The hosts that are named must be there. */
+/* Checks that the named hosts exist. */
 static int check_hosts_named(const struct string_list *values, const struct rank_plan *plan,
                              struct err *err)
 {

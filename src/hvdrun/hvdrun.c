@@ -36,11 +36,11 @@ static const int watched[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCON
 
 enum { WATCHED = sizeof watched / sizeof *watched };
 
-/* What one run of hvdrun holds; released in reverse. */
+/* The resources of one run of hvdrun; released in reverse. */
 struct run {
     struct hvdrun_options options;
     struct job_setup setup;
-    bool closed[3]; /* stdin, stdout, stderr were so when we were started */
+    bool closed[3]; /* stdin, stdout, stderr were closed when hvdrun was started */
     uv_loop_t loop;
     uv_signal_t signals[WATCHED];
     struct self_stop self_stop; /* SIGTSTP */
@@ -53,17 +53,18 @@ struct run {
     int exit_status;
 };
 
-/* A descriptor 0, 1 or 2 that is closed would be given to the next file that is opened. */
+/* Opens closed descriptors 0, 1 and 2, which would otherwise be given to the next file that is
+ * opened. */
 static void fill_stdio(struct run *run)
 {
     for (int fd = 0; fd < 3; fd++) {
         run->closed[fd] = fcntl(fd, F_GETFD) < 0;
-        if (run->closed[fd]) /* and closed again for hvdrun-ssh */
+        if (run->closed[fd]) /* close them again for hvdrun-ssh */
             open("/dev/null", (fd == 0 ? O_RDONLY : O_WRONLY) | O_CLOEXEC);
     }
 }
 
-/* Prints something that was asked for. */
+/* Prints a requested text. */
 static int print(const struct run *run, const char *text)
 {
     if (run->closed[1])
@@ -83,7 +84,7 @@ static int print_made(const struct run *run, char *text)
     return status;
 }
 
-/* These call off a stop that has not come yet. */
+/* These signals cancel a stop that has not happened yet. */
 static bool ends_the_job(int signum)
 {
     return signum == SIGINT || signum == SIGTERM || signum == SIGHUP;
@@ -116,12 +117,12 @@ static void on_suspended(void *context)
     self_stop_now(&run->self_stop);
 }
 
-/* SIGHUP stays ignored if it was: that is what nohup asks for. */
+/* SIGHUP stays ignored if it was, as nohup requires. */
 static void hvdrun_watch_signals(struct run *run)
 {
     struct sigaction hup;
     sigset_t none;
-    sigemptyset(&none); /* whoever started us may have blocked what we need */
+    sigemptyset(&none); /* the parent may have blocked signals that we need */
     sigprocmask(SIG_SETMASK, &none, NULL);
     sigaction(SIGHUP, NULL, &hup);
     signal(SIGPIPE, SIG_IGN);
@@ -134,14 +135,14 @@ static void hvdrun_watch_signals(struct run *run)
     self_stop_open(&run->self_stop, &run->loop, on_stop_asked, run);
 }
 
-/* SIGUSR1 and SIGUSR2 ask for something; they may come too late, which must not change how hvdrun
+/* SIGUSR1 and SIGUSR2 ask a question. They may come too late, which must not change how hvdrun
  * ends. */
 static bool is_question(int signum)
 {
     return signum == SIGUSR1 || signum == SIGUSR2;
 }
 
-/* The job is over: the questions are heard on, and not answered, as long as there are threads. */
+/* The job is over: the handlers of questions stay, but do nothing, as long as there are threads. */
 static void stop_watching(struct run *run)
 {
     run->finished = true;
@@ -154,8 +155,8 @@ static void stop_watching(struct run *run)
     }
 }
 
-/* Closing restores the default, which would kill us: blocked until they are ignored, by the one
- * thread that is left. */
+/* Closing a handler restores the default, which would kill hvdrun: the only thread that is left
+ * blocks the signals until they are ignored. */
 static void ignore_questions(struct run *run)
 {
     sigset_t questions, before;
@@ -191,7 +192,7 @@ static int on_hvdrun_report(void *context, const struct job_report *report, stru
     return run->options.report ? write_report(run, report, err) : HVD_OK;
 }
 
-/* Of a job that has come to nothing before there was one. --check-hosts has no report. */
+/* Writes the report of a job that failed before it was created. --check-hosts has no report. */
 static void report_failure(struct run *run, int exit_status, const char *text)
 {
     struct job_report report;
@@ -218,7 +219,7 @@ static void on_finished(void *context, int exit_status)
     loop_leave(&run->loop);
 }
 
-/* Before anything is started. */
+/* Called before anything is started. */
 static int open_status_port(struct run *run, struct err *err)
 {
     const struct hvdrun_options *options = &run->options;
@@ -241,7 +242,7 @@ static void say_status_port(const struct run *run)
     job_say(run->job, line);
 }
 
-/* The rendezvous is gone with everything that has a part in it. */
+/* Destroys the rendezvous after everything that uses it. */
 static int give_up_start(struct run *run, int exit_status)
 {
     job_rendezvous_destroy(run->rendezvous);
@@ -249,7 +250,7 @@ static int give_up_start(struct run *run, int exit_status)
     return exit_status;
 }
 
-/* The rendezvous, then the job that leads to it. 0 or an exit status, and `err`. */
+/* Starts the rendezvous, then the job that uses it. 0 or an exit status, and `err`. */
 static int start_job(struct run *run, struct err *err)
 {
     const struct job_options *options = &run->setup.job;
@@ -270,7 +271,7 @@ static int start_job(struct run *run, struct err *err)
     return 0;
 }
 
-/* One line for what cannot be done. */
+/* Prints the failure in one line. */
 static int hvdrun_refuse(int exit_status, const struct err *err)
 {
     fprintf(stderr, "hvdrun: error: %s\n", err->text);
@@ -317,7 +318,8 @@ static void say_warnings(const struct hvdrun_options *options, const struct job_
         fprintf(stderr, "hvdrun: %s\n", options->notes.items[i]);
 }
 
-/* hvdrun-ssh lies beside hvdagent and starts from the beginning. Returns only if it cannot. */
+/* Executes hvdrun-ssh, which lies beside hvdagent and starts from the beginning. Returns only on
+ * failure. */
 static int become_ssh(char **argv, struct err *err)
 {
     char *agent = agent_path_find();
@@ -333,7 +335,7 @@ static int become_ssh(char **argv, struct err *err)
     return hvdrun_refuse(STATUS_INTERNAL, err);
 }
 
-/* Before anything is started. */
+/* Called before anything is started. */
 static int open_report(struct run *run, struct err *err)
 {
     if (!run->options.report || run->options.check_hosts)
@@ -342,7 +344,7 @@ static int open_report(struct run *run, struct err *err)
     return rc == HVD_OK ? rc : fail_context(err, "--report: cannot create");
 }
 
-/* From options that are fine to an exit status. */
+/* From checked options to an exit status. */
 static int hvdrun_act(struct run *run, char **argv)
 {
     struct err err = { 0 };
@@ -369,14 +371,13 @@ static int hvdrun_act(struct run *run, char **argv)
 
 int main(int argc, char **argv)
 {
-    struct run run = { .exit_status = STATUS_INTERNAL,
-                       .report.fd = -1 }; /* until somebody decides */
+    struct run run = { .exit_status = STATUS_INTERNAL, .report.fd = -1 }; /* not open yet */
     struct err err = { 0 };
     private_memory_start();
     uv_must_find_memory();
     uv_must_explain_aborts();
-    signal(SIGCHLD, SIG_DFL); /* if it is ignored, no child can be waited for */
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of whoever writes it */
+    signal(SIGCHLD, SIG_DFL); /* if SIGCHLD is ignored, no child can be waited for */
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of its writer */
     fill_stdio(&run);
     if (hvdrun_options_parse(&run.options, argc, argv, &err) < 0)
         return hvdrun_refuse(STATUS_USAGE, &err);

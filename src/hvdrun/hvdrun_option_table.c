@@ -27,7 +27,7 @@ static const char other[] = "Other";
 enum { RIVALS_HOSTS = 1, RIVALS_MARKS, RIVALS_STALL, RIVALS_LOG_TIME, RIVALS_AUTOTUNE };
 enum { MEGABYTES_MAX = 65536, SECONDS_MAX = 999999999 };
 
-/* Asks for what is the case. */
+/* A request for a property that hvdrun always has. */
 #define WITHOUT(text, ...)                                                                         \
     {                                                                                              \
         .names = { __VA_ARGS__ }, .help = text, .kind = OPTION_FLAG,                               \

@@ -27,7 +27,7 @@ static const char *given(const struct options_seen *seen, const char *name)
     return options_given(&hvdrun_option_table, seen, name);
 }
 
-/* The agent that horovodrun takes instead of ssh, in this variable and by this name only. */
+/* horovodrun takes the command of this variable instead of ssh, by this name only. */
 static void choose_remote_shell(struct hvdrun_options *options, const struct options_seen *seen)
 {
     static const char variable[] = "OMPI_MCA_plm_rsh_agent", agent[] = "/etc/mpi/kubexec.sh";
@@ -48,8 +48,8 @@ static void choose_interfaces(struct hvdrun_options *options, const struct optio
         options->interfaces_source = name ? name : "$" ENV_NETWORK_INTERFACES;
 }
 
-/* The range has been checked. Without one the variable may be there and empty, which is nothing for
- * us, but an error for a rank that inherits it. */
+/* The range has been checked. Without an option the variable may be set but empty, which hvdrun
+ * ignores, but a rank that inherits the variable would fail. */
 static void choose_ports(struct hvdrun_options *options)
 {
     if (!options->port_range) {
@@ -60,8 +60,8 @@ static void choose_ports(struct hvdrun_options *options)
     variable_set(&options->set, ENV_PORT_RANGE, options->port_range);
 }
 
-/* What -x was given goes over what other options have set. As mpirun does, a variable that is not
- * set is no reason to start nothing. */
+/* -x has precedence over variables that other options set. As in mpirun, an unset variable does not
+ * keep the job from starting. */
 static void export_variables(struct hvdrun_options *options)
 {
     for (size_t i = 0; i < options->exports.count; i++) {
@@ -79,14 +79,14 @@ static void export_variables(struct hvdrun_options *options)
     }
 }
 
-/* -x may have set another one than the option, which is checked when it is read. */
+/* -x may set another range than the option, whose own range has been checked. */
 static int check_exported_ports(const struct hvdrun_options *options, struct err *err)
 {
     const char *ports = string_list_variable(&options->set, ENV_PORT_RANGE);
     return ports ? check_port_range(ports, "$" ENV_PORT_RANGE, err) : HVD_OK;
 }
 
-/* What was asked for, and libhvd does not do. */
+/* Notes requests that libhvd ignores. */
 static void note_unsupported(struct hvdrun_options *options, const struct options_seen *seen)
 {
     static const char *const unsupported[] = { "--gloo-timeout-seconds", "--num-nccl-streams",
@@ -98,8 +98,8 @@ static void note_unsupported(struct hvdrun_options *options, const struct option
                 xasprintf("%s: for Horovod and NCCL; libhvd does not read it", unsupported[i]));
 }
 
-/* Where the value of an option or of its variable comes from; one that was not given has its
- * default, and the option is named. */
+/* The origin of the value of an option or of its variable. If the default applies, the option is
+ * named. */
 static const char *source_of(const struct options_seen *seen, const char *option,
                              const char *variable)
 {
@@ -109,7 +109,8 @@ static const char *source_of(const struct options_seen *seen, const char *option
     return getenv(variable + 1) ? variable : option;
 }
 
-/* rank_settings_check() would refuse this, but name variables where options or keys were given. */
+/* rank_settings_check() would refuse this too, but name variables where options or keys were
+ * given. */
 static int check_stall_times(const struct hvdrun_options *options, const struct options_seen *seen,
                              struct err *err)
 {
@@ -132,7 +133,7 @@ static int check_stall_times(const struct hvdrun_options *options, const struct 
                      show_source(&shown, warned));
 }
 
-/* Files have all of these, whether it is enabled or not. */
+/* Configuration files have all of these keys, even if autotune is off. */
 static void note_idle_autotune(struct hvdrun_options *options, const struct options_seen *seen)
 {
     static const char *const idle[] = { "--autotune-log-file", "--autotune-warmup-samples",
@@ -148,8 +149,8 @@ static void note_idle_autotune(struct hvdrun_options *options, const struct opti
                              xasprintf("%s: without --autotune nothing is tuned", idle[i]));
 }
 
-/* "a : -np 1 b" is two programs for mpirun. A ':' that no option follows, or behind "--", may well be
- * an argument. */
+/* "a : -np 1 b" means two programs for mpirun. A ':' without an option behind it, or behind "--",
+ * may well be an argument. */
 static int check_one_program(const struct hvdrun_options *options, const struct options_seen *seen,
                              struct err *err)
 {
@@ -163,7 +164,7 @@ static int check_one_program(const struct hvdrun_options *options, const struct 
     return HVD_OK;
 }
 
-/* Where the number of ranks stands behind the command, as "-np" or "--num-proc=4", or NULL. */
+/* The number of ranks if it stands behind the command, as "-np" or "--num-proc=4", or NULL. */
 static const char *late_np(const struct hvdrun_options *options)
 {
     static const char *const names[] = { "-np", "--num-proc" };
@@ -176,7 +177,7 @@ static const char *late_np(const struct hvdrun_options *options)
     return NULL;
 }
 
-/* "'-np' stands behind the command './train', ...": what may be meant for hvdrun. */
+/* "'-np' stands behind the command './train', ...": the word may be meant for hvdrun. */
 static int fail_late_np(const struct hvdrun_options *options, const char *late, struct err *err)
 {
     struct shown word, command;
@@ -220,7 +221,7 @@ int hvdrun_options_need_np(const struct hvdrun_options *options, struct err *err
                      "missing (how many ranks? or -H HOST:SLOTS,... for a rank in every slot)");
 }
 
-/* Everything behind the words of the command line. */
+/* All steps after the words of the command line. */
 static int hvdrun_options_complete(struct hvdrun_options *options, struct options_seen *seen,
                                    struct err *err)
 {

@@ -26,7 +26,7 @@ static int identity_file_refuse(const char *path, const char *source, const char
                      hint);
 }
 
-/* How files with public keys begin. */
+/* The beginnings of files with public keys. */
 static const char *const public_starts[] = {
     "ssh-",
     "ecdsa-sha2-",
@@ -44,7 +44,7 @@ static bool is_public_key(const char *start)
     return false;
 }
 
-/* As ssh: only the owner may do anything with it, if that is us. */
+/* As strict as ssh: if the file is ours, only the owner may have rights. */
 static int check_mode(const struct stat *status, const char *path, const char *source,
                       struct err *err)
 {

@@ -35,7 +35,7 @@ static void on_rank_ended(void *context, int rank, const struct job_rank_end *en
     rendezvous_rank_ended(self->rendezvous, rank, &end->how);
 }
 
-/* What those who look have not heard yet of ranks that have no end of their own. */
+/* Tells clients of the status page about ranks whose end was not reported. */
 static void tell_missing_ends(struct job_rendezvous *self, const struct job_report *report)
 {
     static const enum rank_end_kind kinds[REPORT_ENDS] = {
@@ -142,7 +142,7 @@ void job_rendezvous_ask(struct job_rendezvous *self)
         job_say(self->job, err.text);
 }
 
-/* The user by name, or by number where he has no name. */
+/* The user's name, or number if the user has no name. */
 static char *user_name(void)
 {
     const struct passwd *user = getpwuid(geteuid());

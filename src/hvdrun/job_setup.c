@@ -29,11 +29,10 @@
 
 extern char **environ;
 
-/* How long one host may take to be reached; the time in which it is sent hvdagent does not count.
- */
+/* How long connecting to one host may take, not counting the time in which hvdagent is sent. */
 enum { CONNECT_TIMEOUT_MS = 10000 };
 
-/* A batch system may say where to run. */
+/* Without -H and a hostfile, a batch system may name the hosts. */
 static int read_given_hosts(struct job_setup *setup, struct err *err)
 {
     const char *source;
@@ -85,7 +84,7 @@ static int deal_out_interfaces(struct job_setup *setup, struct err *err)
     return rc;
 }
 
-/* --check-hosts writes neither. */
+/* --check-hosts writes neither report nor output files. */
 static int check_report(const struct job_setup *setup, struct err *err)
 {
     const struct hvdrun_options *options = setup->options;
@@ -94,7 +93,7 @@ static int check_report(const struct job_setup *setup, struct err *err)
     return report_path_check(options->report, options->output_filename, setup->plan.size, err);
 }
 
-/* Those of another machine are for rank 0 to find. */
+/* Files of another machine can only be checked by rank 0. */
 static void check_rank_files(struct job_setup *setup)
 {
     const struct host_slots *host = setup->plan.hosts[setup->plan.ranks[0].host].host;
@@ -123,7 +122,8 @@ static const struct host_slots *other_machine(const struct job_setup *setup)
     return found;
 }
 
-/* What says which accelerators of this machine are to be used stays here, unless -x says more. */
+/* Variables that select accelerators of this machine are not sent to others, unless -x names
+ * them. */
 static void keep_devices(struct job_setup *setup)
 {
     const struct host_slots *other = NULL;
@@ -177,7 +177,7 @@ bool job_setup_needs_command(const struct job_setup *setup)
     return setup->options->remote_shell && other_machine(setup);
 }
 
-/* Our own, links to each host, and the files of --output-filename. */
+/* Our own descriptors, links to each host, and the files of --output-filename. */
 static unsigned long descriptors_needed(const struct job_setup *setup)
 {
     enum { OWN = 64, PER_HOST = 8 };
@@ -185,7 +185,7 @@ static unsigned long descriptors_needed(const struct job_setup *setup)
     return OWN + PER_HOST * (unsigned long)setup->plan.host_count + files;
 }
 
-/* What was asked for goes over what is inherited: it stands behind it. */
+/* Requested variables come behind inherited ones, and so replace them. */
 static void describe_environment(struct job_setup *setup)
 {
     const struct string_list *set = &setup->options->set;
@@ -194,7 +194,7 @@ static void describe_environment(struct job_setup *setup)
         string_list_add(&setup->environment, set->items[i], strlen(set->items[i]));
 }
 
-/* A --start-timeout of more than the usual 30 s says that hosts are slow. */
+/* A --start-timeout of more than the default of 30 s means that hosts are slow. */
 static uint32_t connect_timeout_ms(const struct hvdrun_options *options)
 {
     uint32_t third_ms = (uint32_t)options->start_timeout_s * 1000 / 3;
@@ -219,7 +219,7 @@ static void describe_ways(struct job_setup *setup)
     };
 }
 
-/* Only on terminals, and not where somebody has asked for none. */
+/* Only on terminals, and not if the user has disabled colours. */
 static bool has_colour(void)
 {
     const char *none = getenv("NO_COLOR"), *term = getenv("TERM");

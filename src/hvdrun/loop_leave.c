@@ -24,5 +24,6 @@ void loop_close(uv_loop_t *loop)
 {
     uv_close((uv_handle_t *)&timer, NULL);
     uv_run(loop, UV_RUN_NOWAIT);
-    uv_loop_close(loop); /* unless a name is still being looked up: then it goes with the process */
+    uv_loop_close(loop); /* fails while a name is being looked up: then the exit of the process
+                          * frees the loop */
 }

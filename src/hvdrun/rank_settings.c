@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-static const struct string_list *over; /* while they are read, which has no context */
+static const struct string_list *over; /* for the callback, which has no context */
 
 const char *rank_settings_variable(const struct string_list *set, const char *name)
 {

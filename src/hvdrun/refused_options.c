@@ -8,7 +8,7 @@
         .names = { __VA_ARGS__ }, .help = reason, .kind = OPTION_REFUSED                           \
     }
 
-/* As long as it is written in full, so that it makes nothing of ours ambiguous. */
+/* Matches only the full name, so that it makes no option of ours ambiguous. */
 #define OF_PROGRAM(launcher, instead, ...)                                                         \
     {                                                                                              \
         .names = { __VA_ARGS__ }, .kind = OPTION_OTHER_PROGRAM,                                    \

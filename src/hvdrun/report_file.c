@@ -34,7 +34,7 @@ static int fail_path(struct err *err, const char *path, int code)
                 quote_token(quoted, sizeof quoted, path, strlen(path)), strerror(code));
 }
 
-/* Beside `path`, and of no other job's. */
+/* A name beside `path` that no other job uses. */
 static char *temporary_name(const char *path)
 {
     unsigned number = 0;
@@ -51,7 +51,7 @@ static char *folder_of(const char *path)
     return slash == path ? xstrdup("/") : xstrndup(path, (size_t)(slash - path));
 }
 
-/* What rename() will ask in the end, of a folder that belongs to many. 0 or an errno. */
+/* The check that rename() will make in the end, in a folder that belongs to many. 0 or an errno. */
 static int may_replace(const char *folder, const struct stat *old)
 {
     struct stat status;
@@ -62,12 +62,12 @@ static int may_replace(const char *folder, const struct stat *old)
     return others && (status.st_mode & S_ISVTX) ? EPERM : 0;
 }
 
-/* Nobody may read it who could not read the old one. 0 or an errno. */
+/* Nobody may read the new file who could not read the old one. 0 or an errno. */
 static int keep_rights(int fd, const struct stat *old)
 {
     mode_t mode = old->st_mode & 0777;
     if (fchown(fd, old->st_uid, old->st_gid) < 0 && fchown(fd, (uid_t)-1, old->st_gid) < 0)
-        mode &= ~(mode_t)S_IRWXG; /* that of another group */
+        mode &= ~(mode_t)S_IRWXG; /* the rights of another group */
     return fchmod(fd, mode) < 0 ? errno : 0;
 }
 
@@ -84,7 +84,7 @@ static int open_new(struct report_file *file, const char *folder)
     return file->named ? 0 : errno;
 }
 
-/* `old` is what it replaces, or NULL. 0 or an errno. */
+/* `old` is the file to be replaced, or NULL. 0 or an errno. */
 static int open_regular(struct report_file *file, const struct stat *old)
 {
     struct stat status;
@@ -99,8 +99,8 @@ static int open_regular(struct report_file *file, const struct stat *old)
     return code == 0 && old ? keep_rights(file->fd, old) : code;
 }
 
-/* What our own stdout or stderr goes to, under whatever name; it may be a regular file, which goes
- * on behind what was written. -1: none of them. */
+/* Our own stdout or stderr, if it is this file under any name. The file may be a regular one; the
+ * report then goes behind its contents. -1: neither. */
 static int own_stream(const struct stat *status)
 {
     struct stat own;
@@ -120,7 +120,7 @@ static int open_in_place(struct report_file *file, const char *path, int own)
     return file->fd < 0 ? errno : 0;
 }
 
-/* Where a link leads, or NULL. */
+/* The target of a link, or NULL. */
 static char *link_target(const char *path)
 {
     char text[PATH_MAX];
@@ -135,7 +135,8 @@ static char *link_target(const char *path)
     return target;
 }
 
-/* Where nothing is yet; links that lead there end somewhere, or stat() would have said ELOOP. */
+/* Opens a path at which nothing exists yet. A chain of links there ends, or stat() would have
+ * failed with ELOOP. */
 static int open_missing(struct report_file *file, const char *path)
 {
     char *target = link_target(path);
@@ -161,7 +162,7 @@ static int named_descriptor(const char *path)
     return is_own && name[1] >= '0' && name[1] <= '2' && !name[2] ? name[1] - '0' : -1;
 }
 
-/* Does it stand for one that was closed, as /dev/stdout may? */
+/* Does the path stand for a stream that was closed, as /dev/stdout may? */
 static bool is_closed(const char *path, const bool closed[3])
 {
     int fd = named_descriptor(path);
@@ -171,7 +172,7 @@ static bool is_closed(const char *path, const bool closed[3])
     return found;
 }
 
-/* What the path leads to is made anew, not the link. */
+/* Replaces the target of a link, not the link. */
 static int open_path(struct report_file *file, const char *path, const bool closed[3])
 {
     struct stat status;
@@ -204,7 +205,7 @@ int report_file_open(struct report_file *file, const char *path, const bool clos
     return fail_path(err, path, code);
 }
 
-/* 0 or an errno. Where there is room for something, so is for PIPE_BUF bytes. */
+/* 0 or an errno. A pipe that has any room has room for PIPE_BUF bytes. */
 static int report_file_write_all(int fd, const char *text, size_t length)
 {
     uint64_t end_ms = uv_hrtime() / 1000000 + WRITE_MS;
@@ -223,7 +224,7 @@ static int report_file_write_all(int fd, const char *text, size_t length)
     return 0;
 }
 
-/* Gives it the name; a file without one gets one beside it first. */
+/* Gives the file its name. An unnamed file gets a name beside the path first. */
 static int put_in_place(struct report_file *file)
 {
     char self[64];
@@ -241,7 +242,7 @@ int report_file_write(struct report_file *file, const char *text, size_t length,
 {
     int code = report_file_write_all(file->fd, text, length);
     if (code == 0 && !file->in_place && fsync(file->fd) < 0 && errno != EINVAL)
-        code = errno; /* a full disk, or one of the network, may tell only now */
+        code = errno; /* a full disk, or a network file system, may fail only now */
     if (code == 0 && !file->in_place)
         code = put_in_place(file);
     if (close(file->fd) < 0 && code == 0)

@@ -40,13 +40,13 @@ static void add_text(struct json_build *build, cJSON *parent, const char *name, 
         add_null(build, parent, name);
 }
 
-/* Of something that was before the job began, as clocks may have it: 0. */
+/* 0 for a time before the job began, which clocks may give. */
 static uint64_t since_begin_ms(const struct job_report *report, uint64_t at_ms)
 {
     return at_ms > report->began_ms ? at_ms - report->began_ms : 0;
 }
 
-/* Seconds since the job began, and what the clock on the wall said, as far as one knows. */
+/* Seconds since the job began, and the wall time, as far as known. */
 static void add_time(struct json_build *build, cJSON *parent, const char *name, const char *wall,
                      const struct job_report *report, uint64_t at_ms)
 {

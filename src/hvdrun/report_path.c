@@ -15,7 +15,7 @@
 
 static char *resolve_path(const char *path);
 
-/* Where `name` is in the folder that `path` begins with, up to `length`. */
+/* The real path of `name` in the folder that is the first `length` bytes of `path`. */
 static char *place_in_folder(const char *path, size_t length, const char *name)
 {
     char *folder = length > 0 ? xstrndup(path, length) : xstrdup(*path == '/' ? "/" : ".");
@@ -32,7 +32,7 @@ static char *place_in_folder(const char *path, size_t length, const char *name)
     return below;
 }
 
-/* From the root, without links as far as it is there; the caller frees it. NULL: nobody knows. */
+/* The path from the root, without links as far as it exists; the caller frees it. NULL: unknown. */
 static char *resolve_path(const char *path)
 {
     char *real = realpath(path, NULL);
@@ -50,7 +50,7 @@ static char *resolve_path(const char *path)
     return place;
 }
 
-/* Does `path` lead to `place`, or is it that? */
+/* Is `path` a parent of `place`, or equal to it? */
 static bool leads_to(const char *path, const char *place)
 {
     size_t length = strlen(path);

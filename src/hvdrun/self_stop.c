@@ -30,7 +30,7 @@ static bool signal_is_pending(int signum)
     return sigpending(&pending) == 0 && sigismember(&pending, signum) == 1;
 }
 
-/* It stays readable until the stop. */
+/* The descriptor stays readable until the stop. */
 static void on_self_stop_readable(uv_poll_t *poll, int status, int events)
 {
     struct self_stop *stop = poll->data;
@@ -59,8 +59,8 @@ void self_stop_open(struct self_stop *stop, uv_loop_t *loop, void (*on_asked)(vo
     self_stop_listen(stop);
 }
 
-/* SIGCONT is blocked meanwhile, so that one which ends the stop is still pending after it: where
- * none is, the kernel has dropped SIGTSTP. */
+/* SIGCONT is blocked meanwhile, so that a SIGCONT that ends the stop is still pending afterwards.
+ * If none is, the kernel has dropped SIGTSTP. */
 void self_stop_now(struct self_stop *stop)
 {
     change_mask(SIG_BLOCK, SIGCONT);
