@@ -30,8 +30,9 @@ struct section {
     struct line lines[6];
 };
 
-/* Frameworks: whose workers can meet in a job of this version; those of Horovod's bring their own
- * Gloo. Gloo: what horovodrun offers by this name; hvdrun and libhvd do it themselves. */
+/* Frameworks: their workers can join a job of this version; workers of Horovod bring their own
+ * Gloo. Gloo: the features that horovodrun has by this name; hvdrun and libhvd have them without
+ * Gloo. */
 static const struct section sections[] = {
     { "Available Frameworks",
       { { "TensorFlow", true },
@@ -70,7 +71,7 @@ static void put_libraries(struct text_buffer *table)
     text_buffer_printf(table, "    libyaml %s\n", yaml_get_version_string());
 }
 
-/* The same questions as lib/reduce asks in a rank; this processor answers for its own host only. */
+/* The same checks as lib/reduce makes in a rank; they describe the processor of this host only. */
 static void put_vectors(struct text_buffer *table)
 {
     bool avx2 = false, avx512 = false;

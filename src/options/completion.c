@@ -14,7 +14,7 @@
 typedef void put_name_fn(struct text_buffer *script, const struct option_row *row,
                          const char *name);
 
-/* For each name in the table. */
+/* Calls `put` for each name in the table. */
 static void put_names(struct text_buffer *script, const struct option_table *table,
                       put_name_fn *put)
 {

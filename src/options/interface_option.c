@@ -19,7 +19,7 @@ struct item {
     struct slice what;
 };
 
-/* Takes the next item off `rest`, which is NULL behind the last. */
+/* Removes the next item from `rest` and returns it; `rest` is NULL behind the last. */
 static struct item next_item(const char **rest)
 {
     const char *end = strchrnul(*rest, ',');
@@ -78,7 +78,7 @@ int check_interfaces(const char *value, const char *source, struct err *err)
     return HVD_OK;
 }
 
-/* The name in a host that was checked. */
+/* The name part of a checked host. */
 static struct slice host_name(struct slice host)
 {
     struct host_spec spec = { 0 };
@@ -94,7 +94,7 @@ static bool is_for(const struct item *item, const char *host)
     return strlen(host) == name.length && strncasecmp(host, name.at, name.length) == 0;
 }
 
-/* The items of one host, or with NULL those of all. */
+/* The items of one host, or with NULL the items for all hosts. */
 static void put_items(struct text_buffer *choice, const struct string_list *values,
                       const char *host)
 {

@@ -100,7 +100,7 @@ int check_path(const char *value, const char *source, struct err *err)
                                 "expected less than 4096 bytes", err);
 }
 
-/* What a rank is told by hvdrun and by nobody else. */
+/* Variables that only hvdrun sets for a rank. */
 static const char *const ours[] = {
     ENV_HOSTNAME,        ENV_RANK,       ENV_SIZE,       ENV_LOCAL_RANK,
     ENV_LOCAL_SIZE,      ENV_CROSS_RANK, ENV_CROSS_SIZE, ENV_RENDEZVOUS_ADDR,

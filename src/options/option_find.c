@@ -20,7 +20,7 @@ struct rows {
     int count;
 };
 
-/* How a name of a row fits a word. */
+/* Decides whether a name of a row fits a word. */
 typedef bool fits_fn(const struct option_row *row, const char *name, struct slice word);
 
 static bool fits_in_full(const struct option_row *row, const char *name, struct slice word)
@@ -29,19 +29,19 @@ static bool fits_in_full(const struct option_row *row, const char *name, struct 
     return strlen(name) == word.length && memcmp(name, word.at, word.length) == 0;
 }
 
-/* With one dash a word is too likely another program's option: "-c 4" is not "-cb". */
+/* A word with one dash is too likely another program's option: "-c 4" is not "-cb". */
 static bool fits_shortened(const struct option_row *row, const char *name, struct slice word)
 {
     return row->kind != OPTION_OTHER_PROGRAM && word.length > 2 && word.at[1] == '-' &&
            strncmp(name, word.at, word.length) == 0;
 }
 
-/* Does the row's letter take what stands behind it? */
+/* Does the row's letter accept the text behind it? */
 static bool takes(const struct option_row *row, const char *value, size_t length)
 {
     if (row->kind == OPTION_OTHER_PROGRAM)
         return strspn(value, "0123456789") >= length;
-    if (row->kind == OPTION_INT) /* else "-nosuch" would be -n with a strange number */
+    if (row->kind == OPTION_INT) /* otherwise "-nosuch" would be -n with a malformed number */
         return *value >= '0' && *value <= '9';
     return row->metavar || row->kind == OPTION_REFUSED;
 }
@@ -61,7 +61,7 @@ static const char *fitting_name(const struct option_row *row, fits_fn *fits, str
     return NULL;
 }
 
-/* How many options fit; `found` is the first of them. */
+/* Returns the number of options that fit; `found` is the first of them. */
 static int count_fitting(struct option_found *found, struct rows rows, fits_fn *fits,
                          struct slice word)
 {
@@ -93,7 +93,7 @@ static int fail_ambiguous(struct rows rows, struct slice word, struct err *err)
     return rc;
 }
 
-/* The name that `word` was probably meant to be, or NULL. */
+/* The name for which `word` was probably meant, or NULL. */
 static const char *suggested_name(struct rows rows, struct slice word)
 {
     struct suggestion suggestion = suggestion_for(word);
@@ -119,7 +119,7 @@ static struct slice option_find_name_of(const char *word)
     return (struct slice){ word, strcspn(word, "=") };
 }
 
-/* What stands behind the name in the same word, or NULL. */
+/* The text behind the name in the same word, or NULL. */
 static const char *value_in(const char *word, struct slice name, fits_fn *fits)
 {
     if (fits == fits_as_letter)

@@ -22,7 +22,7 @@ static bool is_number(const struct option_row *row)
     return row->min != 0 || row->max != 0;
 }
 
-/* Which of the words of `choices`, in any case; -1: none. */
+/* The index of `value` in `choices`, in any case; -1: none. */
 static int find_choice(const char *choices, const char *value)
 {
     size_t length = strlen(value);

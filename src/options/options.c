@@ -21,7 +21,7 @@ static bool is_refused(const struct option_row *row)
     return row->kind == OPTION_REFUSED || row->kind == OPTION_OTHER_PROGRAM;
 }
 
-/* Takes the value out of the next word if it did not come with the name. */
+/* Takes the value from the next word if it did not come with the name. */
 static int take_value(struct option_found *found, const struct option_table *table, char ***at,
                       struct err *err)
 {
@@ -43,7 +43,7 @@ static int take_value(struct option_found *found, const struct option_table *tab
     return HVD_OK;
 }
 
-/* Under which name a rival of a row was given, or NULL. */
+/* The name by which a rival of a row was given, or NULL. */
 static const char *rival_given(const struct option_table *table, const struct options_seen *seen,
                                const struct option_row *row)
 {
@@ -73,7 +73,7 @@ static int options_note(const struct option_table *table, struct options_seen *s
     return HVD_OK;
 }
 
-/* Reads the option at `*at` and moves on behind it. */
+/* Parses the option at `*at` and moves on behind it. */
 static int parse_option(const struct option_table *table, void *target, struct options_seen *seen,
                         char ***at, struct err *err)
 {
@@ -107,7 +107,7 @@ int options_parse_words(const struct option_table *table, void *target, struct o
     return HVD_OK;
 }
 
-/* The variable of a row, in `source` as "$NAME", or the default, or NULL. */
+/* The value of the row's variable, with `source` set to "$NAME", or the default, or NULL. */
 static const char *value_not_given(const struct option_row *row, char *source, size_t size)
 {
     const char *value = row->variable ? getenv(row->variable) : NULL;

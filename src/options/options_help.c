@@ -10,7 +10,7 @@
 enum { WIDTH = 80, HELP_COLUMN = 32 };
 
 /* Puts the words of `text` into lines of at most WIDTH columns. The first line has `column` columns
- * already, the others begin with `indent` blanks. */
+ * already, the other lines begin with `indent` blanks. */
 static void put_wrapped(struct text_buffer *help, const char *text, int column, int indent)
 {
     bool first = true;

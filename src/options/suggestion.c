@@ -11,7 +11,7 @@ static int min_of(int a, int b)
     return a < b ? a : b;
 }
 
-/* How many bytes must be inserted, removed or changed to make `a` of `b`; `b` is short. */
+/* The number of bytes to insert, remove or change to turn `a` into `b`; `b` is short. */
 static int edit_distance(struct slice a, const char *b)
 {
     int row[NAME_SEEN + 1];
