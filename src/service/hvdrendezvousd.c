@@ -30,7 +30,7 @@
 /* 10 000 connections, and some files. */
 enum { DESCRIPTORS_WANTED = 10000 + 64 };
 
-/* Files, and connections that are over but have not been closed by their clients. */
+/* For files, and connections that have ended but are not closed by their clients yet. */
 enum { DESCRIPTORS_RESERVED = 64 + 256 };
 
 static const int watched[] = { SIGINT, SIGTERM, SIGHUP };
@@ -41,24 +41,24 @@ struct service {
     struct hvdrendezvousd_options options;
     struct readiness readiness;
     struct port_file port_file;
-    struct job_key key; /* until the rendezvous has it */
+    struct job_key key; /* until the rendezvous has taken it */
     uv_loop_t loop;
     uv_signal_t signals[WATCHED];
     uv_timer_t watchdog;
     struct rendezvous *rendezvous;
-    struct tcp_port **ports; /* of options.listen, as far as they are open */
+    struct tcp_port **ports; /* the open ports of options.listen */
     size_t nports;
 };
 
-/* One line for what cannot be done. */
+/* Prints the failure in one line. */
 static int hvdrendezvousd_refuse(int exit_status, const struct err *err)
 {
     daemon_log("error: %s", err->text);
     return exit_status;
 }
 
-/* A descriptor 0, 1 or 2 that is closed would be given to the next file that is opened, which must
- * fail whoever writes there. */
+/* Opens closed descriptors 0, 1 and 2, which would otherwise be given to the next file that is
+ * opened. Writing to them must fail. */
 static void fill_stdio(void)
 {
     for (int fd = 0; fd < 3; fd++)
@@ -66,7 +66,7 @@ static void fill_stdio(void)
             open("/dev/null", (fd == 1 ? O_RDONLY : O_RDWR) | O_CLOEXEC);
 }
 
-/* Prints something that was asked for. */
+/* Prints a requested text. */
 static int print(const char *text)
 {
     if (fputs(text, stdout) < 0 || fflush(stdout) != 0) {
@@ -76,7 +76,7 @@ static int print(const char *text)
     return EXIT_SUCCESS;
 }
 
-/* Prints it, wipes and frees it. */
+/* Prints the text, wipes it and frees it. */
 static int print_made(char *text)
 {
     int status = print(text);
@@ -110,7 +110,7 @@ static int make_key(const char *path)
     return EXIT_SUCCESS;
 }
 
-/* What happens to a job. */
+/* Logs an event of a job. */
 static void on_said(void *context, const char *job, const char *text)
 {
     (void)context;
@@ -129,7 +129,7 @@ static void raise_descriptors(void)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* When it has started: who is refused is told that, and nothing else. */
+/* Called at the start, because a refused client only gets an error. */
 static void warn_of_few_descriptors(void)
 {
     struct rlimit limit;
@@ -138,7 +138,7 @@ static void warn_of_few_descriptors(void)
                    (unsigned long long)limit.rlim_max, DESCRIPTORS_WANTED);
 }
 
-/* 0: as many as there may ever be. */
+/* 0: no limit. */
 static int connections_max(void)
 {
     struct rlimit limit;
@@ -147,8 +147,8 @@ static int connections_max(void)
     return limit.rlim_cur > DESCRIPTORS_RESERVED ? (int)limit.rlim_cur - DESCRIPTORS_RESERVED : 1;
 }
 
-/* Ends all that keeps the loop running, last things first; but the rendezvous before its carriers,
- * whose hanging up it would tell the others as the workers' own. */
+/* Ends everything that keeps the loop running, last things first. The rendezvous goes before its
+ * ports: otherwise it would report their hang-up to other workers as that of the workers. */
 static void hvdrendezvousd_stop(struct service *service)
 {
     readiness_stopping(&service->readiness);
@@ -169,12 +169,12 @@ static void on_hvdrendezvousd_signal(uv_signal_t *handle, int signum)
     hvdrendezvousd_stop(handle->data);
 }
 
-/* SIGHUP stays ignored if it was: that is what nohup asks for. */
+/* SIGHUP stays ignored if it was, as nohup requires. */
 static void hvdrendezvousd_watch_signals(struct service *service)
 {
     struct sigaction hup;
     sigset_t none;
-    sigemptyset(&none); /* whoever started us may have blocked what we need */
+    sigemptyset(&none); /* the parent may have blocked signals that we need */
     sigprocmask(SIG_SETMASK, &none, NULL);
     sigaction(SIGHUP, NULL, &hup);
     for (int i = 0; i < WATCHED; i++) {
@@ -288,7 +288,7 @@ static int serve(struct service *service)
     return exit_status;
 }
 
-/* From options that are fine to an exit status. */
+/* From checked options to an exit status. */
 static int hvdrendezvousd_act(struct service *service)
 {
     const struct hvdrendezvousd_options *options = &service->options;

@@ -146,7 +146,7 @@ const struct option_table hvdrendezvousd_option_table = {
 
 _Static_assert(sizeof rows / sizeof *rows <= OPTION_ROWS_MAX, "more options than can be noted");
 
-/* Everything behind the words of the command line. */
+/* All steps after the words of the command line. */
 static int hvdrendezvousd_options_complete(struct hvdrendezvousd_options *options,
                                            const struct options_seen *seen, struct err *err)
 {

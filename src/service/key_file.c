@@ -51,7 +51,7 @@ static int check_status(const struct stat *status, const char *path, const char 
     return key_file_refuse(path, source, "the key is open to others", hint, err);
 }
 
-/* `text` is what the file begins with, one byte more than a key may have. */
+/* `text` is the beginning of the file, one byte more than a key may have. */
 static bool key_file_decode(struct job_key *key, const char *text, ssize_t length)
 {
     if (length == HEX_LENGTH + 1 && text[HEX_LENGTH] == '\n')
@@ -100,7 +100,7 @@ static int write_key(int fd)
     job_key_generate(&key);
     job_key_format(&key, hex);
     hex[HEX_LENGTH] = '\n';
-    errno = EIO; /* of a write that is short */
+    errno = EIO; /* for a short write */
     bool written = fchmod(fd, 0600) == 0 && write(fd, hex, sizeof hex) == (ssize_t)sizeof hex &&
                    fsync(fd) == 0;
     int errnum = errno;

@@ -20,15 +20,15 @@
 /* A port, its newline, and one more byte to detect longer contents. */
 enum { PORT_DIGITS = 5, TEXT_SIZE = PORT_DIGITS + 2 };
 
-/* What of a file decides who may replace or remove it. */
+/* The facts about a file that decide who may replace or remove it. */
 struct found {
     struct stat status;
-    char text[TEXT_SIZE]; /* how it begins */
+    char text[TEXT_SIZE]; /* its beginning */
     size_t length;
 };
 
-/* Looks at it. Only a regular file is opened: others may do something when they are. Returns 0 or
- * an errno; EEXIST: it is no regular file. */
+/* Reads the facts. Only a regular file is opened: opening another kind may have effects. Returns 0
+ * or an errno; EEXIST: it is no regular file. */
 static int port_file_look(struct found *found, const char *path)
 {
     *found = (struct found){ 0 };
@@ -46,7 +46,7 @@ static int port_file_look(struct found *found, const char *path)
     return errnum;
 }
 
-/* Nothing yet, or what a port file was or will be. */
+/* Empty, or the contents of a port file. */
 static bool is_port(const struct found *found)
 {
     size_t digits = 0;
@@ -89,12 +89,12 @@ int port_file_check(const char *path, struct err *err)
                 shown.text, kind(found.status.st_mode));
 }
 
-/* Writes and names it; 0 or an errno. */
+/* Writes the file and names it; 0 or an errno. */
 static int port_file_put(struct port_file *file, int fd, const char *temporary, const char *path,
                          int port)
 {
     struct stat status;
-    errno = ENOSPC; /* of a write that is short */
+    errno = ENOSPC; /* for a short write */
     int length = dprintf(fd, "%d\n", port);
     if (length < 2 || fchmod(fd, 0644) < 0 || fstat(fd, &status) < 0 || rename(temporary, path) < 0)
         return errno;
@@ -122,7 +122,7 @@ int port_file_write(struct port_file *file, const char *path, int port, struct e
     return HVD_OK;
 }
 
-/* The number of a file that was removed is soon given to another, so it alone says nothing. */
+/* The inode number of a removed file is soon reused, so the number alone proves nothing. */
 static bool is_ours(const struct port_file *file)
 {
     struct found found;

@@ -34,7 +34,7 @@ static void find_socket(struct readiness *readiness)
     readiness->notify_socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
-/* Half of $WATCHDOG_USEC, if it is meant for us. */
+/* Half of $WATCHDOG_USEC, if the variable is meant for this process. */
 static void find_watchdog(struct readiness *readiness)
 {
     const char *pid = getenv("WATCHDOG_PID"), *usec = getenv("WATCHDOG_USEC");
@@ -77,7 +77,7 @@ static int notify(const struct readiness *readiness, const char *text)
     if (!readiness->notify_name)
         return 0;
     if (readiness->notify_socket < 0)
-        return EDESTADDRREQ; /* it names no socket that we know how to reach */
+        return EDESTADDRREQ; /* the variable names no socket that we can reach */
     ssize_t n = sendto(readiness->notify_socket, text, strlen(text), MSG_NOSIGNAL,
                        (const struct sockaddr *)&readiness->address, readiness->address_length);
     return n < 0 ? errno : 0;
@@ -88,7 +88,7 @@ static void write_newline(struct readiness *readiness)
     if (readiness->ready_fd < 0)
         return;
     ssize_t n = write(readiness->ready_fd, "\n", 1);
-    (void)n; /* who asked may have gone */
+    (void)n; /* the reader may have gone */
     close(readiness->ready_fd);
     readiness->ready_fd = -1;
 }
