@@ -45,7 +45,7 @@ struct kind {
 
 typedef int kind_fn(struct bandwidth *bandwidth, const struct kind *kind, void *arg);
 
-/* What of an operation was asked for and can be, in turn, until one fails. */
+/* Calls `visit` for each requested and possible kind of an operation, until one fails. */
 static int each_kind(struct bandwidth *bandwidth, const struct operation *operation, kind_fn *visit,
                      void *arg)
 {
@@ -79,7 +79,7 @@ static struct transfer transfer_make(const struct bandwidth *bandwidth, const st
     return transfer;
 }
 
-/* ---- before anything is measured ---- */
+/* ---- before the first measurement ---- */
 
 struct memory_need {
     size_t input, output;
@@ -145,7 +145,7 @@ static int bandwidth_prepare(struct bandwidth *bandwidth)
     return get_memory(bandwidth);
 }
 
-/* Every rank tells rank 0, and all others, where it is. */
+/* Every rank tells all other ranks its host and process. */
 static int introduce(struct bandwidth *bandwidth)
 {
     struct rank_place mine = { .pid = getpid() };
@@ -184,7 +184,7 @@ static long next_size(const struct bandwidth_options *options, long size)
     return options->step_size > 0 ? size + options->step_size : size * options->step_factor;
 }
 
-/* Sizes that come to the same number of elements are measured once. */
+/* Sizes with the same number of elements are measured once. */
 static int measure_kind(struct bandwidth *bandwidth, const struct kind *kind, void *arg)
 {
     const struct bandwidth_options *options = bandwidth->options;
@@ -211,7 +211,7 @@ static int measure_all(struct bandwidth *bandwidth)
     return 0;
 }
 
-/* Returns the status to exit with, on every rank the same. */
+/* Returns the exit status, the same on every rank. */
 static int conclude(struct bandwidth *bandwidth)
 {
     int64_t wrong = bandwidth->report.wrong;

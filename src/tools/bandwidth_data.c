@@ -38,7 +38,7 @@ static double weight(const struct data *data, uint64_t element)
     return 1 + (double)(mix(data->seed, element, WEIGHT) % 15);
 }
 
-/* -1, 0 or 1: the sum of neighbouring ranks, however many, is no greater. */
+/* -1, 0 or 1: the sum over any number of neighbouring ranks is no greater. */
 static double bandwidth_data_turn(const struct data *data, uint64_t element, int rank)
 {
     return (double)((mix(data->seed, element, TURN) + (uint64_t)rank) % 3) - 1;
@@ -115,7 +115,7 @@ bool data_can_reduce(enum hvd_dtype dtype, enum hvd_op op)
     return dtype != HVD_BOOL || op != HVD_AVERAGE;
 }
 
-/* As the type has it: what is negative may wrap around. */
+/* The value in the type: a negative one may wrap around. */
 static double in_type(enum hvd_dtype dtype, double value)
 {
     unsigned char element[8];
@@ -172,7 +172,7 @@ void data_write(const struct data *data, const struct data_table *table, void *m
     }
 }
 
-/* Averages may be rounded in more than one way, to a neighbour at most. */
+/* An average may be rounded in more than one way, to a neighbour at most. */
 static bool differs(const struct data *data, const unsigned char *expected, const unsigned char *at)
 {
     if (memcmp(expected, at, hvd_dtype_size(data->dtype)) == 0)

@@ -90,7 +90,7 @@ static double time_calls(const struct run *run, long times)
     return (program_seconds() - begin) / (double)times;
 }
 
-/* Over all ranks, of a number from each. */
+/* Combines a number from each rank. */
 static int fold(const struct run *run, double mine, struct measurement *measurement)
 {
     double both[2] = { mine, -mine }, most[2], sum;
@@ -135,7 +135,7 @@ static int take_time(const struct run *run, const struct measure_settings *setti
     return mine < 0 ? -1 : fold(run, mine, measurement);
 }
 
-/* What this rank puts in: for everybody, or a part for each. */
+/* Writes the input of this rank: one for all ranks, or a part for each. */
 static void put_in(const struct run *run)
 {
     const struct transfer *transfer = run->transfer;

@@ -16,7 +16,7 @@ static double one_way(int ranks)
     return (double)(ranks - 1) / ranks;
 }
 
-/* All of it leaves the root, unless there is nobody to send it to. */
+/* All data leaves the root, unless there is only one rank. */
 static double whole(int ranks)
 {
     return ranks > 1;

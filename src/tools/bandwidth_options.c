@@ -55,7 +55,7 @@ const struct bandwidth_options bandwidth_defaults = {
     .op_list = "sum",
 };
 
-/* A word of a list; several may mean the same, of which the first is the one that is printed. */
+/* A word of a list. Several words may mean the same; the first of them is printed. */
 struct word {
     const char *text;
     int value;
@@ -109,7 +109,7 @@ static int unknown_word(const char *option, const struct word *words, int count,
                        length < 60 ? length : 60, text);
 }
 
-/* Words with commas between them, or "all": a bit for each. */
+/* Parses words with commas between them, or "all": a bit for each. */
 static int bandwidth_options_read_list(const char *option, const char *list,
                                        const struct word *words, int count, unsigned *bits,
                                        struct problem *problem)

@@ -82,7 +82,7 @@ static void nccl_begin(const struct report *report, int hosts, const struct rank
         printf("#\n# One rank: nothing travels, times are those of calls and copies.\n");
 }
 
-/* One for all types and ops. */
+/* One layout for all types and ops. */
 static void nccl_section(const struct report *report, const struct operation *operation,
                          const struct data *data)
 {
