@@ -303,22 +303,16 @@ int agent_on_signal(struct agent *agent, struct wire_reader *body, struct err *e
 /* A child that ended, as reported by waitpid(). */
 struct ended {
     struct agent_rank *rank; /* NULL: an adopted orphan */
-    struct rank_end_how how;
+    int wait_status;
 };
 
-<<<<<<< HEAD
 /* A loader exits with 127 when a library is missing, and a shell when it finds no command. The
  * ranks of a host have the same program, so the note is sent once. */
 static void tell_library(struct agent *agent, int rank, int wait_status)
-=======
-/* 127 is what the loader ends with when a library is missing, and a shell that finds no command. The
- * ranks of a host have the same program: it is said once. */
-static void tell_library(struct agent *agent, int rank, const struct rank_end_how *how)
->>>>>>> c922321 (launcher: the end of a rank is one record from waitpid() to the last line)
 {
     struct agent_note note;
     char text[200];
-    if (how->kind != RANK_END_EXITED || how->code != STATUS_NOT_FOUND ||
+    if (!WIFEXITED(wait_status) || WEXITSTATUS(wait_status) != STATUS_NOT_FOUND ||
         agent->ending.stop.phase != STOP_IDLE || agent->ranks.library_told)
         return;
     agent->ranks.library_told = true;
@@ -333,37 +327,28 @@ static void report_exit(struct agent *agent, const struct ended *ended)
 {
     uint64_t now_us = uv_hrtime() / 1000;
     bool told = agent->ending.stop.phase != STOP_IDLE;
-    bool killed = ended->how.kind == RANK_END_KILLED && ended->how.code == SIGKILL;
+    bool killed = WIFSIGNALED(ended->wait_status) && WTERMSIG(ended->wait_status) == SIGKILL;
     struct agent_exited exited = {
-        .end = rank_end_none(),
+        .rank = ended->rank->rank,
+        .wait_status = ended->wait_status,
         .after_ms = now_us / 1000 - agent->ranks.started_ms,
+        .at_us = now_us,
         .told = told,
+        .oom = killed && !told && oom_counter_rose(&agent->ranks.oom),
     };
-    exited.end.rank = ended->rank->rank;
-    exited.end.how = ended->how;
-    exited.end.how.oom = killed && !told && oom_counter_rose(&agent->ranks.oom);
-    exited.end.at_us = now_us;
-    tell_library(agent, exited.end.rank, &exited.end.how);
+    tell_library(agent, exited.rank, exited.wait_status);
     agent_exited_encode(frame_link_begin(&agent->link, AGENT_EXITED), &exited);
     frame_link_send(&agent->link);
 }
 
-<<<<<<< HEAD
 /* Reports that a signal has stopped a rank, or SIGCONT that the rank goes on. Not reported while
  * hvdrun stops too, or while the ranks are being ended. */
 static void report_stop(struct agent *agent, const struct agent_rank *rank, int signum)
-=======
-/* By somebody, or it goes on. Not when hvdrun stops too, nor on the way to its end. */
-static void report_stop(struct agent *agent, const struct agent_rank *rank, int wait_status)
->>>>>>> c922321 (launcher: the end of a rank is one record from waitpid() to the last line)
 {
-    struct rank_end stopped = rank_end_none();
+    struct agent_rank_number stopped = { rank->rank, 0, (uint32_t)signum };
     if (agent->ranks.suspended || agent->ending.stop.phase != STOP_IDLE)
         return;
-    stopped.rank = rank->rank;
-    if (WIFSTOPPED(wait_status))
-        stopped.how = rank_end_how_of(wait_status);
-    agent_stopped_encode(frame_link_begin(&agent->link, AGENT_STOPPED), &stopped);
+    agent_rank_number_encode(frame_link_begin(&agent->link, AGENT_STOPPED), &stopped);
     frame_link_send(&agent->link);
 }
 
@@ -380,7 +365,7 @@ static struct agent_rank *rank_of_pid(struct agent *agent, pid_t pid)
 static int signalled_first(const void *a, const void *b)
 {
     const struct ended *x = a, *y = b;
-    return (int)(y->how.kind == RANK_END_KILLED) - (int)(x->how.kind == RANK_END_KILLED);
+    return (int)!!WIFSIGNALED(y->wait_status) - (int)!!WIFSIGNALED(x->wait_status);
 }
 
 bool agent_reap(struct agent *agent)
@@ -392,12 +377,12 @@ bool agent_reap(struct agent *agent)
         struct agent_rank *rank = rank_of_pid(agent, pid);
         bool is_end = WIFEXITED(status) || WIFSIGNALED(status);
         if (rank && !is_end)
-            report_stop(agent, rank, status);
+            report_stop(agent, rank, WIFSTOPPED(status) ? WSTOPSIG(status) : SIGCONT);
         if (!rank || !is_end)
             continue;
         rank->running = false;
         agent->ranks.running--;
-        ended[count++] = (struct ended){ rank, rank_end_how_of(status) };
+        ended[count++] = (struct ended){ rank, status };
     }
     if (count > 0)
         agent_relay_take_rest(agent);

@@ -54,13 +54,8 @@ struct job_host_events {
     void (*on_stdin_credit)(void *context, uint32_t nbytes);
     void (*on_exited)(void *context, const struct agent_exited *exited);
 
-<<<<<<< HEAD
     /* A signal has stopped a rank. May be NULL. */
     void (*on_stopped)(void *context, int rank, int signum);
-=======
-    /* Somebody has stopped a rank. May be NULL. */
-    void (*on_stopped)(void *context, int rank, const struct rank_end_how *how);
->>>>>>> c922321 (launcher: the end of a rank is one record from waitpid() to the last line)
     void (*on_done)(void *context, int host, int left);
 
     /* The link has ended before the host was done; see lost_reason and lost_status. */

@@ -3,21 +3,21 @@
  * order in which their ends became known does not matter. */
 #include "launcher/verdict/job_blame.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+
 /* The longest time that a rank may take to fail because another rank has left. */
 enum { FOLLOWS_WITHIN_MS = 60000 };
 
 static bool has_failed(const struct report_rank *rank)
 {
-    return rank->end == END_BY_ITSELF && !rank_end_is_clean_exit(&rank->how);
+    return rank->end == END_BY_ITSELF && rank->wait_status != 0;
 }
 
-<<<<<<< HEAD
 /* The rank chose to end, as a rank does that has lost another. */
-=======
->>>>>>> c922321 (launcher: the end of a rank is one record from waitpid() to the last line)
 static bool gave_up(const struct report_rank *rank)
 {
-    return rank_end_gave_up(&rank->how);
+    return WIFEXITED(rank->wait_status) || WTERMSIG(rank->wait_status) == SIGABRT;
 }
 
 /* `rank` may have ended before `other`, as far as the clocks can tell. */
@@ -134,7 +134,7 @@ static const struct report_rank *origin_gone(const struct job_report *report)
 static bool blame_who_ended(struct job_blame *blame, const struct job_report *report)
 {
     const struct report_rank *gone = origin_gone(report);
-    if (!gone || gone->end != END_BY_ITSELF || !rank_end_is_clean_exit(&gone->how))
+    if (!gone || gone->end != END_BY_ITSELF || gone->wait_status != 0)
         return false;
     blame_gone(blame, report, BLAME_ENDED_WELL);
     return true;

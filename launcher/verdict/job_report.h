@@ -25,7 +25,6 @@ struct report_rank {
     int host;
     enum report_end end;
     int pid;                       /* 0: not started */
-<<<<<<< HEAD
     int wait_status;               /* of BY_ITSELF and TERMINATED */
     uint64_t started_ms, ended_ms; /* ended: 0 if unknown */
     uint64_t after_ms;             /* time between start and end */
@@ -33,28 +32,13 @@ struct report_rank {
     bool terminated;               /* it ended, or was lost, after the verdict */
     bool met;                      /* it has joined the rendezvous */
     bool waits;                    /* for others, in a collective, according to its own report */
-=======
-    struct rank_end_how how;       /* of BY_ITSELF and TERMINATED: EXITED or KILLED */
-    uint64_t started_ms, ended_ms; /* ended: 0 if nobody knows */
-    uint64_t after_ms;             /* it ended so long after it was started */
-    uint64_t ended_us, slack_us;   /* ended_ms in finer steps, and by how much it may be wrong */
-    bool terminated;               /* it ended, or was lost, when there was a verdict already */
-    bool met;                      /* it has come to meet the others */
-    bool waits;                    /* for others, in a collective, as it has said itself */
->>>>>>> c922321 (launcher: the end of a rank is one record from waitpid() to the last line)
     struct rank_end *left_because; /* owned; why its world was broken, or it left; NULL */
     uint64_t left_ms;              /* when that became known */
     bool disconnected;             /* from the rendezvous, without a word, before it had ended, or
-<<<<<<< HEAD
                                     * any rank had failed */
     bool oom;                      /* killed, and the kernel has killed because memory ran out */
     char *said;                    /* owned; from last_lines_text(), or NULL */
     bool said_on_stdout;           /* `said` is from stdout: stderr was empty */
-=======
-                                      any rank in failure */
-    char *said;                    /* owned; last_lines_text(), or NULL */
-    bool said_on_stdout;           /* it said nothing on stderr */
->>>>>>> c922321 (launcher: the end of a rank is one record from waitpid() to the last line)
 };
 
 /* The transport of a host. */
