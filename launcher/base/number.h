@@ -10,12 +10,12 @@
 
 enum number_verdict { NUMBER_OK, NUMBER_MALFORMED, NUMBER_OUT_OF_RANGE };
 
-/* Reads all of `text`; 0 <= min <= max. "-5" is a number out of range. `value` is set if the verdict
- * is NUMBER_OK. */
+/* Parses all of `text`; 0 <= min <= max. "-5" is a number out of range. `value` is set if the
+ * verdict is NUMBER_OK. */
 enum number_verdict number_parse(int *value, const char *text, size_t length, int min, int max);
 
-/* As above; says "SOURCE: not a number: 'x'" or "SOURCE: out of range (1 to 5): '9'". Returns HVD_OK
- * or HVD_ERR_INVALID. */
+/* As number_parse(), with the message "SOURCE: not a number: 'x'" or "SOURCE: out of range (1 to
+ * 5): '9'". Returns HVD_OK or HVD_ERR_INVALID. */
 int number_parse_or_fail(int *value, const char *text, int min, int max, const char *source,
                          struct err *err);
 

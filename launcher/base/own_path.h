@@ -2,8 +2,8 @@
 /* Opening files by a path in which other users may have placed something: component by component.
  *
  *   a symbolic link is followed if this user or root has made it, wherever it stands
- *   a directory in which files are made, and a file that is to be written, belong to this user or to
- *   root; and nobody but the group may write to the directory, unless it is sticky, as /tmp is
+ *   a directory in which files are made, and a file that is to be written, belong to this user or
+ *   to root; and nobody but the group may write to the directory, unless it is sticky, as /tmp is
  *
  * The directories above need not belong to this user: they only lead to the path. Members of a
  * group that may write to a directory can replace its files, but a replacement belongs to them and

@@ -28,7 +28,7 @@ void text_buffer_printf(struct text_buffer *buffer, const char *format, ...)
 /* Removes the first `nbytes` bytes, for instance after writing them; keeps the memory. */
 void text_buffer_consume(struct text_buffer *buffer, size_t nbytes);
 
-/* The bytes as a terminated string, owned by the caller (free()); the buffer is empty afterwards. */
+/* The bytes as a terminated string, owned by the caller (free()); empties the buffer. */
 char *text_buffer_take(struct text_buffer *buffer);
 
 #endif
