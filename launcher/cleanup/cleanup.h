@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ending the processes that are left when the process that watched over them dies.
  *
- *   who died                      who kills                       how the processes are found
- *   ---------------------------   -----------------------------   -----------------------------------
- *   hvdrun, or its link to the    the agent                       its descendants, its control group
- *   agent                         (launcher/agent/agent.c)
- *   an agent of another machine   its supervisor                  its descendants, and the agent's
- *                                 (supervisor.h)                  control group
- *   an agent of this machine      hvdrun                          its descendants, except those that
- *                                 (launcher/job/job_lost.c)       no rank has started (adopted.h)
- *   an agent of another machine   a second agent, for which       HVD_JOB_ID and HOROVOD_HOSTNAME in
- *   together with its             hvdrun connects once more       their environment (orphans.h)
- *   supervisor                    (launcher/agent/agent_sweep.c,
- *                                 launcher/job/job_sweep.c)
- *   hvdrun, with hosts that a     a process that hvdrun has       HVD_COMMAND_OF in their environment
- *   command connects to           forked (command_guard.h)        (orphans.h)
+ *   who died                    who kills                     how the processes are found
+ *   --------------------------- ----------------------------- -----------------------------------
+ *   hvdrun, or its link to the  the agent                     its descendants, its control group
+ *   agent                       (launcher/agent/agent.c)
+ *   an agent of another machine its supervisor                its descendants, and the agent's
+ *                               (supervisor.h)                control group
+ *   an agent of this machine    hvdrun                        its descendants, except those that
+ *                               (launcher/job/job_lost.c)     no rank has started (adopted.h)
+ *   an agent of another machine a second agent, for which     HVD_JOB_ID and HOROVOD_HOSTNAME in
+ *   together with its           hvdrun connects once more     their environment (orphans.h)
+ *   supervisor                  (launcher/agent/agent_sweep.c,
+ *                               launcher/job/job_sweep.c)
+ *   hvdrun, with hosts that a   a process that hvdrun has     HVD_COMMAND_OF in their environment
+ *   command connects to         forked (command_guard.h)      (orphans.h)
  *
  * The first case is an ordinary end that hvdrun did not ask for; stop_plan.h has its signals and
  * times. The others are the rows of a table in cleanup.c: how to search, whether SIGTERM comes

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for the end of hvdrun, then CLEANUP_HVDRUN; see command_guard.h. A guard that is killed in
- * the same instant as hvdrun does nothing. */
+/* Waiting for the end of hvdrun, then CLEANUP_HVDRUN; see command_guard.h. A guard that is killed
+ * in the same instant as hvdrun does nothing. */
 #include "launcher/cleanup/command_guard.h"
 
 #include "launcher/base/xalloc.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for the agent, then CLEANUP_REMOTE_AGENT; see supervisor.h. A loop of poll() on a signalfd
- * and on stdin. Fails when it cannot fork (71); says on stderr when a signal has ended the agent, and
- * when processes are left that cannot be killed in time. */
+/* Waiting for the agent, then CLEANUP_REMOTE_AGENT; see supervisor.h. A loop of poll() on a
+ * signalfd and on stdin. Fails when it cannot fork (71). Reports on stderr that a signal has ended
+ * the agent, and that processes are left that cannot be killed in time. */
 #include "launcher/cleanup/supervisor.h"
 
 #include "launcher/base/exit_status.h"
