@@ -7,9 +7,9 @@
  * program, its folder and all folders above belong to root or to us, and nobody else may write to
  * them, as sshd requires of authorized_keys (StrictModes). Nobody else is:
  *   others, except in a sticky folder (/tmp): they can neither remove nor rename there what is ours
- *   the group, except where it is root's own (0 and 0). An access control list shows its mask as the
- *   rights of the group, so it counts as one; with root's group, the "+" behind the rights tells. An
- *   ls without "+" (busybox) leaves one case open: a list on what belongs to root and group 0.
+ *   the group, except where it is root's own (0 and 0). An access control list shows its mask as
+ *   the rights of the group, so it counts as one; with root's group, the "+" behind the rights
+ *   tells. An ls without "+" (busybox) leaves one case open: a list on a file of root and group 0.
  * The script changes to that folder and follows no symbolic link, so nobody can replace the program
  * between the check and the exec. Otherwise hvdrun sends its own hvdagent. */
 #include "launcher/connect/agent_bootstrap.h"
