@@ -108,8 +108,8 @@ void job_rank_left(struct job *job, int rank, const struct rank_end *end);
 void job_world_failed(struct job *job, const struct rank_end *end);
 void job_rank_disconnected(struct job *job, int rank);
 
-/* What a rank waits for, and its status text, or why it does not say so. False: the job has not asked
- * for that, and somebody else may want to know. */
+/* The kind of event for which a rank waits, and its status text, or why there is none. False: the
+ * job has not asked for it, and another part of hvdrun may have. */
 bool job_rank_told(struct job *job, int rank, enum rank_waits_for waits_for, const char *text);
 
 /* The last lines that a rank has written to stdout or stderr, at most `nbytes`; the caller frees

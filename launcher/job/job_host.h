@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hvdrun's end of one agent: describes the job to it and turns its frames into calls.
  *
- *   closed -> connecting -> describing -> ready -> running -> done;   any from describing on -> lost
+ *   closed -> connecting -> describing -> ready -> running -> done;  any from describing on -> lost
  *   connecting -> closed, if it cannot be reached
  *
  * An agent is not trusted: a frame that is malformed, out of turn, or about a rank of another host
