@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A stream cut into records with a prefix; see output_lines.h.
- *   Complete records go from the chunk straight to the output; only the unfinished end of a chunk is
- *   kept, and goes out when its end comes, when it gets too long, or when the stream ends. */
+ *   Complete records go from the chunk straight to the output; only the unfinished end of a chunk
+ *   is kept, and goes out when its end comes, when it gets too long, or when the stream ends. */
 #include "launcher/output/output_lines.h"
 
 #include <stdio.h>
