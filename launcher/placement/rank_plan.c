@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which rank runs where:
- *   deal the ranks out to the hosts, gather those of each host, then count the hosts per local_rank.
+ *   deal the ranks out to the hosts, gather those of each host, count the hosts per local_rank.
  * Fails when there are fewer slots than requested ranks, naming the slots that would do, and when
  * there are more slots than a job may have ranks and no number of ranks was given. */
 #include "launcher/placement/rank_plan.h"
