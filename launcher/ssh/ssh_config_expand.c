@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Expanding a path:
- *   ~ or ~user in front, then from left to right %x and ${NAME}; what comes out is not expanded again.
+ *   ~ or ~user in front, then from left to right %x and ${NAME}; the result is not expanded again.
  * Nothing fails: a word that stands for nothing here stays as it is, and names a file that does not
  * exist. As in OpenSSH, home comes from the user database, not from $HOME. */
 #include "launcher/ssh/ssh_config_expand.h"
