@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 /* Writes "FAILED rank 2 on node1 (pid 4711): killed by signal 9 (SIGKILL) after 12.3 s; 3 other
- * ranks terminated, 0 left" or the like, without a count where no rank was there to terminate. `pid`
+ * ranks terminated, 0 left" or the like, without a count if there was no rank to terminate. `pid`
  * is that of the failed rank, if the cause is a rank; `elapsed_ms` since the ranks were started, or
  * hvdrun if they were not. */
 void job_verdict_text(char *text, size_t size, const struct job_state *state,
