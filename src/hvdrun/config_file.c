@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The configuration file:
- *   open, see what it is, read it, once; of each key, look up what it is (a section, or another name
- *   of an option), check the type of its value, and set the option unless it was given.
+ *   open, see what it is, read it, once; of each key, look up what it is (a section, or another
+ *   name of an option), check the type of its value, and set the option unless it was given.
  * Fails on a file that cannot be read, is not a regular file, or is too large, on input that
  * config_yaml.c refuses, on an unknown key, a repeated key, a value of another type than the key's,
  * and on a value that the option itself refuses. */
