@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which option a word means; in this order:
- *   a name in full, the beginning of a name with two dashes, a letter with its value behind it; each
- *   time among the options there are, then among those that are refused by name.
+ *   a name in full, the beginning of a name with two dashes, a letter with its value behind it;
+ *   each time among the options there are, then among those that are refused by name.
  * Fails on the beginning of several options and on a word that is no option. */
 #include "src/options/option_find.h"
 
