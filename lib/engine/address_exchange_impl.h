@@ -31,21 +31,21 @@ int address_exchange_init(struct engine *engine, const struct engine_options *op
                           struct err *err);
 void address_exchange_fini(struct engine *engine);
 
-/* This rank's record; the records of everybody, one behind the other. */
+/* Writes this rank's record; writes the records of all ranks, one behind the other. */
 void address_exchange_put_own(const struct engine *engine, struct wire_writer *writer);
 int address_exchange_learn(struct engine *engine, const void *records, size_t nbytes,
                            struct err *err);
 
-/* Where a rank of the world is; false if nobody has said that. */
+/* Finds the record of a rank of the world; false if it is not known. */
 bool address_exchange_find(const struct engine *engine, int rank, struct join_peer *peer);
 
-/* At the root, if data is to be moved. Nothing happens if everybody knows, or has been asked
- * already. */
+/* At the root, when data is to be moved: asks all ranks for their records. Does nothing if they are
+ * known, or have been asked for already. */
 int address_exchange_ask(struct process_set *world, struct err *err);
 int address_exchange_receive(struct process_set *set, enum tree_frame type, int child,
                              const struct frame *frame, struct err *err);
 
-/* Finds out on which hosts its ranks are. False if nobody knows, or when out of memory. */
+/* Finds the hosts of the set's ranks. False if they are not known, or when out of memory. */
 bool address_exchange_place(struct process_set *set);
 enum algorithm address_exchange_choose(void *set, const struct description *first, size_t nbytes);
 

@@ -17,7 +17,7 @@
 
 enum { FUSION_BUFFER_MAX = 4 << 20 }; /* bytes */
 
-/* A tensor, or a part of one, in a run. */
+/* A tensor, or a part of one, in a batch. */
 struct batch_tensor {
     struct tensor *own;   /* NULL: this rank has joined and gives zeros */
     size_t offset, count; /* elements: where the part begins, how many it has */
@@ -48,7 +48,7 @@ struct set_memory {
     size_t buffer_size;
 };
 
-/* Of a process set. */
+/* The batches of a process set. */
 struct set_batches {
     struct batch *queue, **queue_end; /* decided, not started */
     int queued;
@@ -65,18 +65,20 @@ struct set_batches {
 int batch_queue(struct process_set *set, const struct decision *decision, struct err *err);
 void batch_release(struct process_set *set, struct batch *batch);
 
-/* batch_prepare.c: fills in where the data comes from and goes to; false when out of memory */
+/* batch_prepare.c: fills in the source and the destination of the data; false when out of memory */
 bool batch_prepare(struct process_set *set, struct batch *batch, struct operation_task *task,
                    struct set_memory *memory);
 size_t batch_element_size(const struct batch *batch);
 void *batch_place_rows(void *batch, const int64_t *rows); /* operation_task.place */
 
-/* batch.c. The ranks that a run exchanges data with, into set->runs.others: how many. */
+/* batch.c. Stores the ranks that a batch exchanges data with in set->runs.others, and returns how
+ * many. */
 int batch_find_others(const struct process_set *set, const struct batch *batch);
 int batches_start(struct process_set *set, struct err *err); /* 1 if something was started */
 int batches_finish(struct process_set *set);                 /* likewise */
 void batches_fail(struct process_set *set, const struct err *reason);
-/* The first in line that waits for links, which will not come, and those behind it. */
+/* Fails the first batch in the queue that waits for links that will not come, and the batches
+ * behind it. */
 void batches_fail_unlinked(struct process_set *set, const struct err *reason);
 int batches_init(struct process_set *set, struct err *err);
 void batches_fini(struct process_set *set);

@@ -41,8 +41,8 @@ struct operation_window {
     struct operation *at[WINDOW_SIZE];
 };
 
-/* Bytes that the link has, and of which the operation has not heard that they were sent: offered,
- * or copied behind such. */
+/* Bytes that the link has, and whose sending has not been reported to the operation yet: offered
+ * bytes, or bytes copied behind offered ones. */
 struct channel_debt {
     uint32_t number; /* of the operation */
     size_t nbytes;
@@ -53,7 +53,7 @@ struct channel {
     struct link *link; /* owned by whoever made the channel */
     int peer;          /* rank in the set */
 
-    /* A queue in a ring; of the first so much has been taken off already. */
+    /* A queue in a ring; of the first debt, so many bytes are done already. */
     struct channel_debt debts[CHANNEL_DEBTS];
     unsigned first_debt, debt_count;
     uint64_t completed; /* of the bytes that were ever offered: those that were heard of */
@@ -80,15 +80,15 @@ void channel_init(struct channel *channel, struct link *link, int peer);
  * nothing could, or a negative status. */
 int channel_move(struct channel *channel, struct operation_window *window, struct err *err);
 
-/* What to wait for on the link before channel_move() can do more: POLLIN unless a frame waits for
- * its operation, POLLOUT if there is something to send, or offered and not taken. To be asked again
- * when an operation has been started, moved by another channel, or is done. */
+/* The events to wait for on the link before channel_move() can do more: POLLIN unless a frame waits
+ * for its operation, POLLOUT if there is something to send, or something is offered and not taken.
+ * Ask again when an operation has been started, moved by another channel, or is done. */
 short channel_events(const struct channel *channel, const struct operation_window *window);
 
-/* Nothing of a frame that was begun is left to be sent. */
+/* True if no rest of a begun frame is left to be sent. */
 bool channel_is_flushed(const struct channel *channel);
 
-/* Is there something that the link does not have yet, and would take when it has room? */
+/* True if there is data that the link does not have yet and would take when it has room. */
 bool channel_has_output(const struct channel *channel, const struct operation_window *window);
 
 #endif

@@ -30,16 +30,17 @@ struct counters {
     struct operation_stats operations[STATS_OPERATIONS];
 };
 
-/* What was counted before does not count. */
+/* Starts counting anew. */
 void counters_start(struct counters *counters, uint64_t now_ns);
 
-/* A tensor is submitted at the tick `tensor->since_ns`: is it timed? */
+/* Counts a tensor that is submitted at the tick `tensor->since_ns`, and decides whether it is
+ * timed. */
 void counters_submitted(struct counters *counters, struct tensor *tensor);
 
-/* It is done, well, at the tick `tick_ns`. */
+/* Counts a tensor that has completed successfully at the tick `tick_ns`. */
 void counters_done(struct counters *counters, const struct tensor *tensor, uint64_t tick_ns);
 
-/* A thread begins to wait, and ends, at a tick. The time counts once, however many threads wait. */
+/* A thread begins to wait, or ends, at a tick. Time counts once, however many threads wait. */
 static inline void counters_wait(struct counters *counters, uint64_t tick_ns)
 {
     if (counters->waiting++ == 0)
@@ -52,7 +53,7 @@ static inline void counters_waited(struct counters *counters, uint64_t tick_ns)
         counters->waiting_ns += tick_ns - counters->waiting_since_ns;
 }
 
-/* As it is now, at the tick `tick_ns`, also of a wait that goes on. */
+/* Reads the counts at the tick `tick_ns`, including a wait that still goes on. */
 void counters_read(const struct counters *counters, uint64_t tick_ns, struct rank_stats *stats);
 
 #endif

@@ -16,10 +16,10 @@
 
 struct directory;
 
-/* Are these the records of the ranks [first, end), and nothing else? */
+/* Checks that these are the records of the ranks [first, end), and nothing else. */
 int directory_check(const void *records, size_t nbytes, int first, int end, struct err *err);
 
-/* Of all ranks of a world; `records` is copied. NULL and `err` on failure. */
+/* The directory of all ranks of a world; `records` is copied. NULL and `err` on failure. */
 struct directory *directory_create(const void *records, size_t nbytes, int size, struct err *err);
 void directory_destroy(struct directory *directory); /* NULL is fine */
 
@@ -28,7 +28,7 @@ void directory_find(const struct directory *directory, int rank, struct join_pee
 /* The number of a rank's host: hosts count from 0, in the order in which they appear. */
 int directory_host(const struct directory *directory, int rank);
 
-/* Can everybody be dialled? */
+/* True if every rank has an address. */
 bool directory_is_everywhere(const struct directory *directory);
 
 #endif

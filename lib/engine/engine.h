@@ -39,37 +39,38 @@ struct engine_options {
 /* The engine of a world whose links are still to be made. NULL and `err` on failure. */
 struct engine *engine_create(const struct engine_options *options, struct err *err);
 
-/* Borrowed; to be written to (eventfd) when `failure` has changed. */
+/* Borrowed; the caller writes to it (eventfd) when `failure` has changed. */
 int engine_wake_fd(const struct engine *engine);
 
 /* Blocks until the links to the neighbours are there and starts the engine's thread. */
 int engine_start(struct engine *engine, struct err *err);
 
-/* Fails whatever is in flight with HVD_ERR_SHUT_DOWN, so that whoever waits returns. */
+/* Fails all tensors in flight with HVD_ERR_SHUT_DOWN, so that waiting threads return. */
 void engine_stop(struct engine *engine);
 
-/* Once nobody is inside any more: says goodbye to the neighbours, frees everything. NULL is
- * fine. */
+/* To be called when no thread is inside any more: says goodbye to the neighbours, frees everything.
+ * NULL is fine. */
 void engine_destroy(struct engine *engine);
 
-/* Instead of that: leaves its thread to itself, which may use it until the process ends. */
+/* Instead of engine_destroy(): leaves the engine to its thread, which may use it until the process
+ * ends. */
 void engine_abandon(struct engine *engine);
 
-/* HVD_OK and a handle, or a status that is this rank's own mistake or the world's end. */
+/* HVD_OK and a handle, or a status: this rank's own mistake, or the failure of the world. */
 int engine_submit(struct engine *engine, const struct submission *submission, int64_t *handle,
                   struct err *err);
 
-/* The same and engine_wait(), at once. */
+/* engine_submit() and engine_wait() in one call. */
 int engine_run(struct engine *engine, const struct submission *submission,
                struct hvd_result *results, struct err *err);
 
-/* As hvd_poll() and hvd_wait_timeout(); a timeout below 0 is none, `results` may be NULL, or have
+/* Like hvd_poll() and hvd_wait_timeout(); a timeout below 0 is none. `results` may be NULL, or have
  * room for as many as there are tensors. */
 int engine_poll(struct engine *engine, int64_t handle, struct err *err);
 int engine_wait(struct engine *engine, int64_t handle, int timeout_ms, struct hvd_result *results,
                 struct err *err);
 
-/* As the calls of hvd.h. */
+/* Like the calls of hvd.h. */
 int engine_add_set(struct engine *engine, const int *ranks, int count, struct err *err);
 int engine_remove_set(struct engine *engine, int id, struct err *err);
 int engine_set_included(struct engine *engine, int id, struct err *err);
@@ -81,11 +82,11 @@ int engine_start_timeline(struct engine *engine, const char *file, bool mark_cyc
                           struct err *err);
 int engine_stop_timeline(struct engine *engine);
 
-/* As hvd_bytes_sent(). */
+/* Like hvd_bytes_sent(). */
 int64_t engine_bytes_sent(struct engine *engine);
 
-/* What this rank is doing and waiting for, and what it has counted: see report_fn in
- * lib/join/news.h. `arg` is the engine. */
+/* Reports the status text and the counts of this rank: see report_fn in lib/join/news.h. `arg` is
+ * the engine. */
 void engine_report(void *arg, struct join_report *report, size_t size);
 
 #endif

@@ -35,13 +35,13 @@
 #include "lib/request/submission.h"
 #include "lib/timeline/timeline.h"
 
-/* submit.c: descriptions of a group; the memory is kept */
+/* submit.c: descriptions of a group; the memory is reused */
 struct submit_group {
     struct description *descriptions;
     int capacity;
 };
 
-/* A thread that waits without a deadline, on its stack. */
+/* A thread that waits without a deadline; lies on its stack. */
 struct blocked {
     const struct ticket *ticket;
     struct blocked *next;
@@ -83,7 +83,8 @@ struct engine {
     struct breakage breakage;
 };
 
-/* Who runs the progress engine lets go of the lock between two looks when somebody wants it. */
+/* The driver of the progress engine releases the lock between two passes when another thread wants
+ * it. */
 static inline void engine_lock(struct engine *engine)
 {
     if (pthread_mutex_trylock(&engine->progress.lock) != 0)
@@ -95,13 +96,13 @@ static inline void engine_unlock(struct engine *engine)
     pthread_mutex_unlock(&engine->progress.lock);
 }
 
-/* engine.c. Puts the collective in front. */
+/* engine.c. Puts the collective in front of the error's text. */
 int engine_context(enum collective_kind kind, const char *name, struct err *err);
 
-/* status_text.c: at most one line, without a newline, as seen in `set` */
+/* status_text.c: one line at most, without a newline, as seen in `set` */
 void engine_write_status(const struct process_set *set, char *text, size_t size);
 
-/* submitted.c: what this rank waits for, as the rendezvous compares it */
+/* submitted.c: the tensors that this rank waits for, as the rendezvous compares them */
 void engine_list_submitted(const struct engine *engine, struct rank_waits *waits);
 
 /* submit.c */
@@ -115,67 +116,69 @@ struct process_set *engine_find_set(struct engine *engine, int id, const char *w
 /* submit_offer.c: to the negotiation */
 int submit_offer(struct tensor *tensor, struct err *err);
 
-/* ready.c: offers the tensor, at once or when its input is there */
+/* ready.c: offers the tensor, at once or when its input is ready */
 int ready_offer(struct tensor *tensor, struct err *err);
-/* Asks for events. 1 if something was offered, 0, or a negative status that breaks the world. */
+/* Queries the events. 1 if something was offered, 0, or a negative status that breaks the world. */
 int ready_move(struct process_set *set, struct err *err);
 uint64_t ready_deadline(const struct process_set *set);
 void ready_forget(struct process_set *set);
-/* What is not offered: as negotiation_in_flight(), negotiation_waiting() and its count. */
+/* The tensors that are not offered yet, like negotiation_in_flight(), negotiation_waiting() and its
+ * count. */
 bool ready_has(const struct process_set *set, const char *name);
 int ready_waiting(const struct process_set *set, int index, struct waiting *waiting);
 int ready_waiting_count(const struct process_set *set);
 
-/* tune.c: autotuning, at the world's root; one_host: every rank is on this one */
+/* tune.c: autotuning, at the world's root; one_host: all ranks are on this host */
 int tune_init(struct engine *engine, bool one_host, struct err *err);
 void tune_fini(struct engine *engine);
 void tune_tensor_done(const struct tensor *tensor, uint64_t now_ns);
 
-/* inspect.c: the stall inspector of a set that has its links */
+/* inspect.c: starts the stall inspector of a set that has its links */
 int inspect_start(struct process_set *set, struct err *err);
 void inspect_stop(struct process_set *set);
 int inspect_receive(struct process_set *set, enum tree_frame type, int child,
                     const struct frame *frame, struct err *err);
 uint64_t inspect_deadline(const struct process_set *set);
 void inspect_tick(struct process_set *set);
-/* For a person: asks the ranks of the sets that this rank is the root of what they wait for; false
- * if nothing does. It is over when all have answered, after STALL_PERSON_MS, or with the world. */
+/* For a person: asks the ranks of the sets whose root is this rank what they wait for; false if no
+ * tensor waits. The query ends when all have answered, after STALL_PERSON_MS, or with the world. */
 bool inspect_ask(struct engine *engine);
 bool inspect_has_told(const void *engine);
 
 /* decisions.c */
 #define ROWS_MAX ((int64_t)1 << 46) /* of one rank; those of all ranks fit into 63 bits */
 int decisions_take(struct process_set *set, struct err *err); /* all that there are */
-/* The number in front of what a rank has given to an allgather. */
+/* The number of rows in front of a rank's contribution to an allgather. */
 int64_t decision_rows(const struct agreed *agreed, int rank);
 
 /* complete.c */
 size_t tensor_row_size(const struct tensor *tensor);
 void complete_tensor(struct tensor *tensor, const struct err *err);
-/* It has failed, but parts of it are still in use. */
+/* The tensor has failed, but parts of it are still in use. */
 void complete_doomed(struct tensor *tensor, const struct err *err);
-/* A part is done. With the last one the tensor is: the result is at the output, if there is
+/* A part is done. With the last part the tensor is done: the result is at the output, if there is
  * room. */
 void complete_part(struct tensor *tensor, const struct batch *batch);
-/* Done: the whole result is at `data`, or the own share of it at the output already (NULL). */
+/* The tensor is done: the whole result is at `data`, or the own share is at the output already
+ * (NULL). */
 void complete_whole(struct tensor *tensor, const void *data);
 void complete_share(struct tensor *tensor, const void *whole);
 /* Room for an allgather's or alltoall's output: the caller's if it is host memory and large enough,
  * else new memory, which `*memory` then owns. */
 void *complete_place(struct tensor *tensor, size_t nbytes, void **memory);
-/* Done, or failed if the caller's output was too small; `memory` is taken over. */
+/* The tensor is done, or has failed if the caller's output was too small; takes `memory` over. */
 void complete_rows(struct tensor *tensor, const int64_t *rows, int nrows, void *data, void *memory);
 
 /* breakage.c */
-/* This rank cannot go on, which breaks the world; says so in front of what has happened. */
+/* This rank cannot go on, which breaks the world. Puts this in front of the error's text. */
 void engine_fail(struct engine *engine, struct err *err);
 void engine_own_end(const struct engine *engine, struct rank_end *end); /* fills in whose it is */
 void engine_symptom(struct engine *engine, const struct rank_end *end);
-/* Something has gone wrong. True if that has ended the world. */
+/* Handles a failure. True if it has ended the world. */
 bool breakage_diagnose(struct engine *engine);
-/* A look at all links, some times a second while something is in flight. */
+/* Checks all links, some times a second while something is in flight. */
 void engine_check_links(struct engine *engine);
-/* After the end: copies from and to devices have still to pass. */
+/* After the end of the world: waits until copies from and to devices have passed. */
 bool engine_drain(struct engine *engine);
 bool engine_is_draining(const struct engine *engine);
 

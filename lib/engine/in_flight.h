@@ -15,7 +15,7 @@
 struct device;
 struct process_set;
 
-/* A handle is pending until `missing` is 0, then done until somebody has waited for it. */
+/* A handle is pending until `missing` is 0, then done until a thread has waited for it. */
 struct ticket {
     int64_t number;             /* what the caller holds; 0 while this is not in use */
     int missing;                /* tensors that are not done */
@@ -29,7 +29,7 @@ struct ticket {
     struct ticket *next; /* while not in use */
 };
 
-/* One tensor, from its submission until it is done. */
+/* One tensor, from its submission until completion. */
 struct tensor {
     struct process_set *set;
     struct ticket *ticket;
@@ -69,21 +69,21 @@ struct in_flight {
 
 void in_flight_fini(struct in_flight *in_flight);
 
-/* A ticket for `count` tensors, none of which is there yet; NULL when out of memory. */
+/* A ticket for `count` tensors, none of which exists yet; NULL when out of memory. */
 struct ticket *in_flight_ticket(struct in_flight *in_flight, int count);
 
-/* Gives a ticket back; its results are the caller's business before. */
+/* Gives a ticket back; the caller has dealt with its results before. */
 void in_flight_release(struct in_flight *in_flight, struct ticket *ticket);
 
-/* NULL for what is no handle (any more). */
+/* NULL if the number is no handle (any more). */
 struct ticket *in_flight_find(const struct in_flight *in_flight, int64_t number);
 
-/* A tensor in flight, whose name, description and memory are for the caller to fill in; NULL when
- * out of memory. */
+/* A tensor in flight; the caller fills in its name, description and memory. NULL when out of
+ * memory. */
 struct tensor *in_flight_tensor(struct in_flight *in_flight);
 void in_flight_drop(struct in_flight *in_flight, struct tensor *tensor);
 
-/* The tensor is done, well or not, and no more. True if its ticket is done with it. */
+/* Removes a tensor that has completed, successfully or not. True if its ticket is done with it. */
 bool in_flight_done(struct in_flight *in_flight, struct tensor *tensor, bool well);
 
 #endif

@@ -26,13 +26,13 @@ struct numerics {
     int ntold;
 };
 
-/* Where the first NaN or infinity is; `count` if there is none, or the type has none. */
+/* The index of the first NaN or infinity; `count` if there is none, or the type has none. */
 size_t numerics_find(enum hvd_dtype dtype, const void *data, size_t count);
 
 struct tensor;
 
-/* For settings that ask for it: a tensor that is about to be offered, which it must not be if this
- * fails: other ranks might have the result before they hear of the failure. */
+/* For settings that ask for it: checks a tensor that is about to be offered. If the check fails the
+ * tensor must not be offered: other ranks might have the result before they hear of the failure. */
 int numerics_check(const struct tensor *tensor, struct err *err);
 
 #endif

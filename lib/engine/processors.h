@@ -13,16 +13,16 @@
 /* At least 1. */
 int processors_count(void);
 
-/* What a quota amounts to, "200000 100000" (of microseconds in so many) to 2, rounded up; 0 for
- * "max 100000", "-1 100000", and what is no quota. */
+/* The number of processors of a quota: "200000 100000" (microseconds per period) is 2, rounded up;
+ * 0 for "max 100000", "-1 100000", and text that is no quota. */
 int processors_of_quota(const char *text);
 
-/* Of `online` ones, by how many the first process of this container or host may run on (0:
- * unknown), how many this process may, and its quota (0: none). */
+/* The number of processors shared, out of `online` ones: the first process of this container or
+ * host may run on `all` (0: unknown), this process on `own`, and its quota is `quota` (0: none). */
 int processors_shared(int online, int all, int own, int quota);
 
-/* The control group of a process, "/a/b", in the text of /proc/PID/cgroup: that of version 1 which
- * has `controller`, or of version 2 (""). False: none, or one that this process cannot see. */
+/* The control group of a process, "/a/b", in the text of /proc/PID/cgroup: the group of version 1
+ * with `controller`, or of version 2 (""). False: none, or one that this process cannot see. */
 bool processors_group(char *path, size_t size, const char *text, const char *controller);
 
 #endif

@@ -15,14 +15,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A resting thread looks again after so long. */
+/* How long a resting thread waits until it checks again. */
 #define REST_NS 10000000ull
 
 struct engine;
 
 enum driver { NOBODY, A_CALLER, THE_THREAD };
 
-/* The driver sleeps in poll(). */
+/* The sleep of the driver, in poll(). */
 struct progress_sleep {
     uint64_t until_ns;     /* the driver is in poll() until then; 0: it is not */
     struct pollfd *fds[2]; /* of a caller, of the thread: both may be in poll() */
@@ -65,7 +65,7 @@ void progress_fini(struct engine *engine);
 int progress_start_thread(struct engine *engine, struct err *err);
 void progress_stop(struct engine *engine); /* nobody waits any more, and the thread ends */
 
-/* A ticket is done, for which a thread waits or not. */
+/* A ticket is done; `awaited` is whether a thread waits for it. */
 static inline void progress_note_done(struct progress *progress, bool awaited)
 {
     progress->finished |= awaited;
@@ -75,24 +75,24 @@ static inline void progress_note_done(struct progress *progress, bool awaited)
 
 typedef bool progress_done_fn(const void *arg);
 
-/* Moves everything until `done(arg)`, in the calling thread or in another that waits as well. False
+/* Moves everything until `done(arg)`, in the calling thread or in another waiting thread. False
  * when `deadline_ns` has passed before. */
 bool progress_until(struct engine *engine, progress_done_fn *done, const void *arg,
                     uint64_t deadline_ns);
 
-/* The same in a thread of the library: it is not the program that waits. */
+/* Like progress_until() in a thread of the library; the program's threads do not wait. */
 void progress_for_person(struct engine *engine, progress_done_fn *done, const void *arg,
                          uint64_t deadline_ns);
 
-/* One look at everything: true if something moved. */
+/* One pass over everything: true if something moved. */
 bool engine_move(struct engine *engine);
 
-/* Waits for the lock. Does a thread wait for it? */
+/* Waits for the lock; tells whether a thread waits for the lock. */
 void progress_enter(struct engine *engine);
 bool progress_is_entered(const struct engine *engine);
 
-/* Nothing has moved: returns when to look again. The driver sleeps until then, or something
- * comes. */
+/* Called when nothing has moved: returns when to check again. The driver sleeps until then, or
+ * until something comes. */
 uint64_t progress_next_check(struct engine *engine, uint64_t now);
 void progress_pause(struct engine *engine, enum driver self, uint64_t until_ns);
 

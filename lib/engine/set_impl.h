@@ -16,8 +16,8 @@
 
 #include <pthread.h>
 
-/* FUSED_MAX: bytes of a tensor that is fused at most, unless it is tuned. Copying such a one twice
- * costs less than moving it alone, which over a network takes longer. */
+/* FUSED_MAX: the largest tensor that is fused, in bytes, unless it is tuned. Copying such a tensor
+ * twice costs less than moving it alone, which takes longer over a network. */
 enum { FUSED_MAX = 64 << 10, FUSED_MAX_ON_ONE_HOST = 16 << 10, INLINE_MAX = 4096 };
 
 /* set_tree.c */
@@ -93,19 +93,20 @@ struct fusion_limits set_fusion_limits(const struct engine *engine);
 struct process_set *set_create(struct engine *engine, int id, const int *ranks, int size,
                                struct err *err);
 void set_destroy(struct process_set *set);
-/* Moves what can be moved. 1, 0, or a negative status that breaks the world. */
+/* Makes all progress that is possible. 1 if something moved, 0, or a negative status that breaks
+ * the world. */
 int set_move(struct process_set *set, struct err *err);
-/* Puts all that is to be reported into the link to the parent. */
+/* Puts all reports into the link to the parent. */
 void set_report(struct process_set *set);
-/* Can more be decided or started, since something has finished? */
+/* True if more can be decided or started because something has finished. */
 bool set_has_work(struct process_set *set);
-/* Rank `who` of the world has left (-1: one that nobody has named yet). No more collectives; those
+/* Rank `who` of the world has left (-1: not known which). The set runs no more collectives; those
  * that are not decided on fail with the reason. */
 void set_end(struct process_set *set, int who, const struct rank_end *end);
 void set_fail_all(struct process_set *set, const struct err *reason);
 /* A collective has failed because a rank has left; a NULL name is left out. */
 void set_strand(struct process_set *set, enum collective_kind kind, const char *name);
-/* When set_move() is wanted at the latest although nothing comes. */
+/* The latest time for set_move() if nothing comes. */
 uint64_t set_deadline(const struct process_set *set);
 
 /* set_links.c */
@@ -115,14 +116,14 @@ void set_fini_links(struct process_set *set);
  * ranks. */
 int set_want_links(struct process_set *set, struct err *err);
 int set_want_data(struct process_set *set, const int *ranks, int count, struct err *err);
-/* Takes links that have come. Moves on to SET_READY when all are there. */
+/* Takes links that have come. Goes to SET_READY when all have come. */
 int set_take_links(struct process_set *set, struct err *err);
 int set_check_links(struct process_set *set, struct rank_end *end);
-/* A link to `rank` of the world has failed, names it if it was not this rank; no link that is
- * missing matters any more; the set is being removed, and all members have done what they wanted in
- * it. */
+/* The error of a failed link to `rank` of the world, which it names unless it is this rank; whether
+ * missing links do not matter any more; whether the set is being removed and all members have done
+ * their part in it. */
 int set_broke(struct process_set *set, int rank, struct err *err);
-/* The same of a link whose other side is gone: fills in `end`. */
+/* Like set_broke(), of a link whose peer is gone: fills in `end`. */
 void set_lost_link(struct process_set *set, int rank, const struct err *err, struct rank_end *end);
 void set_forget_links(struct process_set *set);
 bool set_is_over(const struct process_set *set);
@@ -133,14 +134,14 @@ int set_receive_from_parent(struct process_set *set, struct err *err);
 int set_say(struct process_set *set, struct err *err);
 /* Puts a frame into the links to all children. */
 void set_put_down(struct process_set *set, enum tree_frame type, const void *body, size_t nbytes);
-/* Tells the neighbours that this rank leaves (TREE_LEFT), or why the world is broken. */
+/* Sends the neighbours that this rank leaves (TREE_LEFT), or why the world is broken. */
 void set_tell(struct process_set *set, enum tree_frame type, const struct rank_end *end);
 bool set_is_flushed(const struct process_set *set); /* the tree's links */
 void set_send_rest(struct process_set *set);
 
-/* set_data.c: as set_tree.c */
+/* set_data.c: results as in set_tree.c */
 int set_move_data(struct process_set *set, struct err *err);
-/* Nothing more is sent or received: the others may be in the middle of an operation. */
+/* Ends sending and receiving: the other ranks may be in the middle of an operation. */
 void set_close_data(struct process_set *set);
 bool set_has_data_to_send(const struct process_set *set);
 

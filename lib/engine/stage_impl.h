@@ -38,8 +38,8 @@ struct batch;
 
 #define STAGE_POLL_NS 50000ull
 
-/* Runs of a set that have, or wait for, pinned memory at a time: those in the window, one that is
- * copied to the host, and one that is copied back. */
+/* The most batches of a set that have, or wait for, pinned memory at a time: those in the window,
+ * one that is copied to the host, and one that is copied back. */
 enum { STAGES_MAX = WINDOW_SIZE + 2 };
 
 enum stage_step {
@@ -52,9 +52,9 @@ enum stage_step {
     STAGE_DOOMED
 };
 
-/* Of a run. Either the operation works in a pinned buffer; or, when that is too small or devices
- * are mixed, in memory of the run's own, and copies go through buffers, one tensor after the
- * other. */
+/* The stage of a batch. The operation works in a pinned buffer. If the buffer is too small or
+ * devices are mixed, the operation works in memory of the batch's own, and copies go through
+ * buffers, one tensor after the other. */
 struct stage {
     enum stage_step step;
     bool has_place;
@@ -73,7 +73,7 @@ struct batch_list {
 void batch_list_append(struct batch_list *list, struct batch *batch);
 struct batch *batch_list_take(struct batch_list *list); /* there is one */
 
-/* Of a process set. */
+/* The batches of a process set that are on devices. */
 struct set_stages {
     int count;                   /* runs on devices, wherever they are */
     int places;                  /* of those, that have a place */
@@ -82,36 +82,37 @@ struct set_stages {
     uint64_t drain_until_ns;     /* what returns is given up then; 0: it is not */
 };
 
-/* stage.c. A decision has become a run. True if the devices reduce it, and it is not to be put into
- * the line. */
+/* stage.c. A decision has become a batch. True if the devices reduce it; then it does not go into
+ * the queue. */
 bool stage_queue(struct process_set *set, struct batch *batch);
 
-/* The run is given back. */
+/* The batch is given back. */
 void stage_leave(struct process_set *set, struct batch *batch);
 
-/* Copies what can be copied now. 1 if something moved, 0, or a negative status. */
+/* Copies everything that can be copied now. 1 if something moved, 0, or a negative status. */
 int stage_move(struct process_set *set, struct err *err);
 
-/* Its operation is done. */
+/* The operation of the batch is done. */
 void stage_return(struct process_set *set, struct batch *batch);
 
-/* Its tensors end with the reason once nothing uses their memory. */
+/* The tensors of the batch end with the reason once nothing uses their memory. */
 void stage_fail(struct process_set *set, struct batch *batch, const struct err *reason);
 void stage_fail_all(struct process_set *set, const struct err *reason); /* those beside the line */
 
-/* What is left to do when the set, or the world, has ended; bounded. 1 if something moved. */
+/* The work that is left when the set, or the world, has ended; bounded. 1 if something moved. */
 int stage_drain(struct process_set *set);
 bool stage_is_draining(const struct process_set *set);
 
-/* When stage_move() is wanted although nothing comes; would it find something to do at once? */
+/* The time when stage_move() is wanted although nothing comes; whether it would find work at
+ * once. */
 uint64_t stage_deadline(const struct process_set *set);
 bool stage_has_work(const struct process_set *set);
 
-/* Puts this rank, its host and the collective in front. */
+/* Puts this rank, its host and the collective in front of the error's text. */
 int stage_context(const struct batch *batch, struct err *err);
 
-/* stage_piece.c: what of tensor `i`, whose part begins at byte `at` of the run, is copied to the
- * host (`in`), or back. */
+/* stage_piece.c: the bytes of tensor `i` that are copied to the host (`in`), or back; the tensor's
+ * part begins at byte `at` of the batch. */
 struct stage_piece {
     unsigned char *host, *memory; /* of the device */
     size_t nbytes;
@@ -121,24 +122,24 @@ size_t stage_part_bytes(const struct batch *batch, int i);
 size_t stage_share_bytes(const struct batch *batch); /* reduce-scatter: of this rank */
 size_t stage_host_bytes(const struct batch *batch);  /* that the run needs on the host */
 
-/* Where the operation finds its data, scaled; false when out of memory. */
+/* Prepares the data of the operation, scaled; false when out of memory. */
 bool stage_prepare(const struct process_set *set, struct batch *batch, struct operation_task *task);
 
-/* stage_copy.c. Both return 1 if something moved, 0, or a negative status. HVD_ERR_NOMEM: the same
- * can be tried again. */
+/* stage_copy.c. Both return 1 if something moved, 0, or a negative status. After HVD_ERR_NOMEM the
+ * caller may try again. */
 int stage_begin_in(struct batch *batch, struct err *err);
 int stage_move_in(struct batch *batch, struct err *err);
 
-/* The same back. True when all is over; failures are those of the tensors. */
+/* Copies back likewise. True when all copies are over; failures are those of the tensors. */
 bool stage_begin_out(struct batch *batch);
 bool stage_move_out(struct batch *batch);
 
-/* Has everything passed that was put on a queue for a run? Then: its memory is given back; what has
- * not passed is left to the vendor. */
+/* True if all queued work for a batch has passed. Then gives its memory back; memory whose work has
+ * not passed stays with the vendor. */
 bool stage_is_quiet(struct batch *batch);
 void stage_free(struct batch *batch, bool quiet);
 
-/* stage_reduce.c: what devices reduce. As stage_move(). */
+/* stage_reduce.c: batches that devices reduce. Returns like stage_move(). */
 int stage_reduce(struct process_set *set, struct err *err);
 
 #endif

@@ -23,10 +23,10 @@
 
 #include "lib/engine/engine_impl.h"
 
-/* Begins or ends to listen to the set's negotiation, as there is a timeline or not. */
+/* Begins or ends to observe the set's negotiation, depending on whether there is a timeline. */
 void trace_observe(struct process_set *set);
 
-/* For the device that makes its input, which then is there. */
+/* The tensor waits for the device that makes its input; the input is ready. */
 void trace_waits(const struct tensor *tensor);
 void trace_made(const struct tensor *tensor);
 
@@ -38,8 +38,8 @@ void trace_moved(const struct batch *batch);
 
 void trace_unpacked(const struct tensor *tensor);
 
-/* Of runs on devices: their tensors have come so far, at least. PHASE_MOVED and PHASE_OUT are those
- * of a tensor's last chunk. */
+/* The phases of a tensor in a batch on devices: all its chunks have come at least so far.
+ * PHASE_MOVED and PHASE_OUT are those of the last chunk. */
 enum trace_phase {
     PHASE_NONE,
     PHASE_QUEUE,
@@ -51,7 +51,7 @@ enum trace_phase {
 void trace_stage(const struct batch *batch, enum trace_phase phase);
 void trace_unstaged(struct tensor *tensor);
 
-/* The tensor is done, or has failed, wherever it was. */
+/* The tensor is done, or has failed, in any phase. */
 void trace_done(const struct tensor *tensor, bool failed);
 
 #endif

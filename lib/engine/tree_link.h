@@ -57,23 +57,23 @@ struct tree_link {
 void tree_link_init(struct tree_link *tree, struct link *link, int rank);
 void tree_link_fini(struct tree_link *tree);
 
-/* Appends a frame to what is to be sent; an ended link swallows it. */
+/* Appends a frame to the output; an ended link drops it. */
 void tree_link_put(struct tree_link *tree, enum tree_frame type, const void *body, size_t nbytes);
 
-/* The same in two steps: the body is appended to tree->out between them. */
+/* Like tree_link_put() in two steps: the caller appends the body to tree->out between them. */
 size_t tree_link_begin(struct tree_link *tree, enum tree_frame type);
 void tree_link_end(struct tree_link *tree, size_t begin);
 
-/* Sends what can be sent at once. 1 if something was, 0 if not, or a negative status. That the
- * other side is gone is for tree_link_receive() to say, behind what it has said before. */
+/* Sends what can be sent at once. 1 if something was sent, 0 if not, or a negative status. When the
+ * peer is gone, tree_link_receive() reports this, after the frames that the peer sent before. */
 int tree_link_send(struct tree_link *tree, struct err *err);
 
-/* Receives once. 1 if something came (then tree_link_next() until it says 0), 0 if nothing is
- * there, or a negative status. */
+/* Receives once. 1 if something came (then call tree_link_next() until it returns 0), 0 if nothing
+ * is there, or a negative status. */
 int tree_link_receive(struct tree_link *tree, struct err *err);
 int tree_link_next(struct tree_link *tree, struct frame *frame, struct err *err);
 
-/* Not as long as something is to be sent, or there was no memory to say it. */
+/* False while something is to be sent, or when there was no memory to queue a frame. */
 static inline bool tree_link_flushed(const struct tree_link *tree)
 {
     return !tree->link || (tree->sent == tree->out.length && !tree->out.failed);
