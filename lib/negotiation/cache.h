@@ -38,17 +38,17 @@ struct cache {
     int *buckets; /* as many as capacity */
 };
 
-/* What is remembered of a description: of allgather and alltoall not dims[0]. */
+/* The part of a description that the cache remembers: all but dims[0] of allgather and alltoall. */
 void cache_description(struct description *out, const struct description *description);
 
-/* Is this a submission as before? */
+/* True if a submission repeats the description of the slot. */
 bool cache_matches(const struct cache_slot *slot, const struct description *description);
 
 /* The active slot of a name, or -1. */
 int cache_find(const struct cache *cache, const char *name, size_t length, uint64_t hash);
 
-/* Gives a name a slot, or another description to a name that has it already. `slot` is at most
- * `count`. */
+/* Assigns a slot to a name, or another description to a name that has this slot already. `slot` is
+ * at most `count`. */
 struct cache_change {
     const char *name;
     size_t length;

@@ -14,13 +14,13 @@
 
 enum { ROWS_BYTES = 8 }; /* of an allgather, that come with RUN: its dims[0] */
 
-/* Can ranks that have joined take part, with zeros? */
+/* True if ranks that have joined can take part, with zeros. */
 bool description_can_join(const struct description *description);
 
-/* Bytes that were given under a name, in all. */
+/* The number of bytes contributed to a name, in all. */
 size_t contribution_total(const struct pending *entry);
 
-/* Of an allgather: the rows of all ranks of this subtree, as they say. */
+/* For an allgather: the rows of all ranks of this subtree, as these ranks claim. */
 uint64_t contribution_rows(const struct pending *entry, const struct tree_position *tree);
 
 /* Appends the list of the ranks of this subtree. With `whole` false each rank's part is cut to the
@@ -28,14 +28,14 @@ uint64_t contribution_rows(const struct pending *entry, const struct tree_positi
 void contribution_put_list(struct wire_writer *writer, const struct pending *entry,
                            const struct tree_position *tree, bool whole);
 
-/* Reads a list of `nranks` ranks: where it begins, and how many bytes they gave. The reader fails
- * if it is not all there. */
+/* Reads a list of `nranks` ranks: the beginning of the bytes, and how many each rank contributed.
+ * The reader fails if the list is incomplete. */
 const unsigned char *contribution_get_list(struct wire_reader *reader, size_t nranks,
                                            size_t *nbytes);
 
-/* Reduces what there is, in order of rank, into the first part that there is, whose bytes are
- * returned (NULL: empty tensors). At the root `size` is that of the set, for the last steps: ranks
- * that are absent give zeros, and an average is divided; below, `size` is 0. */
+/* Reduces the contributions, in order of rank, into the first part that exists, whose bytes are
+ * returned (NULL: empty tensors). At the root `size` is the size of the set, for the last steps:
+ * absent ranks contribute zeros, and an average is divided; below the root `size` is 0. */
 const unsigned char *contribution_reduce(struct pending *entry,
                                          const struct description *description, int size,
                                          bool absent);

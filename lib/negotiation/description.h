@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where the input and the output of a tensor are. Part of the wire format. */
+/* The kind of memory of a tensor's input and output. Part of the wire format. */
 enum memory_kind {
     MEMORY_HOST = 0,
     MEMORY_DEVICE,        /* copied to and from the host (lib/hvd_device.h) */
@@ -28,7 +28,7 @@ struct shape {
     int64_t dims[HVD_DIMS_MAX];
 };
 
-/* What a kind has no use for is 0 (factors: 1). */
+/* Fields that a kind does not use are 0 (factors: 1). */
 struct description {
     enum collective_kind kind;
     enum hvd_dtype dtype;
@@ -43,7 +43,7 @@ struct description {
     bool nameless; /* matched by order; not worth a place in the cache */
 };
 
-/* Of no tensor: what has no use is 0, but the dimensions are not written. */
+/* The description of no tensor: unused fields are 0, but the dimensions are not written. */
 static inline void description_init(struct description *description, enum collective_kind kind)
 {
     description->kind = kind;
@@ -59,24 +59,24 @@ static inline void description_init(struct description *description, enum collec
     description->nameless = false;
 }
 
-/* May the tensor's first dimension differ between ranks? */
+/* True if the tensor's first dimension may differ between ranks. */
 static inline bool collective_has_own_rows(enum collective_kind kind)
 {
     return kind == COLLECTIVE_ALLGATHER || kind == COLLECTIVE_ALLTOALL;
 }
 
-/* Is what ranks give reduced on the way up the tree, rather than listed? */
+/* True if contributions are reduced on the way up the tree; false if they are listed. */
 static inline bool description_is_reduction(const struct description *description)
 {
     return (description->kind == COLLECTIVE_ALLREDUCE && description->op != HVD_ADASUM) ||
            description->kind == COLLECTIVE_REDUCESCATTER;
 }
 
-/* What moves the data of a kind that has a tensor. */
+/* The operation that moves the data of a kind that has a tensor. */
 enum operation_kind description_operation(const struct description *description);
 
-/* Names that the library gives begin with a byte that no UTF-8 has, so that they never meet a
- * caller's. Without it, for people. */
+/* Names that the library gives begin with a byte that no UTF-8 text has, so that they never equal a
+ * caller's name. For people the byte is left out. */
 #define NAME_MARK "\xff"
 const char *name_shown(const char *name);
 
@@ -100,8 +100,8 @@ static inline size_t description_bytes(const struct description *description)
 /* Elements in one row: the product of all dimensions but the first. */
 size_t shape_row_count(const struct shape *shape);
 
-/* Does the size in bytes, and that of one row even if there is none, stay within what an address
- * space can hold? No dimension is negative. */
+/* True if the size in bytes, and the size of one row even if there are no rows, stay within an
+ * address space. No dimension is negative. */
 #define TENSOR_BYTES_MAX (SIZE_MAX / 256)
 bool shape_fits(const struct shape *shape, size_t element_size);
 
@@ -109,22 +109,23 @@ bool shape_fits(const struct shape *shape, size_t element_size);
 enum { SHAPE_TEXT = 56 };
 char *shape_text(char text[SHAPE_TEXT], const struct shape *shape, bool own_rows);
 
-/* Appends it; reads one. The reader fails (HVD_ERR_PROTOCOL) on unknown enum values, memory that
- * the kind cannot be in, negative or too many dimensions, a negative root, a tensor that does not
- * fit (shape_fits). */
+/* Appends a description; reads one. The reader fails (HVD_ERR_PROTOCOL) on unknown enum values, a
+ * memory kind that the collective cannot have, negative or too many dimensions, a negative root,
+ * and a tensor that is too large (shape_fits). */
 void description_encode(struct wire_writer *writer, const struct description *description);
 int description_decode(struct description *description, struct wire_reader *reader,
                        struct err *err);
 
-/* Do two ranks that submit these under one name mean the same collective? For allgather and
- * alltoall the first dimension may differ. */
+/* True if two ranks that submit these descriptions under one name mean the same collective. For
+ * allgather and alltoall the first dimension may differ. */
 bool description_agree(const struct description *a, const struct description *b);
 
-/* Parts of that question. */
+/* Parts of description_agree(). */
 bool shape_agree(const struct shape *a, const struct shape *b, enum collective_kind kind);
 bool description_same_factors(const struct description *a, const struct description *b);
 
-/* Equal in every field, first dimensions included: what the cache needs to say "as before". */
+/* True if all fields are equal, first dimensions included: then a cache bit can replace the
+ * description. */
 bool description_equal(const struct description *a, const struct description *b);
 
 #endif

@@ -22,14 +22,14 @@ struct fusion_plan {
     bool group_fusion;
 };
 
-/* A plan of one tensor. */
+/* Begins a plan with one tensor. */
 void fusion_plan_init(struct fusion_plan *plan, const struct description *first,
                       struct fusion_limits limits, bool group_fusion);
 
-/* Could the plan have any other tensor? */
+/* True if the plan could take any other tensor. */
 bool fusion_plan_is_open(const struct fusion_plan *plan);
 
-/* Takes in another if it goes with the first and there is room; says whether it did. */
+/* Adds another tensor if it fits the first one and there is room; returns whether it did. */
 bool fusion_plan_add(struct fusion_plan *plan, const struct description *description);
 
 #endif

@@ -19,9 +19,9 @@ struct groups {
     struct group *buckets[GROUP_BUCKETS];
 };
 
-/* One member more of `description`'s group has arrived: `entry`, or one that has failed (NULL). If
- * it was the last, all are moved to `complete`, in order of arrival. Takes at most one block of
- * sizeof(struct group) from the pool; HVD_ERR_NOMEM. */
+/* One more member of `description`'s group has arrived: `entry`, or a member that has failed
+ * (NULL). With the last member all are moved to `complete`, in order of arrival. Takes at most one
+ * block of sizeof(struct group) from the pool; HVD_ERR_NOMEM. */
 int groups_arrive(struct groups *groups, struct pool *pool, const struct description *description,
                   struct pending *entry, struct pending_queue *complete);
 

@@ -47,12 +47,13 @@ enum {
     TENSOR_KNOWN = 63
 };
 
-/* A message is not begun to be filled further beyond this. */
+/* A message that is longer than this gets no further record. */
 enum { MESSAGE_ENOUGH = 1024 * 1024 };
 
 void message_put_name(struct wire_writer *writer, const char *name, size_t length);
 
-/* Terminated, borrowed from the reader's bytes; the reader fails if it is empty or holds a NUL. */
+/* Terminated, borrowed from the reader's bytes; the reader fails if the name is empty or holds a
+ * NUL. */
 struct wire_text message_get_name(struct wire_reader *reader);
 
 #endif

@@ -38,27 +38,28 @@ struct negotiation_settings {
     bool group_fusion;           /* false: groups are not fused with tensors outside of them */
 };
 
-/* The same settings on every rank of the set, except where they say so. `world_ranks` (copied) are
- * the set's ranks in the world, for texts. NULL and `err` when out of memory. */
+/* The settings must be the same on every rank of the set, except where noted. `world_ranks`
+ * (copied) are the set's ranks in the world, for texts. NULL and `err` when out of memory. */
 struct negotiation *negotiation_create(int rank, int size, const int *world_ranks,
                                        const struct negotiation_settings *settings,
                                        struct err *err);
 void negotiation_destroy(struct negotiation *negotiation);
 
-/* What a rank contributes.
+/* The offer of a rank: a name and its contribution.
  *
- * `data` belongs to the agreement in one of two ways. For allreduce (but Adasum) and reduce-scatter
- * it is the whole input, already scaled, or nothing: what ranks gave is reduced on the way up, in
- * order of rank. For all other kinds it is a list: what each rank gave, in order of rank, comes
- * down to all. Of an allgather the first 8 bytes are dims[0], i64 little-endian, and the rest is
- * the input; of a broadcast it is the root's tensor and nothing on other ranks; of an alltoall or
- * Adasum it is nothing; of ADD_SET it is anything.
+ * `data` is used in one of two ways. For allreduce (except Adasum) and reduce-scatter `data` is the
+ * whole input, already scaled, or nothing: contributions are reduced on the way up, in order of
+ * rank. For all other kinds the contributions form a list, in order of rank, that comes down to
+ * all. Of an allgather the first 8 bytes are dims[0], i64 little-endian, and the rest is the input;
+ * of a broadcast it is the root's tensor and nothing on other ranks; of an alltoall or Adasum it is
+ * nothing; of ADD_SET it is anything.
  *
- * `complete`: with this the rank has given all that the collective needs. If all ranks have, and
- * there is not too much of it, the decision is DONE, otherwise RUN. Of an allgather only the first
- * 8 bytes of each rank come with RUN; of others nothing. A rank must set `complete` for exactly the
- * allreduces, reduce-scatters and broadcasts that negotiation_is_inline() names, for every barrier,
- * join, ADD_SET and REMOVE_SET, never for an alltoall or Adasum, and may for an allgather. */
+ * `complete`: `data` is all that the collective needs from this rank. If all ranks set `complete`,
+ * and the data are not too large, the decision is DONE, otherwise RUN. Of an allgather only the
+ * first 8 bytes of each rank come with RUN; of others nothing. A rank must set `complete` for
+ * exactly the allreduces, reduce-scatters and broadcasts that negotiation_is_inline() names, for
+ * every barrier, join, ADD_SET and REMOVE_SET, never for an alltoall or Adasum, and may for an
+ * allgather. */
 struct offer {
     const char *name; /* terminated, not empty, at most HVD_NAME_MAX bytes; copied */
     struct description description;
@@ -77,35 +78,35 @@ int negotiation_submit(struct negotiation *negotiation, const struct offer *offe
                        struct err *err);
 bool negotiation_in_flight(const struct negotiation *negotiation, const char *name);
 
-/* Is there something to tell the parent? False at the root. */
+/* True if there is something to report to the parent. False at the root. */
 bool negotiation_has_report(const struct negotiation *negotiation);
 
-/* If so appends the body of one message, of 1 MiB about at most; to be called again until it says
- * no. */
+/* If so, appends the body of one message of about 1 MiB at most; the caller repeats the call until
+ * it returns false. */
 bool negotiation_report(struct negotiation *negotiation, struct wire_writer *body);
 
 /* A message has come from child `index` (of topology.h's order). */
 int negotiation_receive(struct negotiation *negotiation, int index, const void *body, size_t nbytes,
                         uint64_t now_ns, struct err *err);
 
-/* At the root: if something can be decided, appends the body of one message for all ranks; to be
- * called again until it says no. With `data` false only what needs no data transfer of its own is
- * decided, so that tensors pile up and can be fused. Each message is applied before the next one is
- * made: until then the answer is no. */
+/* At the root: if something can be decided, appends the body of one message for all ranks; the
+ * caller repeats the call until it returns false. With `data` false it decides only tensors that
+ * need no data transfer of their own, so that the others accumulate and can be fused. Each message
+ * must be applied before the next one is made: until then the call returns false. */
 bool negotiation_decide(struct negotiation *negotiation, bool data, struct wire_writer *body);
 
-/* From the next decision on. */
+/* Takes effect from the next decision on. */
 void negotiation_limit_fusion(struct negotiation *negotiation, struct fusion_limits limits);
 
-/* Is there anything at all that could be decided, with or without data? */
+/* True if anything could be decided, with or without data. */
 bool negotiation_has_decision(const struct negotiation *negotiation);
 
-/* Are there tensors that negotiation_decide() would let data be moved for? */
+/* True if there are tensors whose data negotiation_decide() would let move. */
 bool negotiation_has_data(const struct negotiation *negotiation);
 
-/* A message for all ranks has been made here, or has come from the parent. Then decisions are taken
- * from it, in order, until there are none; `body` is borrowed until then, and meanwhile nothing is
- * received, reported or decided (submitting is fine). */
+/* Applies a message for all ranks that was made here, or came from the parent. Then the caller
+ * takes decisions from it, in order, until there are none. `body` is borrowed until then, and
+ * meanwhile the caller must not receive, report or decide (it may submit). */
 int negotiation_apply(struct negotiation *negotiation, const void *body, size_t nbytes,
                       struct err *err);
 
@@ -141,19 +142,19 @@ struct decision {
 };
 
 /* 1 and the next decision, whose memory is borrowed until the next call; 0 when there are no more;
- * or a negative status. Decisions on names that this rank has not submitted and need not know of
- * are left out. */
+ * or a negative status. Leaves out decisions on names that this rank has not submitted and need not
+ * know. */
 int negotiation_next(struct negotiation *negotiation, struct decision *decision, struct err *err);
 
-/* At the root, who chooses the algorithm of what is RUN: that of tensors like `first`, of `nbytes`
- * in all (allgather: of all ranks; alltoall: not known). Without anybody, or with NULL, it is one
- * that needs to know nothing of where ranks are. */
+/* At the root: the function that chooses the algorithm of a RUN, for tensors like `first`, of
+ * `nbytes` in all (allgather: of all ranks; alltoall: not known). Without a function, or with NULL,
+ * the algorithm is one that needs no knowledge of the ranks' hosts. */
 typedef enum algorithm negotiation_choose_fn(void *arg, const struct description *first,
                                              size_t nbytes);
 void negotiation_choose_with(struct negotiation *negotiation, negotiation_choose_fn *choose,
                              void *arg);
 
-/* What is waiting here, for people and the stall inspector. */
+/* A name that waits here, for people and the stall inspector. */
 struct waiting {
     const char *name; /* borrowed until the negotiation changes */
     enum collective_kind kind;
@@ -168,13 +169,13 @@ struct waiting {
 int negotiation_waiting(const struct negotiation *negotiation, int index, struct waiting *waiting);
 int negotiation_waiting_count(const struct negotiation *negotiation);
 
-/* Who wants to know how far a name is. Called at the root only; `arg` comes back. */
+/* An observer of the progress of names. Called at the root only, with `arg`. */
 struct negotiation_observer {
     void (*ready)(void *arg, const char *name, enum collective_kind kind, int first, int end);
     void (*decided)(void *arg, const char *name, enum collective_kind kind);
     void *arg;
 };
-/* NULL: nobody. Borrowed. */
+/* NULL: no observer. Borrowed. */
 void negotiation_observe(struct negotiation *negotiation,
                          const struct negotiation_observer *observer);
 

@@ -19,15 +19,15 @@ enum pending_state {
     PENDING_TOLD
 };
 
-/* At the root: why it has come to nothing. */
+/* At the root: why the name has failed. */
 enum pending_failure { PENDING_GOOD, PENDING_MISMATCH, PENDING_JOINED, PENDING_GROUP };
 
 /* Who contributes: this rank is number 0, child i number i + 1. */
 enum { CONTRIBUTORS_MAX = 1 + TREE_CHILDREN_MAX };
 
-/* What one of them gave. Of a reduction, or of this rank: `nbytes` bytes. Of a list from a child:
- * a u32 for each rank below, little-endian, how many bytes it gave, and then these, `nbytes` in
- * all. */
+/* The contribution of one contributor. For a reduction, or from this rank: `nbytes` bytes. For a
+ * list from a child: a u32 for each rank below, little-endian, its number of bytes, and then the
+ * bytes, `nbytes` in all. */
 struct part {
     unsigned char *bytes; /* NULL for nothing */
     size_t size;          /* of all that is there */
@@ -78,16 +78,16 @@ uint64_t name_hash(const char *name, size_t length);
 struct pending *pending_find(const struct pending_table *table, const char *name, size_t length,
                              uint64_t hash);
 
-/* A new name, which nobody has submitted yet; NULL when out of memory. `name` is borrowed; it is
- * copied by pending_own_name(), which is false when out of memory. */
+/* A new name, which no rank has submitted yet; NULL when out of memory. `name` is borrowed;
+ * pending_own_name() copies it, and returns false when out of memory. */
 struct pending *pending_add(struct pending_table *table, struct pool *pool, const char *name,
                             size_t length, uint64_t hash);
 bool pending_own_name(struct pending *entry, struct pool *pool);
 
-/* Must not be in a queue. */
+/* The entry must not be in a queue. */
 void pending_remove(struct pending_table *table, struct pool *pool, struct pending *entry);
 
-/* Gives back what was contributed, and nothing else. */
+/* Frees the contributions, and nothing else. */
 void pending_drop_parts(struct pending *entry, struct pool *pool);
 
 void pending_table_fini(struct pending_table *table, struct pool *pool);

@@ -30,7 +30,7 @@ static inline int pool_class(size_t nbytes)
     return 32 - __builtin_clz((unsigned)(nbytes - 1) / POOL_LEAST);
 }
 
-/* When there is none to be used again. */
+/* Allocates a block when no free one is left. */
 void *pool_new(size_t nbytes);
 
 /* A block of at least `nbytes`, not cleared; NULL when out of memory. */
@@ -44,7 +44,7 @@ static inline void *pool_get(struct pool *pool, size_t nbytes)
     return block;
 }
 
-/* Gives one back, of the same `nbytes`. NULL is fine. */
+/* Gives a block back, with the same `nbytes`. NULL is fine. */
 static inline void pool_put(struct pool *pool, void *memory, size_t nbytes)
 {
     int class = pool_class(nbytes);
@@ -60,7 +60,7 @@ static inline void pool_put(struct pool *pool, void *memory, size_t nbytes)
 /* Makes sure that the next `count` requests for `nbytes` will not fail. */
 bool pool_reserve(struct pool *pool, size_t nbytes, int count);
 
-/* Frees what has been given back; the rest stays with who has it. */
+/* Frees the blocks that have been given back; other blocks stay with their users. */
 void pool_fini(struct pool *pool);
 
 #endif

@@ -31,11 +31,11 @@ void slot_book_fini(struct slot_book *book);
 int slot_book_take(struct slot_book *book);
 void slot_book_touch(struct slot_book *book, int slot);
 
-/* Puts about an eighth of the slots, at least one, into `retiring`, the oldest first, but for those
- * that `busy` keeps. Returns how many. */
+/* Puts about an eighth of the slots, at least one, into `retiring`, the oldest first, except those
+ * for which `busy` returns true. Returns how many. */
 int slot_book_retire(struct slot_book *book, bool (*busy)(void *arg, int slot), void *arg);
 
-/* Nobody uses those any more. */
+/* No rank uses the retiring slots any more. */
 void slot_book_retired(struct slot_book *book);
 
 #endif

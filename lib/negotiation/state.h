@@ -12,7 +12,7 @@
 #include "lib/negotiation/negotiation.h"
 #include "lib/negotiation/slot_book.h"
 
-/* A submission that waits until the join that came before it is done. */
+/* A submission that waits until the earlier join is done. */
 struct held {
     struct held *next;
     struct offer offer; /* name and data: owned */
@@ -32,7 +32,7 @@ struct joins {
     struct held *held;
 };
 
-/* On all ranks: the retirement that is under way. */
+/* The retirement that is under way, on any rank. */
 struct retirement {
     uint32_t number;
     unsigned waiting; /* for these children, a bit each; this rank has carried it out */
@@ -40,7 +40,7 @@ struct retirement {
     bool to_tell; /* the parent: the subtree has carried it out */
 };
 
-/* What only the root has. */
+/* State that only the root has. */
 struct negotiation_root {
     struct slot_book slots;
     struct groups groups;
@@ -100,19 +100,19 @@ int negotiation_contribute(struct negotiation *negotiation, struct pending *entr
 struct pending *negotiation_entry(struct negotiation *negotiation, const char *name, size_t length,
                                   uint64_t hash, uint64_t now_ns);
 
-/* Takes it out of the table; it must not be in a queue. */
+/* Takes an entry out of the table; it must not be in a queue. */
 void negotiation_forget(struct negotiation *negotiation, struct pending *entry);
 
-/* All of the subtree have given: it is told to the parent, or ready at the root. */
+/* All of the subtree have contributed: the name is reported to the parent, or ready at the root. */
 int negotiation_advance(struct negotiation *negotiation, struct pending *entry, struct err *err);
 
 /* Ranks of the set behind a contributor. */
 struct rank_range negotiation_range(const struct negotiation *negotiation, int contributor);
 
-/* An entry keeps its own description, rather than that of a slot. False when out of memory. */
+/* Gives an entry its own description, instead of that of a slot. False when out of memory. */
 bool negotiation_detach(struct negotiation *negotiation, struct pending *entry);
 
-/* What somebody has submitted. */
+/* The description that a contributor has submitted. */
 static inline const struct description *
 negotiation_description(const struct negotiation *negotiation, const struct pending *entry)
 {
@@ -120,37 +120,37 @@ negotiation_description(const struct negotiation *negotiation, const struct pend
                            : &negotiation->cache.slots[entry->slot].description;
 }
 
-/* Not all ranks of this subtree have submitted it: the rest have joined. */
+/* True if not all ranks of this subtree have submitted the entry: the rest have joined. */
 bool negotiation_has_absent(const struct negotiation *negotiation, const struct pending *entry);
 
 /* join.c: a rank has joined; it may complete names. */
 int negotiation_join(struct negotiation *negotiation, int rank, struct err *err);
-/* The own offer of a join, or one after it. */
+/* The own offer of a join, or an offer after the join. */
 int negotiation_submit_join(struct negotiation *negotiation, const struct offer *offer,
                             uint64_t now_ns, struct err *err);
 int negotiation_hold(struct negotiation *negotiation, const struct offer *offer, uint64_t now_ns,
                      struct err *err);
 bool negotiation_is_held(const struct negotiation *negotiation, const char *name);
-/* All have: nobody has joined any more, and what was held is submitted. */
+/* All ranks have joined: ends the joins, and submits the held submissions. */
 int negotiation_end_joins(struct negotiation *negotiation, struct err *err);
 void negotiation_reset_joins(struct negotiation *negotiation);
 void negotiation_free_held(struct held *held);
 
-/* retire.c: the root's request, and what comes back. */
+/* retire.c: the root's request, and the answers. */
 int negotiation_retire(struct negotiation *negotiation, uint32_t number, struct wire_reader *slots,
                        struct err *err);
 int negotiation_child_retired(struct negotiation *negotiation, int index, uint32_t number,
                               struct err *err);
 
-/* decision_check.c: which data comes with a decision, as flags of a tensor (message.h); negative if
- * there is no such decision. */
+/* decision_check.c: the data that come with a decision, as flags of a tensor (message.h); negative
+ * if such a decision does not exist. */
 int negotiation_data_flags(const struct description *description, bool done);
-/* Is that what came? */
+/* Checks that the data are those of the flags. */
 int negotiation_check_data(const struct agreed *agreed, bool done, int flags, struct err *err);
-/* Did all that have submitted `entry` here submit what was agreed on? */
+/* Checks that all who have submitted `entry` here submitted what was agreed on. */
 int negotiation_check_agreed(const struct negotiation *negotiation, const struct pending *entry,
                              const struct agreed *agreed, struct err *err);
-/* Can these be carried out as one, with that algorithm? Thresholds are the root's business. */
+/* Checks that these tensors can be fused, with that algorithm. Only the root checks thresholds. */
 int negotiation_check_run(int algorithm, const struct agreed *agreed, size_t count,
                           struct err *err);
 

@@ -14,8 +14,8 @@ struct rank_range {
     int first, end;
 };
 
-/* Ascending, with gaps between them. When there are more ranges than fit, the gap between the last
- * two is closed: then not all ranks of the last range need belong. */
+/* Ascending, with gaps between the ranges. When there are too many ranges, the gap between the last
+ * two is closed: then some ranks in the last range may not belong to the set. */
 struct rank_ranges {
     int count;
     bool closed;
@@ -27,7 +27,7 @@ struct variant {
     struct rank_ranges ranks;
 };
 
-/* No allocation. Descriptions beyond VARIANTS_MAX are forgotten, their ranks counted. */
+/* No allocation. Descriptions beyond VARIANTS_MAX are dropped, but their ranks are counted. */
 struct variants {
     int count; /* at least 1 */
     struct variant variant[VARIANTS_MAX];
@@ -39,24 +39,24 @@ void rank_ranges_add(struct rank_ranges *ranges, int first, int end);
 void rank_ranges_add_all(struct rank_ranges *ranges, const struct rank_ranges *other);
 int rank_ranges_count(const struct rank_ranges *ranges);
 
-/* "rank 3", "ranks 0-2, 5", "ranks 0, 2, some of 4-30"; what does not fit into `size` (40 is
+/* "rank 3", "ranks 0-2, 5", "ranks 0, 2, some of 4-30"; a text that does not fit into `size` (40 is
  * plenty) is cut with "...". `world_ranks` as for variants_check(). Returns `text`. */
 char *rank_ranges_text(char *text, size_t size, const struct rank_ranges *ranges,
                        const int *world_ranks);
 
 void variants_init(struct variants *variants, const struct description *description, int first,
                    int end);
-/* Ranks are in one of the two at most. */
+/* No rank may be in both. */
 void variants_merge(struct variants *variants, const struct variants *other);
 
-/* What is decoded has ranks and roots of a set of `size`. */
+/* Decoding accepts only ranks and roots of a set of `size`. */
 void variants_encode(struct wire_writer *writer, const struct variants *variants);
 int variants_decode(struct variants *variants, int size, struct wire_reader *reader,
                     struct err *err);
 
 /* HVD_OK if all agree, or HVD_ERR_MISMATCH and a text such as
  *   allreduce 'grad': shapes differ: [17, 17] on ranks 0-2, [17, 18] on rank 3
- * Looked at in this order, the first difference is told: element types, collectives, process sets,
+ * The text reports the first difference in this order: element types, collectives, process sets,
  * shapes (exact, or number and later dimensions of allgather and alltoall), factors, operations,
  * groups, roots, kinds of memory, tags. `world_ranks` (borrowed; NULL: the same) turns ranks of the
  * set into ranks of the world, which is how the text names them. */
