@@ -20,7 +20,7 @@ struct arrival {
     char why[UPGRADE_WHY_SIZE]; /* it shares no memory, if the rank is on this host */
 };
 
-/* Zeroed, with rank and network, it is empty. */
+/* All zero except rank and network, the struct is empty. */
 struct arrivals {
     int rank;                      /* this one */
     const struct network *network; /* borrowed, or NULL: nobody is on this host */
@@ -33,19 +33,19 @@ void arrivals_fini(struct arrivals *arrivals);
 
 struct arrival *arrivals_find(const struct arrivals *arrivals, int rank, uint32_t channel);
 
-/* Takes `link` over, and closes it when it fails. The newest is kept: its dialler has given up the
- * one before. NULL and `err` when out of memory. Borrowed until the next call. */
+/* Takes `link` over, and closes it on failure. The newest link is kept, because its dialler has
+ * given up the previous one. NULL and `err` when out of memory. Borrowed until the next call. */
 const struct arrival *arrivals_keep(struct arrivals *arrivals, int rank, uint32_t channel,
                                     struct link *link, const char *why, struct err *err);
 
-/* A link to `peer` has come. Says in the log, once, that one is less than it could be. */
+/* Judges a link to `peer` that has come. Logs once that a link is less than it could be. */
 int arrivals_judge(struct arrivals *arrivals, const struct join_peer *peer,
                    const struct arrival *arrival, struct err *err);
 
-/* The link, which now is the caller's, or NULL. */
+/* The link, which then belongs to the caller, or NULL. */
 struct link *arrivals_take(struct arrivals *arrivals, int rank, uint32_t channel);
 
-/* Closes those of a channel. */
+/* Closes the links of a channel. */
 void arrivals_forget(struct arrivals *arrivals, uint32_t channel);
 
 #endif

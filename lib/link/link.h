@@ -26,56 +26,56 @@ struct link_type {
     enum transport transport; /* TRANSPORT_SHM, TRANSPORT_UNIX or TRANSPORT_TCP */
 
     /* Takes as many bytes of the `count` parts, in order, as can be sent at once. Returns how many,
-     * 0 for none now, or a negative status; without any part only the status, of a link of which
-     * something is offered and not taken: HVD_ERR_PEER_LOST if it never will be. */
+     * 0 for none now, or a negative status. Without parts it returns only the status of a link with
+     * an offer that is not taken: HVD_ERR_PEER_LOST if the offer will never be taken. */
     ssize_t (*try_send)(struct link *link, const struct iovec *parts, int count, struct err *err);
 
-    /* Fills the `count` parts (of at least 1 byte together), in order, with bytes that are there.
-     * Returns how many, 0 for none now, or a negative status; that the other side has ended is
-     * HVD_ERR_PEER_LOST. */
+    /* Fills the `count` parts (of at least 1 byte together), in order, with received bytes. Returns
+     * how many, 0 for none now, or a negative status; HVD_ERR_PEER_LOST when the peer has ended. */
     ssize_t (*try_receive)(struct link *link, const struct iovec *parts, int count,
                            struct err *err);
 
-    /* For poll(), after sleep() has allowed it: readable when try_receive() has something to say,
-     * writable when try_send() has. -1 if the link cannot be waited for. */
+    /* For poll(), after sleep() has allowed it: readable when try_receive() has something to
+     * return, writable when try_send() has. -1 if the link cannot be waited for. */
     int (*pollable)(const struct link *link);
 
-    /* The four below are NULL in a type that only copies. */
+    /* The four functions below are NULL in a type that only copies. */
 
-    /* Offers `nbytes` of `data` to be fetched by the other side from where they lie; they must not
-     * change before taken() says so. Returns how many bytes from the front are offered, all or
-     * some; 0 if they are to be sent by try_send() instead, since copying them is better or the
-     * other side cannot reach them; or a negative status. */
+    /* Offers `nbytes` of `data`, which the peer fetches from this memory; they must not change
+     * before taken() has counted them. Returns how many bytes from the front are offered, all or
+     * some; 0 if try_send() should send them instead, since copying is faster or the peer cannot
+     * reach them; or a negative status. */
     ssize_t (*offer)(struct link *link, const void *data, size_t nbytes, struct err *err);
 
-    /* Of all bytes that were ever offered, in order, so many have been fetched. Only moves when
-     * try_send(), offer() or try_receive() could: a look at memory, no system call. But what the
-     * other side cannot fetch after all is copied for it here, and in try_send() and offer(). */
+    /* How many of all bytes that were ever offered, in order, have been fetched. Changes only when
+     * try_send(), offer() or try_receive() could make progress. Reads memory, without a system
+     * call. But bytes that the peer turns out not to be able to fetch are copied here, and in
+     * try_send() and offer(). */
     uint64_t (*taken)(struct link *link);
 
-    /* Where the next bytes lie that have come, readable until consume(), or NULL: none have, or
-     * only try_receive() gets them. `*nbytes` is how many lie there in one piece; it may be a part
-     * of what has come. After an error of the link: NULL, and try_receive() tells. They may change
-     * if the other side means harm: they are for sums, not to be read twice. */
+    /* The next received bytes, readable until consume(), or NULL: none have come, or only
+     * try_receive() gets them. `*nbytes` is how many lie in one piece; more may have come. After an
+     * error of the link: NULL, and try_receive() returns the error. A malicious peer may change the
+     * bytes: they are good for sums, and must not be read twice. */
     const void *(*peek)(struct link *link, size_t *nbytes);
 
-    /* The first `nbytes` of what peek() said have been used. A negative status if they may have
-     * changed meanwhile, because the other side has given up: they must not be believed. */
+    /* Consumes the first `nbytes` of peek(). A negative status if the bytes may have changed
+     * meanwhile, because the peer has given up: then they must not be trusted. */
     int (*consume)(struct link *link, size_t nbytes, struct err *err);
 
-    /* The caller wants to wait in poll() for `wanted`: POLLIN, and POLLOUT for something to be
-     * taken that was not when taken() was last asked, and for room, if the last try_send() had too
-     * little or nothing is to be taken. Fills in what poll() is to look for. False: do not wait, it
-     * is there already, or the link has failed, as try_receive() and try_send() will say. From now
-     * on whatever comes makes the descriptor readable, until the link is used again. NULL: just
-     * poll for what is wanted. */
+    /* The caller wants to wait in poll() for `wanted`: POLLIN; and POLLOUT for progress of taken()
+     * since its last call, and for room, if the last try_send() had too little or nothing is to be
+     * taken. Stores the events for poll(). False: do not wait, because an event is there already,
+     * or the link has failed, which try_receive() and try_send() will report. From now on every
+     * event makes the descriptor readable, until the link is used again. NULL: poll for `wanted`
+     * itself. */
     bool (*sleep)(struct link *link, short wanted, short *events);
 
-    /* A look at the other side's host, made some times a second while a collective waits: HVD_OK,
-     * or HVD_ERR_PEER_LOST when it does not acknowledge what was sent. */
+    /* Checks the peer's host, some times a second while a collective waits: HVD_OK, or
+     * HVD_ERR_PEER_LOST when the host does not acknowledge sent bytes. */
     int (*check)(struct link *link, struct err *err);
 
-    /* What was sent still arrives. Frees the link. */
+    /* Frees the link. Bytes that were sent still arrive. */
     void (*close)(struct link *link);
 };
 
@@ -111,7 +111,7 @@ static inline int link_pollable(const struct link *link)
     return link->type->pollable(link);
 }
 
-/* 0 where nothing can be offered. */
+/* 0 where the link cannot offer. */
 static inline ssize_t link_offer(struct link *link, const void *data, size_t nbytes,
                                  struct err *err)
 {

@@ -20,8 +20,8 @@
 
 enum { PENDING_MAX = 64 };
 
-/* To make a link of `connection`, or to close it. The identity is proved; whether its source and
- * channel make sense is for this function to judge. */
+/* Makes a link of `connection`, or closes it. The identity is proved; this function judges whether
+ * source and channel make sense. */
 typedef void link_accepted_fn(void *context, const struct link_identity *identity,
                               struct link_connection *connection);
 
@@ -54,15 +54,15 @@ void link_accept_init(struct link_accept *accept, int listener, uint32_t epoch, 
                       const struct job_key *key, link_accepted_fn *on_accepted, void *context);
 void link_accept_fini(struct link_accept *accept);
 
-/* How many descriptors there are to wait for; fills in as many of them as `capacity` allows. Lowers
- * `*until_ms` to when time must be looked at. */
+/* The number of descriptors to wait for; fills in as many as `capacity` allows. Lowers `*until_ms`
+ * to the next timeout. */
 int link_accept_pollfds(const struct link_accept *accept, struct pollfd *fds, int capacity,
                         uint64_t *until_ms);
 
-/* Goes on after what was waited for; calls on_accepted. HVD_ERR_SYSTEM if the listener is none. */
+/* Goes on after the wait; calls on_accepted. HVD_ERR_SYSTEM if the listener is none. */
 int link_accept_move(struct link_accept *accept, uint64_t now_ms, struct err *err);
 
-/* Drops the oldest unauthenticated peer that has said nothing, for want of its descriptor. False if
+/* Drops the oldest unauthenticated peer that has sent nothing, to free its descriptor. False if
  * there is none. */
 bool link_accept_shed(struct link_accept *accept);
 

@@ -23,8 +23,8 @@ struct link_connection {
     struct link_upgrade upgrade; /* once it has begun */
 };
 
-/* Takes `fd` over: a connected, nonblocking stream socket, and tunes it. `transport` is what this
- * rank wants of its own host's. */
+/* Takes `fd` over: a connected, nonblocking stream socket, and tunes it. `transport` is the
+ * transport that this rank wants on its own host. */
 void link_connection_initiate(struct link_connection *connection, int fd, enum transport transport,
                               const struct link_identity *identity, const struct job_key *key);
 void link_connection_accept(struct link_connection *connection, int fd, enum transport transport,
@@ -32,16 +32,16 @@ void link_connection_accept(struct link_connection *connection, int fd, enum tra
 
 void link_connection_close(struct link_connection *connection);
 
-/* 1 when it is made, 0 when it must be waited for, or a negative status. */
+/* 1 when the link is made, 0 when the caller must wait, or a negative status. */
 int link_connection_move(struct link_connection *connection, struct err *err);
 
 /* What to wait for: POLLIN or POLLOUT. */
 short link_connection_events(const struct link_connection *connection);
 
-/* The link that was made; the connection is used up. NULL and HVD_ERR_NOMEM: it is closed. */
+/* The finished link; the connection is used up. NULL and HVD_ERR_NOMEM: it is closed. */
 struct link *link_connection_link(struct link_connection *connection, struct err *err);
 
-/* Of a unix socket that was made: why no memory is shared, or "". */
+/* For a unix socket: why no memory is shared, or "". */
 const char *link_connection_why(const struct link_connection *connection);
 
 #endif

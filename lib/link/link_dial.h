@@ -52,19 +52,19 @@ void link_dial_init(struct link_dial *dial, const struct join_peer *peer,
                     const struct link_identity *identity, const struct job_key *key);
 void link_dial_fini(struct link_dial *dial);
 
-/* How many descriptors there are to wait for, of which at most `capacity` are filled in; and until
- * when to wait. */
+/* The number of descriptors to wait for, of which at most `capacity` are filled in; and the next
+ * timeout. */
 int link_dial_pollfds(const struct link_dial *dial, struct pollfd *fds, int capacity);
 uint64_t link_dial_until(const struct link_dial *dial);
 
-/* Goes on after what was waited for. 1 when done (link_dial_take()); 0 if not yet; or a negative
- * status, after which it may be moved all the same, and tries again. */
+/* Goes on after the wait. 1 when done (link_dial_take()); 0 if not yet; or a negative status, after
+ * which the caller may call it again to try again. */
 int link_dial_move(struct link_dial *dial, uint64_t now_ms, struct err *err);
 
-/* When done, once: the link; NULL and HVD_ERR_NOMEM. */
+/* When done, once: takes the link; NULL and HVD_ERR_NOMEM. */
 struct link *link_dial_take(struct link_dial *dial, struct err *err);
 
-/* When done: why it does not share memory, as far as the peer is on this host; "" if it does.
+/* When done: why the link does not share memory, if the peer is on this host; "" if it does.
  * Borrowed from `dial`. */
 const char *link_dial_why(const struct link_dial *dial);
 

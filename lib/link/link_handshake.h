@@ -26,14 +26,14 @@
 
 enum { LINK_VERSION = 4, LINK_HELLO_SIZE = 64, LINK_CHALLENGE_SIZE = NONCE_SIZE + PROOF_SIZE };
 
-/* Which link: `source` dials, `target` accepts. */
+/* The identity of a link: `source` dials, `target` accepts. */
 struct link_identity {
     uint32_t epoch, source, target, channel;
     uint32_t streams; /* that `source` wants of every data link between hosts; to be compared */
 };
 
-/* initiator:  challenge -> ready -> done;  acceptor:  hello -> proof -> done; each is what is
- * awaited. */
+/* initiator:  challenge -> ready -> done;  acceptor:  hello -> proof -> done; each is the awaited
+ * message. */
 enum link_awaits { AWAITS_HELLO, AWAITS_CHALLENGE, AWAITS_PROOF, AWAITS_READY, AWAITS_NOTHING };
 
 struct link_handshake {
@@ -50,17 +50,18 @@ struct link_handshake {
 void link_handshake_initiate(struct link_handshake *handshake, const struct link_identity *identity,
                              const struct job_key *key);
 
-/* The acceptor knows the world and itself; who dials, and for which channel, is in the identity
- * when the handshake is done. */
+/* The acceptor knows the world and itself; the identity names the dialler and the channel when the
+ * handshake is done. */
 void link_handshake_accept(struct link_handshake *handshake, uint32_t epoch, uint32_t target,
                            const struct job_key *key);
 
-/* What is to be sent now (`*length` may be 0), and that so much of it has been. */
+/* The bytes to send now (`*length` may be 0); and the report that so many have been sent. */
 const void *link_handshake_output(const struct link_handshake *handshake, size_t *length);
 void link_handshake_sent(struct link_handshake *handshake, size_t nbytes);
 
-/* Where the next bytes received belong; `*length` is how many at most, so that nothing that follows
- * the handshake is swallowed; 0 when nothing is awaited. Then: so many have come. */
+/* The place for the next received bytes; `*length` is the most to receive, so that bytes after the
+ * handshake stay in the socket; 0 when nothing is awaited. The second function reports how many
+ * came. */
 void *link_handshake_space(struct link_handshake *handshake, size_t *length);
 int link_handshake_received(struct link_handshake *handshake, size_t nbytes, struct err *err);
 

@@ -29,7 +29,7 @@
 
 enum { SHM_TOKEN_SIZE = 16 };
 
-/* What the two have told each other (link_upgrade.h). */
+/* What the two sides have told each other (link_upgrade.h). */
 struct shm_peer {
     pid_t pid;      /* as the kernel says (SO_PEERCRED); 0: it cannot be known here */
     uint64_t token; /* address in the peer's memory of SHM_TOKEN_SIZE bytes, which are: */
@@ -39,18 +39,18 @@ struct shm_peer {
 /* How much memory a pair shares. */
 size_t link_shm_size(void);
 
-/* Where the system promises no more memory than it has: brings into being what is used of it from
- * the beginning, or HVD_ERR_SYSTEM. For the side that has created it. */
+/* Where the system does not overcommit memory: allocates the part that is used from the beginning,
+ * or HVD_ERR_SYSTEM. For the side that has created the segment. */
 int link_shm_populate(const struct segment *segment, struct err *err);
 
-/* Takes over `fd`, a connected nonblocking unix stream socket on which nothing but what this link
- * sends will come any more, and `segment` (its descriptor is closed), which the side with `first`
- * has created; both sides call this. NULL and `err` when out of memory; both are then still the
- * caller's. */
+/* Takes over `fd` and `segment` (whose descriptor is closed). `fd` is a connected nonblocking unix
+ * stream socket that carries only this link's bytes from now on. The side with `first` has created
+ * `segment`; both sides call this. NULL and `err` when out of memory; then both still belong to the
+ * caller. */
 struct link *link_shm_create(int fd, struct segment *segment, bool first,
                              const struct shm_peer *peer, struct err *err);
 
-/* The token of this process: constant as long as it lives; in a forked child another. */
+/* The token of this process, constant for its life; a forked child has another. */
 const unsigned char *link_shm_own_token(void);
 
 #endif

@@ -12,21 +12,21 @@
 
 enum { SHM_FILL = 64 * 1024 };
 
-/* In the segment; the side that has created it is the first. */
+/* The contents of the segment; the side that has created it is the first. */
 struct shm_memory {
     struct shm_side sides[2];
     struct shm_ring rings[2];         /* rings[i] is written by sides[i] */
     unsigned char fills[2][SHM_FILL]; /* as are fills[i] */
 };
 
-/* At an address of ours; `at` bytes were offered before. */
+/* An offer at an address of ours; `at` bytes were offered before it. */
 struct shm_offer {
     uint64_t at;
     const unsigned char *data;
     size_t nbytes;
 };
 
-/* Each that is not taken has an entry, or has just had it. */
+/* Each offer that is not taken has an entry, or has just had one. */
 enum { SHM_OFFERS = 2 * SHM_ENTRIES };
 
 struct link_shm {
@@ -35,14 +35,14 @@ struct link_shm {
     struct shm_doorbell doorbell; /* its `own` and `other` are our side and theirs */
     struct err failure;           /* the first, repeated by every call */
 
-    /* What we send. */
+    /* Sending. */
     struct shm_writer out;
     struct shm_exported exported;
     struct shm_runs runs;   /* of what they have not mapped: private, or refused */
     uint64_t offered, seen; /* bytes, ever; of them, those that taken() has last said are taken */
     bool is_short;          /* the last try_send() had too little room */
 
-    /* What comes. */
+    /* Receiving. */
     struct shm_reader in;
     struct shm_imported imported;
     pid_t pid;                 /* of the other side, 0 if nothing can be read at its addresses */
@@ -53,7 +53,7 @@ struct link_shm {
     size_t fill_at, fill_end;
     const unsigned char *in_fill;
 
-    /* And what went by addresses of ours. */
+    /* Pieces that the peer cannot read at our addresses. */
     unsigned char *out_fill;
     uint32_t filled; /* the last piece */
     unsigned noffers;
@@ -62,11 +62,10 @@ struct link_shm {
 
 struct link_shm *link_shm_of(struct link *link);
 
-/* The other side has gone, or will send nothing more. */
+/* True if the peer has gone, or will send nothing more. */
 bool link_shm_is_gone(const struct link_shm *shm);
 
-/* What the other side says to have taken; it cannot be more than was offered, nor less than it
- * was. */
+/* What the peer claims to have taken; at most what was offered, and never less than before. */
 static inline uint64_t link_shm_read_taken(const struct link_shm *shm)
 {
     uint64_t taken = atomic_load(&shm->doorbell.other->taken);
@@ -76,35 +75,36 @@ static inline uint64_t link_shm_read_taken(const struct link_shm *shm)
 /* Copies the failure into `err` and returns its code. */
 int link_shm_failed(const struct link_shm *shm, struct err *err);
 
-/* Something is called after sleep(). */
+/* A function is called after sleep(). */
 static inline void link_shm_wake(struct link_shm *shm)
 {
     if (shm->doorbell.asleep)
         shm_doorbell_wake(&shm->doorbell);
 }
 
-/* Of the other side's bytes something can be had: an entry that does not wait to be filled. */
+/* True if bytes of the peer can be had: an entry that does not wait to be filled. */
 bool link_shm_has_bytes(const struct link_shm *shm);
 
-/* link_shm_fill.c, the sender: `nbytes` of ours are about to count as offered. */
+/* link_shm_fill.c, the sender: `nbytes` of ours are about to be offered. */
 void link_shm_remember(struct link_shm *shm, const void *data, size_t nbytes);
 
-/* The other side has asked for a piece of what it has not taken. */
+/* True if the peer has asked for a piece of an offer that it has not taken. */
 bool link_shm_is_asked(const struct link_shm *shm);
 
-/* Copies that, if so. */
+/* Copies that piece, if so. */
 void link_shm_fill(struct link_shm *shm);
 
-/* And the receiver: nothing is read from now on, because of `why`. */
+/* The receiver: nothing is read at addresses from now on, because of `why`. */
 void link_shm_decline(struct link_shm *shm, const struct err *why);
 
-/* Asks for the next piece of the open entry, if it is to be filled and the last one is used. */
+/* Asks for the next piece of the open entry, if the entry needs filling and the last piece is
+ * used. */
 void link_shm_ask(struct link_shm *shm);
 
-/* It has asked, and was not answered. */
+/* True if the receiver has asked, and has no answer. */
 bool link_shm_waits_for_fill(const struct link_shm *shm);
 
-/* What is left of the piece; NULL: none is there, or none is needed. */
+/* The rest of the piece; NULL: there is none, or none is needed. */
 const unsigned char *link_shm_find_fill(const struct link_shm *shm, size_t *nbytes);
 
 /* link_shm_receive.c: members of the link_type. */

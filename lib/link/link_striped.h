@@ -12,7 +12,7 @@
 enum { STREAMS_MAX = 16, STRIPE_BLOCK = 64 * 1024 };
 
 /* Takes over `count` links, 2 to STREAMS_MAX, each of which only copies and can be waited for. NULL
- * and `err` when out of memory or descriptors; the links are then still the caller's. */
+ * and `err` when out of memory or descriptors; then the links still belong to the caller. */
 struct link *link_striped_create(struct link *const links[], int count, struct err *err);
 
 #endif

@@ -5,11 +5,11 @@
 
 #include "lib/link/link.h"
 
-/* Both take `fd` over, which is nonblocking. NULL when out of memory; `fd` is then still the
- * caller's. */
+/* Both take over `fd`, which is nonblocking. NULL when out of memory; then `fd` still belongs to
+ * the caller. */
 struct link *link_tcp_create(int fd);
 
-/* Over a unix socket: the other side is on this host, and the kernel says when it has gone. */
+/* Over a unix socket: the peer is on this host, and the kernel reports when it has gone. */
 struct link *link_unix_create(int fd);
 
 #endif

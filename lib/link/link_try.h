@@ -22,8 +22,8 @@ struct link_try {
     struct link_connection connection; /* only its descriptor, while it is connecting */
 };
 
-/* HVD_ERR_PEER_LOST, HVD_ERR_ENVIRONMENT: nobody can be there. HVD_ERR_TIMEOUT: somebody is, who is
- * too busy; later. HVD_ERR_SYSTEM: no socket. */
+/* HVD_ERR_PEER_LOST, HVD_ERR_ENVIRONMENT: nobody can be there. HVD_ERR_TIMEOUT: the peer is too
+ * busy; try later. HVD_ERR_SYSTEM: no socket. */
 int link_try_begin(struct link_try *try, const struct socket_address *address, uint64_t now_ms,
                    struct err *err);
 
@@ -33,10 +33,10 @@ int link_try_move(struct link_try *try, enum transport transport,
                   const struct link_identity *identity, const struct job_key *key, uint64_t now_ms,
                   struct err *err);
 
-/* It has our proof. */
+/* True if the peer has our proof. */
 bool link_try_is_committed(const struct link_try *try);
 
-/* It is connected to the rank's unix socket. */
+/* True if the try is connected to the rank's unix socket. */
 bool link_try_is_sure(const struct link_try *try);
 
 struct pollfd link_try_pollfd(const struct link_try *try);

@@ -56,10 +56,10 @@ struct link_upgrade {
 void link_upgrade_initiate(struct link_upgrade *upgrade, int fd, enum transport own);
 void link_upgrade_accept(struct link_upgrade *upgrade, int fd, enum transport own);
 
-/* Undoes what is not done, or was done and not made a link. */
+/* Undoes an upgrade that is not done, or from which no link was made. */
 void link_upgrade_fini(struct link_upgrade *upgrade);
 
-/* Says what can be said, and hears nothing: HVD_OK or a negative status. */
+/* Sends what can be sent, and receives nothing: HVD_OK or a negative status. */
 int link_upgrade_speak(struct link_upgrade *upgrade, int fd, struct err *err);
 
 /* 1 when done, 0 when the socket must be waited for, or a negative status. */
@@ -68,8 +68,8 @@ int link_upgrade_move(struct link_upgrade *upgrade, int fd, struct err *err);
 /* What to wait for: POLLIN or POLLOUT. */
 short link_upgrade_events(const struct link_upgrade *upgrade);
 
-/* When done: the link, which takes `fd` over. NULL and `err` when out of memory; `fd` is then still
- * the caller's. */
+/* When done: the link, which takes `fd` over. NULL and `err` when out of memory; then `fd` still
+ * belongs to the caller. */
 struct link *link_upgrade_finish(struct link_upgrade *upgrade, int fd, struct err *err);
 
 #endif

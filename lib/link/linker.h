@@ -50,37 +50,37 @@ struct linker_options {
                                       nobody is known to be on the same host */
 };
 
-/* Takes over the listener (none: a world of one, nothing is ever wanted), unless it returns
+/* Takes over the listener (none: a world of one, which never wants a link), unless it returns
  * NULL. */
 struct linker *linker_create(const struct linker_options *options, struct err *err);
 void linker_destroy(struct linker *linker);
 
-/* Wants the link to `peer` (copied) that belongs to `channel`; to be told apart by both. It may be
- * there already. Wanting it twice changes nothing; once taken, it can be wanted anew. */
+/* Wants the link to `peer` (copied) that belongs to `channel`; both identify the link. It may have
+ * arrived already. Wanting it twice changes nothing; once taken, it can be wanted anew. */
 int linker_want(struct linker *linker, const struct join_peer *peer, uint32_t channel,
                 uint64_t now_ms, struct err *err);
 
-/* Would linker_take() give it? */
+/* True if linker_take() would return the link. */
 bool linker_has(const struct linker *linker, int rank, uint32_t channel);
 
-/* The link, which now is the caller's, or NULL if it is not there yet. Of any type. */
+/* The link, of any type, which then belongs to the caller, or NULL if it has not arrived yet. */
 struct link *linker_take(struct linker *linker, int rank, uint32_t channel);
 
-/* Nothing of `channel` is wanted any more, for instance because a rank that belongs to it has left:
- * what is not there yet does not time out, what was not taken is closed. */
+/* Forgets `channel`, for instance because a rank that belongs to it has left: links that have not
+ * arrived do not time out, links that were not taken are closed. */
 void linker_forget(struct linker *linker, uint32_t channel);
 
-/* Goes on after what was waited for. 1 if a wanted link has come since it said so last, 0 if not,
- * or a negative status. */
+/* Goes on after the wait. 1 if a wanted link has arrived since the last call that returned 1, 0 if
+ * not, or a negative status. */
 int linker_move(struct linker *linker, uint64_t now_ms, struct err *err);
 
-/* How many descriptors there are to wait for; fills in as many of them as `capacity` allows and
- * lowers `*until_ms` to when time must be looked at. With nothing wanted that are the listeners
- * alone and no time, unless unauthenticated peers are at the door. */
+/* The number of descriptors to wait for; fills in as many as `capacity` allows and lowers
+ * `*until_ms` to the next timeout. When no link is wanted these are only the listeners, without a
+ * timeout, unless unauthenticated peers are in their handshake. */
 int linker_pollfds(const struct linker *linker, struct pollfd *fds, int capacity,
                    uint64_t *until_ms);
 
-/* Some wanted link is not there yet. */
+/* True if a wanted link has not arrived yet. */
 bool linker_busy(const struct linker *linker);
 
 #endif

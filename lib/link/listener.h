@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Both included; { 0, 0 }: whatever the system chooses. */
+/* Both ends included; { 0, 0 }: the system chooses a port. */
 struct port_range {
     int first, last;
 };
@@ -37,20 +37,22 @@ struct listener {
 
 #define NO_LISTENER ((struct listener){ .fd = -1, .unix_fd = -1 })
 
-/* A range is tried once around, beginning at a port that differs by `rank`, so that the ranks of a
- * host do not run into each other. */
+/* Tries each port of a range once, beginning at a port that depends on `rank`, so that the ranks of
+ * a host do not try the same ports. */
 int listener_open(struct listener *listener, const struct port_range *range, int rank,
                   bool on_loopback, struct err *err);
 
-/* The same at these addresses alone: the first of loopback, which all ranks of a host share, and as
- * many others as can be told to the other ranks. IPv6 is left out where there is none. */
+/* Like listener_open() at these addresses alone: the first loopback address, which all ranks of a
+ * host share, and as many others as fit into the message to other ranks. IPv6 is left out where
+ * there is none. */
 int listener_open_at(struct listener *listener, const struct port_range *range, int rank,
                      const struct interfaces *interfaces, struct err *err);
 
 /* Closes the sockets, the unix socket too. */
 void listener_close(struct listener *listener);
 
-/* Of an opened listener: the unix socket. If it fails, there is none, and the rest is as it was. */
+/* Opens the unix socket of an opened listener. On failure there is none, and the rest is
+ * unchanged. */
 int listener_open_unix(struct listener *listener, struct err *err);
 
 #endif

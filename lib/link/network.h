@@ -24,23 +24,23 @@ struct network {
     struct interfaces interfaces; /* that are used: what was chosen, or all; and loopback */
 };
 
-/* `all` as interfaces_read() gives them; `choice` of HVD_NETWORK_INTERFACES, or "". */
+/* `all` as from interfaces_read(); `choice` is HVD_NETWORK_INTERFACES, or "". */
 int network_init(struct network *network, const char *host, const struct interfaces *all,
                  const char *choice, struct err *err);
 
-/* Is a rank on this host? */
+/* True if a rank is on this host. */
 bool network_is_same_host(const struct network *network, const struct join_peer *peer);
 
-/* Where a listener of this rank can be dialled, best first, then by the ranks of this host: over
- * loopback, and its unix socket; both are among them even if there are too many. */
+/* The addresses of a listener of this rank, best first, then those for ranks of this host: loopback
+ * and the unix socket, which are included even if there are too many addresses. */
 void network_addresses(const struct network *network, const struct listener *listener,
                        struct join_addresses *addresses);
 
-/* Puts the addresses of `peer` in the order in which they are to be tried, and leaves out those
- * that are not: unix sockets of other hosts, and what HVD_TRANSPORT does not want. */
+/* Puts the addresses of `peer` in the order of trying, and removes those that are not tried: unix
+ * sockets of other hosts, and addresses that HVD_TRANSPORT excludes. */
 void network_order(const struct network *network, struct join_peer *peer);
 
-/* May a connection come in that was made to this address of ours? */
+/* True if a connection to this address of ours is accepted. */
 bool network_admits(const struct network *network, const struct sockaddr_storage *address);
 
 #endif

@@ -31,14 +31,14 @@ static inline struct parts parts_begin(const struct iovec *at, int count)
     return parts;
 }
 
-/* What lies in one piece. */
+/* The bytes that lie in one piece. */
 static inline unsigned char *parts_piece(const struct parts *parts, size_t *nbytes)
 {
     *nbytes = parts->count > 0 ? parts->at->iov_len - parts->used : 0;
     return parts->count > 0 ? (unsigned char *)parts->at->iov_base + parts->used : NULL;
 }
 
-/* How many bytes there are, as far as it matters: at least `most`, if it says `most`. */
+/* The number of bytes; a result of `most` means at least `most`. */
 static inline size_t parts_size(const struct parts *parts, size_t most)
 {
     size_t size;
@@ -48,7 +48,7 @@ static inline size_t parts_size(const struct parts *parts, size_t most)
     return size < most ? size : most;
 }
 
-/* Both move on by `nbytes`, which must be there. */
+/* Both advance by `nbytes`, which must be there. */
 static inline void parts_gather(struct parts *from, void *to, size_t nbytes)
 {
     unsigned char *at = to;

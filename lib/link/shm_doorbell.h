@@ -33,8 +33,7 @@ enum shm_ending {
 
 enum shm_can { SHM_NOT_KNOWN, SHM_CAN, SHM_CANNOT };
 
-/* What a side says to the other, in shared memory; zeros at first. Only `waits` is written by
- * both. */
+/* What a side tells the other in shared memory; zeros at first. Only `waits` is written by both. */
 struct shm_side {
     alignas(SHM_APART) _Atomic uint32_t waits;
     _Atomic uint32_t ending;                   /* enum shm_ending */
@@ -69,22 +68,24 @@ void shm_doorbell_fini(struct shm_doorbell *doorbell);
 /* Something has changed (with a sequentially consistent store) that the other side may wait for. */
 void shm_doorbell_ring(struct shm_doorbell *doorbell, uint32_t what);
 
-/* Says what we wait for. The caller looks once more, and if there is something, wakes up. */
+/* Announces what we wait for. The caller then checks once more, and if there is something, wakes
+ * up. */
 void shm_doorbell_sleep(struct shm_doorbell *doorbell, uint32_t waits);
 
-/* Waits for nothing any more; sees whether the other side is gone. */
+/* Stops waiting; sees whether the peer is gone. */
 void shm_doorbell_wake(struct shm_doorbell *doorbell);
 
-/* Asks the kernel whether the other side is gone. */
+/* Asks the kernel whether the peer is gone. */
 bool shm_doorbell_check(struct shm_doorbell *doorbell);
 
-/* When that is so: HVD_ERR_PEER_LOST, and why. */
+/* When the peer is gone: HVD_ERR_PEER_LOST, and why. */
 int shm_doorbell_lost(const struct shm_doorbell *doorbell, struct err *err);
 
-/* Passes a descriptor, which stays the caller's: true, or false when that is not possible now. */
+/* Passes a descriptor, which still belongs to the caller: true, or false when it is not possible
+ * now. */
 bool shm_doorbell_pass(struct shm_doorbell *doorbell, int fd);
 
-/* The next descriptor that was passed, for close(), or -1. */
+/* The next descriptor that the peer has passed, for close(), or -1. */
 int shm_doorbell_take(struct shm_doorbell *doorbell);
 
 #endif

@@ -28,8 +28,8 @@ int shm_exported_find(struct shm_exported *exported, uint64_t segment);
 int shm_exported_choose(const struct shm_exported *exported);
 void shm_exported_set(struct shm_exported *exported, int slot, uint64_t segment);
 
-/* So many have the other side's answer, in the order in which they were exported: has this slot's?
- * And how many have not? */
+/* The peer has answered so many segments, in order of export: has it answered this slot's segment?
+ * And how many are unanswered? */
 bool shm_exported_is_answered(const struct shm_exported *exported, int slot, uint32_t answered);
 uint32_t shm_exported_open(const struct shm_exported *exported, uint32_t answered);
 

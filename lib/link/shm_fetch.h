@@ -18,12 +18,12 @@
 
 #include <stdbool.h>
 
-/* Can the memory of `peer` be read? One system call. */
+/* True if the memory of `peer` can be read. One system call. */
 bool shm_fetch_probe(const struct shm_peer *peer);
 
-/* Reads at most `nbytes` from `address` in process `pid` into the parts, which move on. Returns how
- * many, at least 1. That the process was the one that is meant, the caller has to see afterwards: a
- * pid may be another's by now. */
+/* Reads at most `nbytes` from `address` in process `pid` into the parts, which advance. Returns how
+ * many, at least 1. The caller must check afterwards that it was the right process: by now the pid
+ * may belong to another one. */
 ssize_t shm_fetch(pid_t pid, uint64_t address, struct parts *parts, size_t nbytes, struct err *err);
 
 #endif

@@ -25,13 +25,13 @@ struct shm_imported {
 
 void shm_imported_fini(struct shm_imported *imported);
 
-/* Maps the segment of `size` bytes behind `fd`, which is closed whatever happens; -1: it could not
- * be received. */
+/* Maps the segment of `size` bytes behind `fd`, and closes `fd` in any case; -1: `fd` could not be
+ * received. */
 int shm_imported_map(struct shm_imported *imported, uint64_t slot, uint64_t size, int fd,
                      struct err *err);
 
-/* Where [at, at + nbytes) of that segment lies; NULL if that is nothing, or not all in a segment
- * that is mapped. */
+/* The place of [at, at + nbytes) of that segment; NULL if the bytes are not all in a mapped
+ * segment. */
 const unsigned char *shm_imported_find(const struct shm_imported *imported, uint64_t slot,
                                        uint64_t at, uint64_t nbytes);
 

@@ -58,13 +58,13 @@ struct shm_ring {
     alignas(4096) unsigned char bulk[SHM_BULK];
 };
 
-/* So much of a ring is used from the beginning. */
+/* The part of a ring that is used from the beginning. */
 enum { SHM_RING_FIRST = offsetof(struct shm_ring, bulk) + SHM_SMALL_BYTES + SHM_FIRST };
 
 enum shm_kind { SHM_BYTES, SHM_SEGMENT, SHM_MAPPED, SHM_PRIVATE };
 
-/* What is in an entry that is no bytes; SHM_PRIVATE, which is read at the writer's address, may
- * also lie in a segment that the reader has refused. Its meaning is for others to check. */
+/* The contents of an entry that is not bytes. SHM_PRIVATE, which is read at the writer's address,
+ * may also lie in a segment that the reader has refused. The caller checks its meaning. */
 struct shm_reference {
     uint64_t at; /* SHM_MAPPED: offset in the segment; SHM_PRIVATE: address in the writer */
     uint64_t nbytes;
@@ -95,19 +95,19 @@ struct shm_writer {
 void shm_writer_init(struct shm_writer *writer, struct shm_ring *ring,
                      const _Atomic uint32_t *read);
 
-/* From now on, pages beyond SHM_RING_FIRST are had before they are used. */
+/* From now on, pages beyond SHM_RING_FIRST are allocated before they are used. */
 void shm_writer_populates(struct shm_writer *writer);
 
 /* Writes one entry with as many bytes as it takes and there is room for. Returns how many, 0 for
- * none now, or a negative status. A small first part lies in the entry, and what follows begins at
- * a cache line. */
+ * none now, or a negative status. A small first part lies in the entry, and the rest begins at a
+ * cache line. */
 ssize_t shm_writer_put(struct shm_writer *writer, struct parts *parts, struct err *err);
 
 /* 1, 0 for not now, or a negative status. */
 int shm_writer_refer(struct shm_writer *writer, enum shm_kind kind,
                      const struct shm_reference *reference, struct err *err);
 
-/* Is there room, or more than when we last looked? */
+/* True if there is room, or more than at the last check. */
 bool shm_writer_has_room(const struct shm_writer *writer);
 
 /* ---- the reader ---- */
@@ -128,7 +128,7 @@ struct shm_reader {
 
 void shm_reader_init(struct shm_reader *reader, struct shm_ring *ring, _Atomic uint32_t *read);
 
-/* Is there anything to read? */
+/* True if there is something to read. */
 bool shm_reader_has_entry(const struct shm_reader *reader);
 
 /* Opens the next entry, unless one is open: 1. 0 if none has come, or a negative status. */
@@ -138,16 +138,15 @@ int shm_reader_open(struct shm_reader *reader, struct err *err);
 const unsigned char *shm_reader_look(const struct shm_reader *reader, size_t *nbytes);
 void shm_reader_skip(struct shm_reader *reader, size_t nbytes); /* all skipped: not open any more */
 
-/* Done with the open entry, which is a reference. */
+/* Ends reading the open entry, which is a reference. */
 void shm_reader_close(struct shm_reader *reader);
 
-/* Tells the writer how far we are, if there is anything to tell, or only if it is much. True if it
- * did: the writer may sleep. A writer without room has it when everything was read, and much was
- * told. */
+/* Stores how far we are, if this is new, or only if it is much. True if it did: the writer may
+ * sleep. A writer without room gets it when everything was read, and much was reported. */
 bool shm_reader_tell(struct shm_reader *reader, bool only_much);
 
-/* Tells it by the way, before something is written that it will read. Whoever sleeps need not hear
- * of it: tell() does not know that it has been told. */
+/* Stores how far we are in passing, before writing something that the peer will read. A sleeping
+ * writer need not notice: tell() does not know of this store. */
 void shm_reader_mention(const struct shm_reader *reader);
 
 #endif

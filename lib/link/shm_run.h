@@ -17,9 +17,9 @@ struct shm_runs {
     unsigned oldest;
 };
 
-/* `nbytes` of `data` are next; how many bytes right before them came before them. A piece may be
- * handed over again from somewhere in its middle; one that begins where its vector began, begins it
- * anew. */
+/* `nbytes` of `data` are next; returns how many bytes directly before them were sent before. A
+ * piece may come again from somewhere in its middle; a piece that begins at the start of its vector
+ * starts the vector anew. */
 size_t shm_runs_before(struct shm_runs *runs, const void *data, size_t nbytes);
 
 #endif

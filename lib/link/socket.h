@@ -31,9 +31,10 @@ void socket_address_format(const struct socket_address *address, char text[SOCKE
 
 bool socket_address_is_unix(const char *text);
 
-/* A descriptor whose connection is under way: it is writable when socket_connect_result() knows how
- * it ended. HVD_ERR_PEER_LOST, HVD_ERR_SYSTEM (no socket to be had); of a unix socket
- * HVD_ERR_ENVIRONMENT when it is not there, HVD_ERR_TIMEOUT when it is, but too busy just now. */
+/* A descriptor whose connection is under way: it becomes writable when socket_connect_result()
+ * knows the outcome. HVD_ERR_PEER_LOST, HVD_ERR_SYSTEM (no socket); for a unix socket
+ * HVD_ERR_ENVIRONMENT when it does not exist, HVD_ERR_TIMEOUT when it exists but is too busy
+ * now. */
 int socket_connect(const struct socket_address *address, struct err *err);
 int socket_connect_result(int fd, struct err *err);
 
@@ -42,20 +43,20 @@ bool socket_local_address(int fd, struct socket_address *where);
 
 bool socket_is_unix(int fd);
 
-/* Who is at the other end of a connected unix socket, as the kernel says. A pid of 0 is not visible
- * from here. False if it does not say. */
+/* The process and user at the other end of a connected unix socket, from the kernel. A pid of 0 is
+ * not visible from here. False if the kernel does not know. */
 bool socket_peer(int fd, pid_t *pid, uid_t *uid);
 
-/* HVD_OK if it is this user; else HVD_ERR_AUTH, which names the other one. */
+/* HVD_OK if the peer is this user; else HVD_ERR_AUTH, which names the other user. */
 int socket_check_user(int fd, struct err *err);
 
-/* A host that is silent for so long is asked, so often, and given up when it does not answer. */
+/* After how much silence a host is probed, how often, and when it is given up. */
 struct socket_keepalive {
     int idle_s, interval_s, probes;
 };
 
-/* No delay for small messages; keepalive, by default one that notices a silent host in 4 seconds.
- * Does nothing on a socket that is not TCP. */
+/* No delay for small messages; keepalive, which by default notices a silent host in 4 seconds. Does
+ * nothing on a socket that is not TCP. */
 void socket_tune(int fd, const struct socket_keepalive *keepalive);
 
 /* Bytes moved, 0 if none can be moved now, HVD_ERR_PEER_LOST with the reason (the end of the
@@ -65,16 +66,17 @@ ssize_t socket_receive_parts(int fd, const struct iovec *parts, int count, struc
 ssize_t socket_send(int fd, const void *data, size_t size, struct err *err);
 ssize_t socket_send_parts(int fd, const struct iovec *parts, int count, struct err *err);
 
-/* As above, with a copy of the descriptor `passed` beside the first of the bytes. HVD_ERR_SYSTEM:
- * it cannot be passed, and nothing was sent. */
+/* Like socket_send(), with a copy of the descriptor `passed` beside the first of the bytes.
+ * HVD_ERR_SYSTEM: it cannot be passed, and nothing was sent. */
 ssize_t socket_send_descriptor(int fd, const void *data, size_t size, int passed, struct err *err);
 
-/* As above; `*passed` is the first descriptor that came beside the bytes (close-on-exec, above 2,
- * for close()), or -1: there was none, or this process can have no more. */
+/* Like socket_receive(); `*passed` is the first descriptor that came beside the bytes
+ * (close-on-exec, above 2, for close()), or -1: there was none, or this process can have no
+ * more. */
 ssize_t socket_receive_descriptor(int fd, void *data, size_t size, int *passed, struct err *err);
 
-/* Ends the sending half, reads away what still lies there (a close with unread bytes would destroy
- * what is on its way to the other side), and closes. -1 is fine. */
+/* Ends the sending half, reads the unread bytes (closing with unread bytes would destroy bytes on
+ * their way to the peer), and closes. -1 is fine. */
 void socket_close_gently(int fd);
 
 #endif
