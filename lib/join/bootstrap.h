@@ -15,7 +15,7 @@
 
 #include <stdbool.h>
 
-/* A place in a world, and what is needed to take it. */
+/* The rank of a process in a world, and the resources that belong to it. */
 struct rank_assignment {
     struct join_welcome welcome; /* without neighbours in a world of one */
     struct job_key key;
@@ -28,11 +28,11 @@ struct rank_assignment {
 struct bootstrap {
     const char *name;
 
-    /* Does the environment speak of this way? */
+    /* True if the environment selects this implementation. */
     bool (*applies)(const struct environment *environment);
 
-    /* Takes part; may block until all ranks have come. Fills in an assignment that is empty and
-     * leaves it to rank_assignment_fini() even when it fails. */
+    /* Joins; may block until all ranks have come. Fills in an assignment that is empty; the caller
+     * calls rank_assignment_fini() even after a failure. */
     int (*join)(struct rank_assignment *assignment, const struct environment *environment,
                 struct err *err);
 };
@@ -40,7 +40,7 @@ struct bootstrap {
 int bootstrap_join(struct rank_assignment *assignment, const struct environment *environment,
                    struct err *err);
 
-/* Closes what has not been taken over (set to -1). */
+/* Closes everything that has not been taken over (set to -1). */
 void rank_assignment_fini(struct rank_assignment *assignment);
 
 #endif

@@ -15,10 +15,10 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* Is told why the world is broken, by the thread that has recorded it. */
+/* The listener: receives why the world is broken, in the thread that has recorded it. */
 typedef void failure_told_fn(void *arg, const struct rank_end *end);
 
-/* Written by the news thread and by whoever runs the progress engine. */
+/* Written by the news thread and by the driver of the progress engine. */
 struct failure {
     atomic_bool broken;
     pthread_mutex_t recording; /* one records at a time; guards the listener */
@@ -33,11 +33,11 @@ struct failure {
 void failure_init(struct failure *failure);
 void failure_fini(struct failure *failure);
 
-/* Nobody listens (`told` NULL) from the return on. */
+/* After a call with `told` NULL there is no listener any more. */
 void failure_listen(struct failure *failure, failure_told_fn *told, void *arg);
 
-/* Records why the world is broken, unless it is broken already; or, with HVD_ERR_PEER_LEFT, who has
- * left. */
+/* Records why the world is broken, unless it is broken already; or, with HVD_ERR_PEER_LEFT, which
+ * rank has left. */
 void failure_record(struct failure *failure, const struct rank_end *end);
 
 /* Why the world is broken, and its status; HVD_OK while it is not. `end` may be NULL. */
@@ -48,24 +48,24 @@ static inline bool failure_is_there(const struct failure *failure)
     return atomic_load_explicit(&failure->broken, memory_order_acquire);
 }
 
-/* As failure_reason(), in words for the caller of the library. */
+/* Like failure_reason(), in words for the caller of the library. */
 int failure_say(struct failure *failure, struct err *err);
 
-/* The same, and one load while the world is not broken. `err` may be NULL. */
+/* Like failure_say(), but one load while the world is not broken. `err` may be NULL. */
 static inline int failure_check(struct failure *failure, struct err *err)
 {
     return failure_is_there(failure) ? failure_say(failure, err) : HVD_OK;
 }
 
-/* HVD_OK, or HVD_ERR_PEER_LEFT and who has left first. */
+/* HVD_OK, or HVD_ERR_PEER_LEFT and the rank that has left first. */
 int failure_departure(struct failure *failure, struct rank_end *end);
 
 /* The collective of `end` failed on this rank because the rank of `end` had left: the first is
  * kept. It is no failure of the rank that left. */
 void failure_strand(struct failure *failure, const struct rank_end *end);
 
-/* Why this rank leaves, if not because it wants to: what has broken the world, else the collective
- * that failed because another rank had left, else HVD_OK. */
+/* Why this rank leaves: the end that has broken the world, else the collective that failed because
+ * another rank had left, else HVD_OK. */
 int failure_parting(struct failure *failure, struct rank_end *end);
 
 #endif

@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Where the job meets. */
+/* The rendezvous of the job. */
 struct join_target {
     const char *host; /* a name or a numeric address */
     int port;
@@ -47,18 +47,17 @@ int join_open(struct join_connection *connection, const struct join_target *targ
 
 int join_hello(struct join_connection *connection, const struct join_hello *hello, struct err *err);
 
-/* So long a rendezvous that is busy may take to answer, and longer than its timeout to act on
- * it. */
+/* How long a busy rendezvous may take to answer, and to act on its own timeout. */
 enum { JOIN_ANSWER_MS = 30000 };
 
-/* Waits for WELCOME: `answer_ms` for a first answer, and when that is WAITING for as long as it
- * says and `answer_ms` more, as the rendezvous is the one that has a timeout; less for the rest of
- * an answer of which some has come. Time in which this process is stopped does not count.
- * HVD_ERR_TIMEOUT says for whom it has waited, as far as it knows. */
+/* Waits for WELCOME: `answer_ms` for a first answer. When the answer is WAITING, waits as long as
+ * WAITING says and `answer_ms` more, because the rendezvous applies the timeout; when a part of an
+ * answer has come, waits less for the rest. Time in which this process is stopped does not count.
+ * HVD_ERR_TIMEOUT names the missing ranks, as far as known. */
 int join_wait(struct join_connection *connection, uint32_t answer_ms, struct join_welcome *welcome,
               struct err *err);
 
-/* What the rendezvous says to a member of a world. */
+/* A message of the rendezvous to a member of a world. */
 struct join_message {
     enum join_type type; /* JOIN_NEWS or JOIN_ASK */
     union {
@@ -70,19 +69,19 @@ struct join_message {
 /* 1 and the next message; 0 when there is none now; or a negative status. Does not block. */
 int join_receive(struct join_connection *connection, struct join_message *message, struct err *err);
 
-/* These try for at most a second and may be called while other threads are in here. A connection
- * that takes no more bytes takes nothing any more from then on. */
+/* These calls try for at most a second and may run while other threads are in this file. Once a
+ * connection has not taken all bytes, nothing more is sent on it. */
 
 /* Answers JOIN_ASK. */
 void join_report(struct join_connection *connection, const struct join_report *report);
 
-/* Says why the world is broken. */
+/* Reports why the world is broken. */
 void join_broken(struct join_connection *connection, const struct rank_end *end);
 
 /* Says goodbye; `end` is why, or rank_end_none(). */
 void join_goodbye(struct join_connection *connection, const struct rank_end *end);
 
-/* Closed, or never opened as long as fd is -1, is fine. */
+/* A connection that is closed, or was never opened (fd is -1), is fine. */
 void join_close(struct join_connection *connection);
 
 #endif

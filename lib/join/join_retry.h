@@ -31,7 +31,7 @@ struct join_retry {
 
 void join_retry_init(struct join_retry *retry, uint64_t deadline_ms, bool patient);
 
-/* An attempt has failed with status `rc` at `stage`. True if there is to be another, after
+/* An attempt has failed with status `rc` at `stage`. True if there should be another attempt, after
  * `*pause_ms`; `random` is any number. */
 bool join_retry_next(struct join_retry *retry, enum join_stage stage, int rc, uint64_t now_ms,
                      uint32_t random, uint64_t *pause_ms);

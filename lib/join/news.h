@@ -13,8 +13,8 @@
 #include <pthread.h>
 #include <stddef.h>
 
-/* Fills in what this rank is doing, lines each ended by a newline, at most `size` bytes and a
- * terminating NUL among them, and what it has counted; called by the news thread. */
+/* Fills in the status text of this rank, lines that each end with a newline, at most `size` bytes
+ * including the terminating NUL, and its counts. The news thread calls it. */
 typedef void report_fn(void *arg, struct join_report *report, size_t size);
 
 struct news {
@@ -28,15 +28,14 @@ struct news {
     bool running;
 };
 
-/* Nothing has to be undone when it fails. */
+/* After a failure nothing has to be undone. */
 int news_start(struct news *news, struct join_connection *connection, struct failure *failure,
                report_fn *report, void *report_arg, int wake_fd, struct err *err);
 
-/* Ends the thread. Not started is fine, as long as the struct is zero. */
+/* Ends the thread. A zeroed struct that was not started is fine. */
 void news_stop(struct news *news);
 
-/* Leaves the thread to itself, which may use the struct, and what it borrows, until the process
- * ends. */
+/* Lets the thread run on: it may use the struct, and what it borrows, until the process ends. */
 void news_abandon(struct news *news);
 
 #endif

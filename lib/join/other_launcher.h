@@ -15,9 +15,9 @@
 
 enum { OTHER_LAUNCHER_TEXT = 320 };
 
-/* Writes one line that names the launcher and the variable that tells of it, and what to do; false,
- * and nothing is written, when nothing speaks of more than one process, or HOROVOD_SIZE or a
- * rendezvous is set. */
+/* Writes one line that names the launcher, the variable that shows it, and what to do. False,
+ * writing nothing, when no variable shows more than one process, or HOROVOD_SIZE or a rendezvous is
+ * set. */
 bool other_launcher_text(char text[OTHER_LAUNCHER_TEXT], environment_get_fn *get);
 
 #endif
