@@ -63,27 +63,27 @@ struct stall;
 /* How long the answers to a person's question may take. */
 enum { STALL_PERSON_MS = 500 };
 
-/* What is seen of the set; nothing of it changes during a call of stall_*(). */
+/* The stall inspector's view of the set; nothing in it changes during a call of stall_*(). */
 struct stall_view {
     /* negotiation_waiting() and negotiation_waiting_count(). */
     int (*waiting)(void *arg, int index, struct waiting *waiting);
     int (*waiting_count)(void *arg);
 
-    /* When something was decided in this set last; 0: never. It may be a tick of the clock too
-     * early: how often it was tells whether anything was meanwhile. */
+    /* The time of the last decision in this set; 0: never. It may be a tick of the clock too early;
+     * the number of decisions shows whether there was one meanwhile. */
     uint64_t (*decided_ns)(void *arg);
 
-    /* What this rank's program is doing, as seen from here: one short line (160 bytes are plenty),
-     * e.g. "not in a call, last finished 'grad/6' 60 s ago". */
+    /* The status of this rank's program, as seen here: one short line (160 bytes are plenty), e.g.
+     * "not in a call, last finished 'grad/6' 60 s ago". */
     void (*status_text)(void *arg, char *text, size_t size);
 
     void *arg;
 
-    /* Can this rank's program do nothing any more until something is decided in this set, and can
-     * this rank decide nothing? May take as long as a system call or two. NULL: never. */
+    /* True if this rank's program can do nothing until something is decided in this set, and this
+     * rank can decide nothing. May take as long as a system call or two. NULL: never. */
     bool (*stuck)(void *arg);
 
-    /* With `stuck`: how often something was decided in this set. */
+    /* With `stuck`: the number of decisions in this set. */
     uint64_t (*decisions)(void *arg);
 };
 
@@ -100,8 +100,8 @@ struct stall_options {
 struct stall *stall_create(const struct stall_options *options, struct err *err);
 void stall_destroy(struct stall *stall); /* NULL is fine */
 
-/* When stall_tick() is wanted at the latest; UINT64_MAX as long as nothing waits. All times are of
- * the clock of struct waiting, and positive. Cheap. */
+/* The latest time for stall_tick(); UINT64_MAX as long as nothing waits. All times are of the clock
+ * of struct waiting, and positive. Cheap. */
 uint64_t stall_deadline(struct stall *stall, uint64_t now_ns);
 void stall_tick(struct stall *stall, uint64_t now_ns);
 
@@ -118,14 +118,14 @@ bool stall_take(struct stall *stall, enum stall_message *message, const void **b
 enum stall_action { STALL_NOTHING, STALL_WARN, STALL_ABORT };
 
 /* For a person who asks what the set waits for (SIGUSR2 to hvdrun, --timeout, the status page):
- * asks all ranks which of them miss the names that wait here. False, and nothing is asked, on ranks
- * other than the root, and when no name waits. */
+ * asks all ranks which of them miss the names that wait here. Returns false, and asks nothing, on
+ * ranks other than the root, and when no name waits. */
 bool stall_ask(struct stall *stall, uint64_t now_ns);
 
-/* Answers may still come: for STALL_PERSON_MS at most. */
+/* True while answers may still come: for STALL_PERSON_MS at most. */
 bool stall_is_asked(const struct stall *stall);
 
-/* What has come out for one of the names, once all have answered or time is up. */
+/* The result for one of the names, once all have answered or time is up. */
 struct stall_told {
     const char *name; /* borrowed until the next question */
     enum collective_kind kind;
@@ -137,7 +137,7 @@ struct stall_told {
 /* True and number `index`; false beyond the last. */
 bool stall_told(const struct stall *stall, int index, struct stall_told *told);
 
-/* What is to be done now, once; `*text` is borrowed until the next call. */
+/* The action to take now, once; `*text` is borrowed until the next call. */
 enum stall_action stall_act(struct stall *stall, const char **text);
 
 #endif

@@ -52,7 +52,7 @@ struct stall_rank {
     char text[STALL_TEXT_MAX + 1];
 };
 
-/* Of one rank, or of a part of the tree. */
+/* The answer of one rank, or of a part of the tree. */
 struct stall_answer {
     uint32_t id;
     int nnames;
@@ -65,7 +65,8 @@ struct stall_answer {
     struct stall_rank ranks[STALL_RANKS_MAX];
 };
 
-/* Takes out what would begin a line or drive a terminal. Decoded texts are clean, names are not. */
+/* Removes bytes that would begin a line or control a terminal. Decoded texts are clean, names are
+ * not. */
 void stall_clean(char *text);
 
 void stall_names_encode(struct wire_writer *writer, const struct stall_names *names);
@@ -74,11 +75,11 @@ void stall_answer_encode(struct wire_writer *writer, const struct stall_answer *
 
 int stall_names_decode(struct stall_names *names, const void *body, size_t nbytes, struct err *err);
 int stall_probe_decode(struct stall_probe *probe, const void *body, size_t nbytes, struct err *err);
-/* About ranks `first` to `end` - 1. */
+/* Accepts only answers about ranks `first` to `end` - 1. */
 int stall_answer_decode(struct stall_answer *answer, int first, int end, const void *body,
                         size_t nbytes, struct err *err);
 
-/* Answers to the same probe. Of ranks with texts the lowest are kept. */
+/* Merges answers to the same probe. Of ranks with texts the lowest are kept. */
 void stall_answer_merge(struct stall_answer *answer, const struct stall_answer *other);
 void stall_answer_add_rank(struct stall_answer *answer, const struct stall_rank *rank);
 

@@ -24,15 +24,15 @@ struct overdue_list {
     struct overdue at[STALL_NAMES_MAX];
 };
 
-/* Enters a name or confirms it. If there are too many the youngest goes. */
+/* Enters a name or confirms it. If there are too many names, the youngest is dropped. */
 void overdue_note(struct overdue_list *list, const char *name, enum collective_kind kind,
                   uint64_t since_ns, uint64_t now_ns);
 
-/* NULL if it is not there. */
+/* NULL if the name is not in the list. */
 struct overdue *overdue_find(struct overdue_list *list, const char *name);
 void overdue_remove(struct overdue_list *list, struct overdue *overdue);
 
-/* Those that nobody has confirmed for so long. */
+/* Removes names that have not been confirmed for so long. */
 void overdue_expire(struct overdue_list *list, uint64_t now_ns, uint64_t after_ns);
 
 /* When the oldest began to wait; UINT64_MAX if there is none. */
@@ -41,11 +41,11 @@ uint64_t overdue_oldest(const struct overdue_list *list);
 /* When the first of them was entered; UINT64_MAX if there is none. */
 uint64_t overdue_first(const struct overdue_list *list);
 
-/* When the parent is to be told of something; UINT64_MAX: of nothing. A name is told again after
- * `interval_ns`, if it was confirmed meanwhile. */
+/* When to report to the parent; UINT64_MAX: never. A name is reported again after `interval_ns`, if
+ * it was confirmed meanwhile. */
 uint64_t overdue_tell_at(const struct overdue_list *list, uint64_t interval_ns);
 
-/* The names to be told now, which then count as told. */
+/* The names to report now, which then count as reported. */
 void overdue_tell(struct overdue_list *list, struct stall_names *names, uint64_t now_ns,
                   uint64_t interval_ns);
 

@@ -24,25 +24,25 @@ struct stall_round {
     uint64_t until_ns;
 };
 
-/* Which round a probe or an answer with this id belongs to. */
+/* The round that a probe or an answer with this id belongs to. */
 enum stall_round_kind stall_round_of(uint32_t id);
 
-/* The id of the next probe, from that of the one before. */
+/* The id of the next probe, from the previous id. */
 uint32_t stall_round_next_id(uint32_t id, enum stall_round_kind kind);
 
-/* `round->probe` is to be answered: gives the own answer. False if there is nobody below to ask. */
+/* Begins to answer `round->probe`, with the own answer. False if there is no rank below to ask. */
 bool stall_round_begin(struct stall_round *round, const struct stall_options *options,
                        const struct tree_position *tree, uint64_t now_ns);
 
 /* The probe for the children, who have less time. */
 struct stall_probe stall_round_probe_children(const struct stall_round *round);
 
-/* A child has answered. One that is too late is left out; HVD_ERR_PROTOCOL for an answer to another
+/* A child has answered. A late answer is dropped; HVD_ERR_PROTOCOL for an answer to another
  * question. */
 int stall_round_answer(struct stall_round *round, int child, const struct stall_answer *answer,
                        struct err *err);
 
-/* All have answered, or time is up. */
+/* True if all have answered, or time is up. */
 bool stall_round_is_over(const struct stall_round *round, uint64_t now_ns);
 void stall_round_end(struct stall_round *round, const struct tree_position *tree);
 

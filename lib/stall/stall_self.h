@@ -7,17 +7,17 @@
 #include "lib/stall/stall_message.h"
 #include "lib/stall/stall_overdue.h"
 
-/* Of a probe's id. */
+/* A bit of a probe's id. */
 #define STALL_ASKS_WHO_IS_NOT_STUCK 0x80000000u
 #define STALL_ASKED_BY_PERSON 0x40000000u
 
 bool stall_self_is_stuck(const struct stall_view *view);
 
-/* How long a name waits before it is looked at. */
+/* How long a name waits before it is checked. */
 uint64_t stall_self_patience_ns(const struct stall_options *options);
 
-/* Enters the names that have waited for the check time, or as soon as that if this rank is stuck.
- * Returns when to look again: when one more would be overdue, or those that are should be
+/* Enters the names that have waited for the check time, or for the shorter time if this rank is
+ * stuck. Returns when to check again: when one more would be overdue, or overdue names should be
  * confirmed. */
 uint64_t stall_self_check(const struct stall_options *options, struct overdue_list *overdue,
                           uint64_t now_ns);

@@ -13,12 +13,12 @@
 
 #include <stdint.h>
 
-/* Only the names of the probe that are in `shown` (bit i: name i) are told, at least one. Several
+/* Writes only the names of the probe that are in `shown` (bit i: name i), at least one. Several
  * lines without a last newline; names that wait for the same ranks share one. */
 void stall_warning_text(char *text, size_t size, const struct stall_names *names,
                         const struct stall_answer *answer, unsigned shown, const int *world_ranks);
 
-/* One line about name `index`, and why it is the end. */
+/* One line about name `index`, and why the world ends. */
 void stall_abort_text(char *text, size_t size, const struct stall_names *names,
                       const struct stall_answer *answer, int index, uint64_t shutdown_s,
                       const int *world_ranks);
