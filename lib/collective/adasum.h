@@ -21,8 +21,8 @@
 
 #include "lib/collective/operation.h"
 
-/* The element type is a floating-point one. Uses of the task: rank, size, dtype, input, output and
- * count; staging may be NULL. */
+/* The element type must be a floating-point one. Uses these fields of the task: rank, size, dtype,
+ * input, output and count; staging may be NULL. */
 struct operation *adasum_start(struct operation_store *store, const struct operation_task *task,
                                struct err *err);
 

@@ -7,13 +7,13 @@
 #include "lib/collective/adasum_schedule.h"
 #include "lib/collective/operation_impl.h"
 
-/* Bytes that go out, and are not written to then, or where some come in. */
+/* Bytes that go out, and are not written meanwhile, or memory for incoming bytes. */
 struct area {
     unsigned char *data;
     size_t nbytes;
 };
 
-/* What comes next from a peer. */
+/* The next data from a peer. */
 struct incoming {
     int peer;
     struct adasum_step step;
@@ -33,28 +33,29 @@ struct adasum {
     size_t dotted;               /* elements of this step that are in `sums` */
     struct adasum_sums sums;     /* of this level, as far as this rank knows */
 
-    /* Behind this, in the same block of memory. */
+    /* The memory behind this struct, in the same block. */
     struct incoming *incoming; /* of each peer */
     struct adasum_sums *heard; /* by level and round */
     unsigned char *halves;     /* the peers' halves, those of level 0 first */
     unsigned char *folded;     /* the vector that is folded into this rank's */
 };
 
-/* Everything is zero or as the task says; NULL when out of memory. */
+/* Everything is zero or set from the task; NULL when out of memory. */
 struct adasum *adasum_create(struct operation_store *store, const struct operation_task *task);
 
-/* What of `vector` is the piece of `rank` after `levels` levels. */
+/* The part of `vector` that is the piece of `rank` after `levels` levels. */
 struct area adasum_part(const struct adasum *adasum, const unsigned char *vector, int rank,
                         int levels);
 
 /* The half that the peer of a level sends. */
 struct area adasum_half(const struct adasum *adasum, int level);
 
-/* What goes out in this rank's step. */
+/* The data that go out in this rank's step. */
 struct area adasum_outgoing(struct adasum *adasum);
 
-/* Where that goes which comes in a step, now or later. The output has room for parts of the result
- * as soon as they can come: what was there has been sent to who sends them. */
+/* The place of the data that come in a step, now or later. The output has room for parts of the
+ * result as soon as they can come: its old contents have been sent to the rank that sends these
+ * parts. */
 struct area adasum_awaited(const struct adasum *adasum, struct adasum_step step);
 
 struct adasum_sums *adasum_heard(const struct adasum *adasum, struct adasum_step step);

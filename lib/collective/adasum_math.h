@@ -22,13 +22,14 @@ struct adasum_factors {
     double a, b;
 };
 
-/* A vector whose square is 0, or so small that its digits are lost, counts as it is. */
+/* The factors of two vectors. A vector whose square is 0, or too small to be exact, counts in
+ * full. */
 struct adasum_factors adasum_factors(const struct adasum_sums *sums);
 
 struct adasum_sums adasum_add(const struct adasum_sums *x, const struct adasum_sums *y);
 
 struct adasum_math {
-    /* Of `count` elements. */
+    /* The dot products of `count` elements. */
     struct adasum_sums (*dot)(const void *a, const void *b, size_t count);
 
     /* out[i] = a[i] * factors.a + b[i] * factors.b. `out` may be equal to `a` or `b`, and must not
@@ -37,10 +38,11 @@ struct adasum_math {
                     struct adasum_factors factors);
 };
 
-/* The best for this processor. NULL for what is not a floating-point type. */
+/* The best for this processor. NULL for a type that is not a floating-point type. */
 const struct adasum_math *adasum_math(enum hvd_dtype dtype);
 
-/* All that run here: 0 is the best, NULL comes after the last, which is plain C. For tests. */
+/* All instruction sets of this processor: index 0 is the best, NULL comes after the last, which is
+ * plain C. For tests. */
 const struct adasum_math *adasum_math_at(enum hvd_dtype dtype, size_t index);
 
 #endif

@@ -44,23 +44,23 @@ struct adasum_step {
 struct adasum_step adasum_first_step(int rank, int size);
 struct adasum_step adasum_next_step(struct adasum_step step, int rank, int size);
 
-/* With whom; -1 when done. */
+/* The peer of a step; -1 when done. */
 int adasum_peer(struct adasum_step step, int rank, int size);
 
-/* All that a rank exchanges anything with, each once; `peers` has room for size - 1. How many. */
+/* All peers of a rank, without duplicates; `peers` has room for size - 1. Returns how many. */
 int adasum_peers(int rank, int size, int *peers);
 
-/* The first of the steps from `step` on that is with `peer`, or done. */
+/* The first step from `step` on that is with `peer`, or done. */
 struct adasum_step adasum_step_with(struct adasum_step step, int peer, int rank, int size);
 
 bool adasum_same_step(struct adasum_step x, struct adasum_step y);
 
-/* p, and the power of two that it is. Is `rank` from p on? */
+/* p, and its binary logarithm; whether `rank` is p or more. */
 int adasum_core_size(int size);
 int adasum_levels(int size);
 bool adasum_is_extra(int rank, int size);
 
-/* Is the piece that `rank` keeps in `level`, and its group's vector, the lower one? */
+/* True if the piece that `rank` keeps in `level`, and its group's vector, is the lower one. */
 bool adasum_is_low(int rank, int level);
 
 /* A part of the vector, in elements. */
@@ -68,7 +68,7 @@ struct adasum_piece {
     size_t start, count;
 };
 
-/* What `rank` < p works on when so many levels are through: everything when none is. */
+/* The piece that `rank` < p works on after so many levels: the whole vector after none. */
 struct adasum_piece adasum_piece(size_t count, int rank, int levels);
 
 #endif

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What decides. */
+/* The facts that the choice depends on. */
 struct algorithm_case {
     enum operation_kind kind;
     size_t nbytes; /* of the whole input; allgather: of the whole output */
@@ -22,7 +22,7 @@ struct algorithm_case {
     bool anywhere; /* everybody knows where everybody can be dialled */
 };
 
-/* Where one algorithm gives way to another; what autotuning moves. */
+/* The thresholds between algorithms; autotuning changes them. */
 struct algorithm_thresholds {
     size_t small; /* bytes of an allreduce up to which steps count, not bytes: whole vectors */
     size_t large; /* bytes of an allreduce for each rank from which on the ring is best */
@@ -32,13 +32,13 @@ struct algorithm_thresholds {
 
 extern const struct algorithm_thresholds algorithm_defaults;
 
-/* For a world of so many ranks. */
+/* The defaults for a world of so many ranks. */
 struct algorithm_thresholds algorithm_defaults_for(int size);
 
-/* Is there such an algorithm for the kind? */
+/* True if the algorithm exists for the kind of operation. */
 bool algorithm_can(int algorithm, enum operation_kind kind);
 
-/* Does it need no other links than those to the ring's neighbours, whatever the size? */
+/* True if the algorithm needs no links other than to the ring's neighbours, whatever the size. */
 bool algorithm_is_near(enum algorithm algorithm);
 
 /* `forced` < 0: none. */

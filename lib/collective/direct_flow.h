@@ -11,8 +11,8 @@
 #include "lib/collective/direct_schedule.h"
 #include "lib/collective/exchange.h"
 
-/* What a group does, as one of its members. Memory is borrowed; but for this plan, `ranks` and
- * `bounds`, until the flow is not used any more. */
+/* The task of a group, for one of its members. Memory is borrowed until the flow is not used any
+ * more, except this plan, `ranks` and `bounds`. */
 struct direct_plan {
     int self, members;    /* at least 2 */
     const int *ranks;     /* of the members in the set; NULL if member m is rank m */
@@ -20,19 +20,19 @@ struct direct_plan {
     struct combiner combiner;
     unsigned char *staging; /* OPERATION_STAGING bytes */
 
-    /* What is reduced, and where the own share goes: to the same place, or one apart from the
+    /* The data to reduce, and the place of the own share: the same place, or memory apart from the
      * input. `input` NULL: nothing is reduced, the own share lies in `result`. */
     const unsigned char *input;
     unsigned char *result;
 
-    /* Where the other members' shares go, each to its own place; it may be the input. NULL: nothing
-     * is given to all. */
+    /* Where the other members' shares go, each to its own place; it may be the input. NULL: shares
+     * are not sent to all. */
     unsigned char *output;
 
-    /* The input is there as direct_flow_feed() says, not from the start. */
+    /* The input becomes available as direct_flow_feed() reports, not from the start. */
     bool fed;
 
-    /* The own share is given to all as direct_flow_release() says, not as it is reduced. */
+    /* The own share goes out as direct_flow_release() reports, not as it is reduced. */
     bool held;
 };
 
@@ -49,23 +49,24 @@ struct direct_flow {
     size_t released; /* bytes of the own share */
 };
 
-/* How much scratch memory is needed: less than the whole vector. */
+/* The size of the scratch memory: less than the whole vector. */
 size_t direct_flow_scratch(const struct direct_plan *plan);
 
-/* `exchanges` has room for members - 1; `scratch` is aligned as memory of operations is. */
+/* `exchanges` has room for members - 1; `scratch` is aligned like memory of operations. */
 void direct_flow_begin(struct direct_flow *direct, const struct direct_plan *plan,
                        struct exchange *exchanges, void *scratch);
 
-/* So many bytes of the input, from the first share on, are there: not less than before. */
+/* Reports that so many bytes of the input, from the first share on, are available; never less than
+ * before. */
 void direct_flow_feed(struct direct_flow *direct, size_t nbytes);
 
 /* How many bytes from the front of the own share have been reduced. */
 size_t direct_flow_reduced(const struct direct_flow *direct);
 
-/* So many bytes from the front of the own share, not less than before, are what is given to all. */
+/* Reports that so many bytes from the front of the own share may go out; never less than before. */
 void direct_flow_release(struct direct_flow *direct, size_t nbytes);
 
-/* How many bytes of the result, from the first share on, are there. */
+/* How many bytes of the result, from the first share on, are complete. */
 size_t direct_flow_finished(const struct direct_flow *direct);
 
 #endif

@@ -25,27 +25,27 @@ static inline struct doubling *doubling_of(const struct exchange_flow *flow)
     return (struct doubling *)((char *)flow - offsetof(struct doubling, flow));
 }
 
-/* With the peers in its exchanges, and what the one sends and awaits that is a fold. NULL and `err`
+/* Fills in the peers of the exchanges, and what a fold exchange sends and awaits. NULL and `err`
  * when out of memory. */
 struct doubling *doubling_create(struct operation_store *store, const struct operation_task *task,
                                  const struct operation_type *type,
                                  const struct exchange_rules *rules, struct err *err);
 
-/* Has this rank anything to combine: is it not folded out, and the vector not empty? If not, all
- * has been filled in. */
+/* True if this rank has data to combine: it is not folded out, and the vector is not empty. If not,
+ * everything has been filled in. */
 bool doubling_combines(const struct doubling *doubling);
 
-/* Exchange `index` is that of this level; -1 for the fold. Is it the last one? */
+/* The level of exchange `index`; -1 for the fold. Whether it is the last one. */
 int doubling_level(const struct doubling *doubling, int index);
 bool doubling_is_last(const struct doubling *doubling, int index);
 
-/* Is what this rank has at exchange `index` the left operand? */
+/* True if this rank's own data at exchange `index` is the left operand. */
 bool doubling_is_left(const struct doubling *doubling, int index);
 
 /* Allocates the scratch memory, if any. HVD_ERR_NOMEM: `doubling` has been given back. */
 int doubling_allocate(struct doubling *doubling, size_t nbytes, struct err *err);
 
-/* Everything has been filled in. */
+/* Begins when everything has been filled in. */
 struct operation *doubling_begin(struct doubling *doubling);
 
 /* Allreduce with whole vectors, in log2 steps. */

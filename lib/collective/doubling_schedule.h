@@ -20,10 +20,10 @@
 
 enum { DOUBLING_PEERS_MAX = 32 };
 
-/* The power of two that p is. */
+/* The binary logarithm of p. */
 int doubling_levels(int size);
 
-/* Is `rank` folded out? With whom it folds, in or out; -1 if it does not. */
+/* Whether `rank` is folded out. The rank that it folds with, in or out; -1 if none. */
 bool doubling_is_extra(int rank, int size);
 int doubling_fold_peer(int rank, int size);
 
@@ -31,12 +31,13 @@ int doubling_fold_peer(int rank, int size);
 int doubling_place(int rank, int size);
 int doubling_rank(int place, int size);
 
-/* The partner at a level of a rank that is not folded out. Is its own block the lower one? */
+/* The partner at a level of a rank that is not folded out. Whether its own block is the lower
+ * one. */
 int doubling_partner(int rank, int size, int level);
 bool doubling_is_low(int rank, int size, int level);
 
-/* Every rank that `rank` exchanges bytes with, in the order in which it does: the one it folds
- * with, then its partners from level 0 on. Returns how many, at most DOUBLING_PEERS_MAX. */
+/* Every rank that `rank` exchanges bytes with, in order of exchanges: the rank of its fold, then
+ * its partners from level 0 on. Returns how many, at most DOUBLING_PEERS_MAX. */
 int doubling_peers(int rank, int size, int *peers);
 
 /* A part of the vector, in elements. */
@@ -44,8 +45,9 @@ struct doubling_piece {
     size_t start, count;
 };
 
-/* Halving-doubling: what the rank at `place` works on when so many levels are through, everything
- * when none is. At each level the lower place keeps the lower half, which has the odd element. */
+/* Halving-doubling: the piece that the rank at `place` works on after so many levels, the whole
+ * vector after none. At each level the lower place keeps the lower half, which has the odd
+ * element. */
 struct doubling_piece doubling_piece(size_t count, int place, int levels);
 
 #endif

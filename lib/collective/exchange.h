@@ -17,7 +17,7 @@ struct exchange_operation {
     struct last_move last_move;
 };
 
-/* Members of an operation_type; likewise operation_type.fini, which is for all. */
+/* Members of an operation_type, and the common operation_type.fini. */
 const void *exchange_output(struct operation *operation, int peer, size_t ahead, size_t *nbytes);
 void exchange_sent(struct operation *operation, int peer, size_t nbytes);
 void *exchange_space(struct operation *operation, int peer, size_t *nbytes);
@@ -43,14 +43,14 @@ struct combiner {
     struct thread_pool *pool; /* may be NULL */
 };
 
-/* For a task of all its ranks. */
+/* The combiner of a task of all ranks. */
 struct combiner combiner_of(const struct operation_task *task);
 
-/* out = left op right, for `nbytes` of whole elements. Only what is `last` is divided. */
+/* out = left op right, for `nbytes` of whole elements. Divides only if `last`. */
 void combiner_apply(const struct combiner *combiner, unsigned char *out, const unsigned char *left,
                     const unsigned char *right, size_t nbytes, bool last);
 
-/* How many bytes of a vector are best combined at once. */
+/* The best number of bytes to combine at once. */
 size_t combiner_block(const struct combiner *combiner);
 
 #endif

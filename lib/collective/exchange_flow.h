@@ -17,24 +17,24 @@
 
 enum { EXCHANGE_CARRY = 8 }; /* the largest element */
 
-/* Memory is borrowed. Sizes are bytes; what is not filled in is zero or NULL. */
+/* Memory is borrowed. Sizes are bytes; fields that are not filled in are zero or NULL. */
 struct exchange {
     int peer;
 
-    /* What goes out. */
+    /* Outgoing data. */
     const unsigned char *operands, *results;
     size_t operands_size, results_size;
     size_t sent, shown; /* of both, in the order of exchange_schedule.h */
 
-    /* The operands that come in: [used, have) lie in the slot, at the same place, or in `carry` if
-     * they can only be less than an element. */
+    /* Incoming operands: [used, have) lie in the slot, at the same place, or in `carry` if they can
+     * only be less than an element. */
     size_t awaited, have, used;
     unsigned char *slot; /* `awaited` bytes; NULL if it is always their turn */
     bool stays;          /* what comes is to lie in the slot even in its turn */
     bool staged;         /* what space() told last is the staging */
     unsigned char carry[EXCHANGE_CARRY];
 
-    /* The results that come in. */
+    /* Incoming results. */
     unsigned char *place;
     size_t place_size, placed;
 };
@@ -42,12 +42,13 @@ struct exchange {
 struct exchange_flow;
 
 struct exchange_rules {
-    /* Of the operands, or results, for exchange `index` so many bytes from the front can be
-     * sent, or more. */
+    /* How many bytes from the front of the operands, or results, of exchange `index` can be sent,
+     * at least. */
     size_t (*operands_ready)(const struct exchange_flow *flow, int index);
     size_t (*results_ready)(const struct exchange_flow *flow, int index);
 
-    /* Of the operands from exchange `index` so many bytes could be combined, if they were there. */
+    /* How many bytes of the operands from exchange `index` could be combined, if they were
+     * there. */
     size_t (*turn)(const struct exchange_flow *flow, int index);
 
     /* `nbytes` of `data`, whole elements, are the operands from exchange `index` at `offset`. */
@@ -70,11 +71,11 @@ struct exchange_flow {
 /* Everything but `left` has been filled in. */
 void exchange_flow_begin(struct exchange_flow *flow);
 
-/* Which exchange is with `peer`, a guess being `likely`; -1 if none is. */
+/* The exchange with `peer`; `likely` is a guess; -1 if there is none. */
 int exchange_flow_find(const struct exchange_flow *flow, int peer, int likely);
 
-/* As operation.h says, of one exchange. `ahead` bytes of what is to be sent are on their way
- * already. */
+/* Like the members of operation.h, for one exchange. `ahead` bytes of the data to send are on their
+ * way already. */
 const void *exchange_flow_output(struct exchange_flow *flow, int index, size_t ahead,
                                  size_t *nbytes);
 void exchange_flow_sent(struct exchange_flow *flow, int index, size_t nbytes);
@@ -82,7 +83,7 @@ void *exchange_flow_space(struct exchange_flow *flow, int index, size_t *nbytes)
 int exchange_flow_received(struct exchange_flow *flow, int index, size_t nbytes, struct err *err);
 size_t exchange_flow_take(struct exchange_flow *flow, int index, const void *data, size_t nbytes);
 
-/* The turn of exchange `index` has come for more, not because of any exchange. */
+/* More bytes of exchange `index` may be combined, for a reason outside of all exchanges. */
 void exchange_flow_advance(struct exchange_flow *flow, int index);
 
 bool exchange_flow_done(const struct exchange_flow *flow);

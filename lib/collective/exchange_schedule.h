@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The piece for all operands first, then all results. */
+/* The piece that makes all operands come first, then all results. */
 #define EXCHANGE_IN_SEQUENCE (SIZE_MAX / 4)
 
 struct stretch {
@@ -23,8 +23,8 @@ struct stretch {
     size_t start, nbytes;
 };
 
-/* What follows `at` bytes of a stream of so many, in one piece of memory: of the operands, or of
- * the results, the bytes from `start` on. 0 bytes at the end. */
+/* What follows `at` bytes of a stream of `operands` and `results`, in one piece of memory: operands
+ * or results, from byte `start` on. 0 bytes at the end. */
 struct stretch exchange_stretch(size_t operands, size_t results, size_t piece, size_t at);
 
 #endif

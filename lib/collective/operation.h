@@ -28,10 +28,10 @@ enum operation_kind {
     OPERATION_ADASUM
 };
 
-/* A frame of a channel, and in front of it a part of an element that waits for the rest. */
+/* A frame of a channel, and in front of it a part of an element that waits for its rest. */
 enum { OPERATION_STAGING = 256 * 1024 + 64 };
 
-/* What is to be done, by whom. All memory is borrowed until operation_fini(). */
+/* The task of an operation on one rank. All memory is borrowed until operation_fini(). */
 struct operation_task {
     enum operation_kind kind;
     int rank, size; /* in the process set; size is at least 2 */
@@ -53,8 +53,9 @@ struct operation_task {
     void *staging; /* OPERATION_STAGING bytes, 64-byte aligned, for this operation alone */
     struct thread_pool *pool; /* helps with large reductions; NULL: nobody does */
 
-    /* Alltoall: all ranks have said how many rows come from each (`rows`, borrowed): returns where
-     * they go, in order of rank, or NULL when out of memory (with no rows: anything). */
+    /* Alltoall: all ranks have sent how many rows come from each (`rows`, borrowed). Returns the
+     * place of the rows, in order of rank, or NULL when out of memory (any value if there are no
+     * rows). */
     void *(*place)(void *arg, const int64_t *rows);
     void *place_arg;
 };
@@ -64,34 +65,36 @@ struct operation;
 struct operation_type {
     const char *algorithm; /* "ring", "pairwise"; for the timeline */
 
-    /* What can be sent to `peer` now, in one piece of memory, behind the next `ahead` bytes, which
-     * the link has already but which were not reported as sent; `*nbytes` 0 and NULL for nothing.
-     * It stays the same, or grows, and what lies there does not change until sent() has been called
-     * or something has come that the peer could not have made without it. Then: so much was sent,
-     * of one such piece or several. A link may let the peer read it from there, so that sent()
-     * comes later than what the peer does with it: what it sends in answer may come before. */
+    /* The first function returns the data to send to `peer` now, in one piece of memory, behind the
+     * next `ahead` bytes, which the link has already but whose sending was not reported; `*nbytes`
+     * 0 and NULL for nothing. The piece stays the same, or grows. Its bytes do not change until
+     * sent() has been called, or data has come that the peer could not have made without them. The
+     * second function reports sent bytes, of one such piece or several. A link may let the peer
+     * read in place, so sent() may come after the peer has used the bytes: the peer's answer may
+     * come before sent(). */
     const void *(*output)(struct operation *operation, int peer, size_t ahead, size_t *nbytes);
     void (*sent)(struct operation *operation, int peer, size_t nbytes);
 
-    /* Where what comes next from `peer` belongs; `*nbytes` is 0 when nothing can be taken now.
-     * Then: so much has come.
+    /* The first function returns the place of the next bytes from `peer`; `*nbytes` is 0 when
+     * nothing can be taken now. The second function reports how many came.
      *
-     * Operations share links, and what one does not take holds up the others. So from its start an
-     * operation has space for all that a peer may send, however far ahead the peer is; only an
-     * alltoall's rows may wait, for numbers that nothing can hold up (channel.h). */
+     * Operations share links, and an operation that does not take its data holds up the others. So
+     * from its start an operation has space for everything that a peer may send, however far ahead
+     * the peer is. Only an alltoall's rows may wait, for numbers that nothing can hold up
+     * (channel.h). */
     void *(*space)(struct operation *operation, int peer, size_t *nbytes);
     int (*received)(struct operation *operation, int peer, size_t nbytes, struct err *err);
 
-    /* The next `nbytes` from `peer` lie at `data`, during this call: uses as many from the front as
-     * it can without keeping a copy first, and returns how many; 0: they have to go to space(); or
-     * a negative status. Bytes that are used count as received. NULL: they always go to space(). */
+    /* The next `nbytes` from `peer` lie at `data`, during this call. Uses as many from the front as
+     * it can without copying them first, and returns how many; 0: they have to go to space(); or a
+     * negative status. Used bytes count as received. NULL: all bytes go to space(). */
     ssize_t (*take)(struct operation *operation, int peer, const void *data, size_t nbytes,
                     struct err *err);
 
     /* Everything has been sent and received, and the output is complete. */
     bool (*done)(const struct operation *operation);
 
-    /* Gives back what it has besides itself; for operation_fini() alone. May be NULL. */
+    /* Frees what the operation has besides itself; only operation_fini() calls it. May be NULL. */
     void (*fini)(struct operation *operation);
 };
 
@@ -101,22 +104,22 @@ struct operation {
     bool spoiled; /* take() was given bytes that must not be believed: it is never done */
 };
 
-/* Memory that operations are made of, kept between them: what runs again and again does not
- * allocate. What is kept is bounded. Created: NULL when out of memory. Every operation has been
- * given back before the store is destroyed; NULL is fine. */
+/* Memory that operations are made of. It is kept between operations, so that repeated operations do
+ * not allocate; the kept bytes are bounded. Creating returns NULL when out of memory. Every
+ * operation must be freed before the store is destroyed; NULL is fine. */
 struct operation_store;
 struct operation_store *operation_store_create(void);
 void operation_store_destroy(struct operation_store *store);
 
-/* NULL and `err` when out of memory. An operation can be given back at any time, done or not; NULL
+/* NULL and `err` when out of memory. operation_fini() may be called at any time, done or not; NULL
  * is fine. */
 struct operation *operation_start(struct operation_store *store, const struct operation_task *task,
                                   struct err *err);
 void operation_fini(struct operation_store *store, struct operation *operation);
 
-/* The ranks that it exchanges data with, each once: fills in `peers`, which has room for all
- * others, and returns how many there are. Uses algorithm, rank, size, root and placing of the
- * task. */
+/* The ranks that an operation exchanges data with, without duplicates: fills in `peers`, which has
+ * room for all other ranks, and returns how many there are. Uses algorithm, rank, size, root and
+ * placing of the task. */
 int operation_peers(const struct operation_task *task, int *peers);
 
 #endif

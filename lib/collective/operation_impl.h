@@ -15,13 +15,13 @@
 
 enum { OPERATION_ALIGNMENT = 64 };
 
-/* Up to the next place that is aligned. */
+/* Rounds up to the next aligned offset. */
 static inline size_t operation_align(size_t nbytes)
 {
     return (nbytes + OPERATION_ALIGNMENT - 1) / OPERATION_ALIGNMENT * OPERATION_ALIGNMENT;
 }
 
-/* What is moved to where it belongs in the end, when nothing is to be sent from there any more. */
+/* Data that moves to its final place at the end, when nothing is left to send from there. */
 struct last_move {
     unsigned char *to;
     const unsigned char *from;
@@ -34,7 +34,7 @@ static inline void last_move_make(struct last_move *move)
     move->nbytes = 0;
 }
 
-/* `size` bytes of anything, aligned to OPERATION_ALIGNMENT; NULL when out of memory. */
+/* `size` bytes, uninitialised, aligned to OPERATION_ALIGNMENT; NULL when out of memory. */
 void *operation_alloc(struct operation_store *store, size_t size);
 
 /* NULL is fine. */

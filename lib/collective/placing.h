@@ -3,8 +3,8 @@
 #ifndef LIB_COLLECTIVE_PLACING_H
 #define LIB_COLLECTIVE_PLACING_H
 
-/* Hosts count from 0, in the order of their first ranks; the ranks of a host need not follow each
- * other. */
+/* The hosts of ranks. Hosts count from 0, in the order of their first ranks; the ranks of a host
+ * need not be consecutive. */
 struct placing {
     int size, nhosts;
     int slots;          /* ranks on the host that has most */
@@ -14,8 +14,7 @@ struct placing {
     const int *members; /* ranks, host by host, ascending */
 };
 
-/* `places` says for each rank where it is, in numbers from 0 to below `limit`. NULL when out of
- * memory. */
+/* `places` has a number for each rank's host, from 0 to below `limit`. NULL when out of memory. */
 struct placing *placing_create(const int *places, int size, int limit);
 void placing_destroy(struct placing *placing); /* NULL is fine */
 

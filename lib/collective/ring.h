@@ -20,16 +20,16 @@ struct ring {
     size_t bounds[]; /* the flow's */
 };
 
-/* A ring whose flow has staging, `chunks` chunks and everything else zero; NULL and `err` when out
+/* A ring whose flow has staging, `chunks` chunks and all other fields zero; NULL and `err` when out
  * of memory. */
 struct ring *ring_create(struct operation_store *store, const struct operation_task *task,
                          int chunks, struct err *err);
 
-/* Cuts `count` things of `size` bytes into chunks that differ by one at most. */
+/* Cuts `count` items of `size` bytes into chunks that differ by one item at most. */
 void ring_cut(struct ring *ring, size_t count, size_t size);
 
-/* Own operands, `task->input`, are combined in the first size - 1 steps, and divided at the end for
- * an average; the own chunk goes to `result`. The flow begins as a reduce-scatter does. */
+/* Sets the flow up as a reduce-scatter: the first size - 1 steps combine the own operands,
+ * `task->input`, and the last one divides for an average; the own chunk goes to `result`. */
 void ring_reduce(struct ring *ring, const struct operation_task *task, void *result);
 
 struct operation *ring_begin(struct ring *ring);

@@ -16,15 +16,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Steps [step, end) are still to be done. The chunk before, around the ring, is that of the next
- * step. */
+/* Steps [step, end) are still to be done. The chunk of the next step is the previous one around the
+ * ring. */
 struct ring_cursor {
     int step, end;
     int chunk;
     size_t done; /* bytes of the chunk */
 };
 
-/* In the first `steps` incoming steps own operands are combined with what comes; none if 0. */
+/* The first `steps` incoming steps combine own operands with incoming data; none if 0. */
 struct ring_reduction {
     int steps;
     const unsigned char *own;
@@ -51,17 +51,18 @@ struct ring_flow {
 /* Everything but `staged` has been filled in. */
 void ring_flow_begin(struct ring_flow *flow);
 
-/* What can be sent behind the next `ahead` bytes, which are on their way (`*nbytes` may be 0), and
- * that so much was. */
+/* The data to send behind the next `ahead` bytes, which are on their way (`*nbytes` may be 0); and
+ * the report that so many bytes were sent. */
 const void *ring_flow_output(const struct ring_flow *flow, size_t ahead, size_t *nbytes);
 void ring_flow_sent(struct ring_flow *flow, size_t nbytes);
 
-/* Where what comes next belongs; `*nbytes` is 0 when nothing is awaited. Then: so much came. */
+/* The place of the next incoming bytes; `*nbytes` is 0 when nothing is awaited. The second function
+ * reports how many came. */
 void *ring_flow_space(const struct ring_flow *flow, size_t *nbytes);
 void ring_flow_received(struct ring_flow *flow, size_t nbytes);
 
-/* Combines what comes next from where it lies, in whole elements; returns how many bytes, 0 when it
- * has to go to the space. */
+/* Combines incoming data in place, in whole elements; returns how many bytes, 0 when they have to
+ * go to the space. */
 size_t ring_flow_take(struct ring_flow *flow, const void *data, size_t nbytes);
 
 bool ring_flow_done(const struct ring_flow *flow);

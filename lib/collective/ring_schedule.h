@@ -13,12 +13,12 @@
 /* A reduce-scatter and an allgather take this many steps each. */
 int ring_steps(int size);
 
-/* Chunk which `rank` sends, or receives, at `step` of a reduce-scatter; rank r ends up owning chunk
- * r, which was begun by rank r + 1. */
+/* The chunk that `rank` sends, or receives, at `step` of a reduce-scatter; rank r ends up owning
+ * chunk r, which began at rank r + 1. */
 int reduce_scatter_sends(int rank, int size, int step);
 int reduce_scatter_receives(int rank, int size, int step);
 
-/* The same for an allgather that begins with rank r owning chunk r. */
+/* The chunk likewise, in an allgather that begins with rank r owning chunk r. */
 int allgather_sends(int rank, int size, int step);
 int allgather_receives(int rank, int size, int step);
 

@@ -13,10 +13,11 @@ enum { TREE_CHILDREN_MOST = 31 };
 /* -1 for the root. */
 int tree_parent(int rank, int size, int root);
 
-/* In the order in which they are given to. Returns how many. */
+/* The children, in the order in which the rank sends to them. Returns how many. */
 int tree_children(int rank, int size, int root, int children[TREE_CHILDREN_MOST]);
 
-/* The parent, if there is one, then the children; `peers` has room for size - 1. How many. */
+/* The parent, if there is one, then the children; `peers` has room for size - 1. Returns how
+ * many. */
 int tree_peers(int rank, int size, int root, int *peers);
 
 #endif

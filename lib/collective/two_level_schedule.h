@@ -17,30 +17,30 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* So much of a vector, from its front: part / parts. */
+/* A position in a vector, as a fraction: part / parts. */
 struct cut {
     int part, parts;
 };
 
-/* Between which cuts a rank carries everything. */
+/* The cuts between which a rank carries everything. */
 struct cut two_level_begin(const struct placing *placing, int rank);
 struct cut two_level_end(const struct placing *placing, int rank);
 
 bool cut_is_before(struct cut a, struct cut b);
 
-/* The next cut behind `cut`, of any host; `cut` is not the end of the vector. */
+/* The next cut of any host behind `cut`, which is not the end of the vector. */
 struct cut two_level_next_cut(const struct placing *placing, struct cut cut);
 
-/* The first element behind a cut, of `count`. Cuts at the same place have the same. */
+/* The first element behind a cut, out of `count`. Cuts at the same place have the same element. */
 size_t two_level_position(struct cut cut, size_t count);
 
 /* The rank of a host that carries the segment behind a cut. */
 int two_level_carrier(const struct placing *placing, int host, struct cut cut);
 
-/* How many segments a rank carries, whatever the vector. */
+/* How many segments a rank carries, for any vector. */
 int two_level_segments(const struct placing *placing, int rank);
 
-/* All that a rank exchanges anything with, each once; `peers` has room for size - 1. How many. */
+/* All peers of a rank, without duplicates; `peers` has room for size - 1. Returns how many. */
 int two_level_peers(const struct placing *placing, int rank, int *peers);
 
 #endif
