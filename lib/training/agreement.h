@@ -13,22 +13,22 @@
 
 #include "lib/base/status.h"
 
-/* `own` is what this rank has found by itself: HVD_OK, or a mistake. Returns HVD_OK if all have
- * HVD_OK. Otherwise a rank with a mistake gets its own back, and every other HVD_ERR_MISMATCH with
- * the text of the lowest rank that has one: "rank 2: parameter 'w': ...". */
+/* `own` is this rank's own result: HVD_OK, or a mistake. Returns HVD_OK if all ranks have HVD_OK.
+ * Otherwise a rank with a mistake gets its own mistake back, and every other rank HVD_ERR_MISMATCH
+ * with the text of the lowest rank that has one: "rank 2: parameter 'w': ...". */
 int agreement_complete(const char *what, int process_set, const struct err *own, struct err *err);
 
-/* Every rank gives lines of text, each ended by a newline, in the same order; the first word of a
- * line names what it is about. If they differ from those of the set's first rank anywhere, every
- * rank gets HVD_ERR_MISMATCH and a text on the first line that differs on the lowest rank that
- * differs. Both have the name, or have the same in another order:
+/* Every rank passes lines of text, each ended by a newline, in the same order; the first word of a
+ * line is the name of its subject. If any rank's lines differ from those of the set's first rank,
+ * every rank gets HVD_ERR_MISMATCH and a text about the first different line of the lowest rank
+ * that differs. Both have the name, or have the same lines in another order:
  * "rank 3 has 'conv1.weight float32 [3, 3]', rank 0 has 'conv1.weight float32 [5, 5]'"; only the
  * first has it: "rank 3 lacks 'bias float32 [3]', which rank 0 has"; only the other has it:
  * "rank 3 has 'bias float32 [3]', rank 0 does not". */
 int agreement_compare(const char *what, int process_set, const char *lines, struct err *err);
 
 /* Both in one message when all is well: first as agreement_complete(), then as agreement_compare().
- * `lines` is not looked at on a rank with a mistake. */
+ * Ignores `lines` on a rank with a mistake. */
 int agreement_conclude(const char *what, int process_set, const struct err *own, const char *lines,
                        struct err *err);
 

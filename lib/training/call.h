@@ -9,17 +9,19 @@
 
 #include <stddef.h>
 
-/* What a public call has just answered in this thread: `rc`, and `err` when it is negative. */
+/* The result of the public call that this thread has just made: `rc`, and `err` when it is
+ * negative. */
 int call_answer(int rc, struct err *err);
 
-/* What a call has answered, or, when it has failed, this rank's own mistake before that: hvd.h
- * promises it whatever the state of the world. Other failures in `own` do not go before. */
+/* Like call_answer(); but when the call has failed and `own` is this rank's own mistake, returns
+ * `own`: hvd.h promises this order whatever the state of the world. Other failures in `own` have no
+ * priority. */
 int call_own_mistake_first(int rc, const struct err *own, struct err *err);
 
-/* The set's lowest rank, of the world; or a negative status. */
+/* The set's lowest rank, as a rank of the world; or a negative status. */
 int call_first_rank(int process_set, struct err *err);
 
-/* Is `root`, a rank of the world, in the set? HVD_ERR_INVALID if not. */
+/* HVD_ERR_INVALID if `root`, a rank of the world, is not in the set. */
 int call_check_root(int process_set, int root, struct err *err);
 
 /* Collectives: `root` is a rank of the world, `name` may be NULL. */
@@ -28,8 +30,8 @@ int call_broadcast_bytes(const char *name, int process_set, void *data, size_t s
 int call_max(const char *name, int process_set, void *data, size_t count, enum hvd_dtype dtype,
              struct err *err);
 
-/* `result` has the bytes of all ranks, one after the other, and how many came from each; to be
- * freed if this succeeds. */
+/* `result` has the bytes of all ranks, one after the other, and how many came from each; the caller
+ * frees it on success. */
 int call_gather_bytes(const char *name, int process_set, const void *data, size_t size,
                       struct hvd_result *result, struct err *err);
 

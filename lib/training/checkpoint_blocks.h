@@ -22,15 +22,16 @@ enum { CHECKPOINT_BLOCK_SIZE = 1 << 20 };
 
 struct checkpoint_blocks;
 
-/* Reads any bytes of the file, unchecked. */
+/* Reads any bytes of the file, without checking them. */
 int checkpoint_read_at(int fd, uint64_t offset, void *bytes, size_t nbytes, struct err *err);
 
-/* Of the first `size` bytes of a file, which it borrows; `digest` is theirs. NULL if it fails. */
+/* Scans the first `size` bytes of a file, which is borrowed; `digest` is theirs. NULL on
+ * failure. */
 struct checkpoint_blocks *checkpoint_blocks_scan(int fd, uint64_t size,
                                                  unsigned char digest[CHECKPOINT_DIGEST_SIZE],
                                                  struct err *err);
 
-/* Some of these bytes. Where it fails, `bytes` holds those of the blocks before. */
+/* Reads some of these bytes. After a failure `bytes` holds those of the blocks before. */
 int checkpoint_blocks_read(struct checkpoint_blocks *blocks, uint64_t offset, void *bytes,
                            size_t nbytes, struct err *err);
 

@@ -38,13 +38,13 @@ struct checkpoint_entry {
     uint64_t offset; /* of its data in the file; the reader's */
 };
 
-/* Gives bytes `at` to `at + nbytes` of an entry's data. Returns HVD_OK, or fails. */
+/* Copies bytes `at` to `at + nbytes` of an entry's data. Returns HVD_OK, or fails. */
 typedef int checkpoint_source_fn(void *arg, size_t entry, uint64_t at, void *bytes, size_t nbytes,
                                  struct err *err);
 
-/* Writes to a temporary file beside `path`, and renames it when it is complete and on disk: at any
- * time `path` is the whole old file or the whole new one. A link is followed. The texts begin with
- * the path. */
+/* Writes to a temporary file beside `path`, and renames the temporary file when it is complete and
+ * on disk: at any time `path` is the whole old file or the whole new one. Follows a symbolic link.
+ * The texts begin with the path. */
 int checkpoint_file_write(const char *path, const struct checkpoint_entry *entries, size_t count,
                           checkpoint_source_fn *source, void *arg, struct err *err);
 
@@ -58,12 +58,12 @@ struct checkpoint_file {
     size_t count;
 };
 
-/* Reads the list and checks the whole file to its last byte. HVD_ERR_INVALID if it is no
- * checkpoint, of another version, cut off, too long or damaged; HVD_ERR_SYSTEM if it cannot be
- * read; `file` is empty then. The texts begin with the path. */
+/* Reads the list and checks every byte of the file. HVD_ERR_INVALID if the file is no checkpoint,
+ * has another version, is cut off, too long or damaged; HVD_ERR_SYSTEM if it cannot be read; then
+ * `file` is empty. The texts begin with the path. */
 int checkpoint_file_open(struct checkpoint_file *file, const char *path, struct err *err);
 
-/* Bytes `at` to `at + nbytes` of an entry's data, which has so many: those that were checked, or
+/* Reads bytes `at` to `at + nbytes` of an entry's data, which has as many: the checked bytes, or
  * HVD_ERR_SYSTEM if the file has been changed since. */
 int checkpoint_file_read(const struct checkpoint_file *file, size_t entry, uint64_t at, void *bytes,
                          size_t nbytes, struct err *err);
@@ -71,7 +71,7 @@ int checkpoint_file_read(const struct checkpoint_file *file, size_t entry, uint6
 /* Empty is fine. */
 void checkpoint_file_close(struct checkpoint_file *file);
 
-/* The path as it stands in front of messages: its end, if it is long, and printable. */
+/* The path in front of messages: its end, if it is long, and printable. */
 enum { CHECKPOINT_PATH_SHOWN = 200 };
 const char *checkpoint_path_text(char text[CHECKPOINT_PATH_SHOWN + 1], const char *path);
 

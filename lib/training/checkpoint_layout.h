@@ -25,7 +25,7 @@ struct checkpoint_head {
 int checkpoint_layout_encode(struct wire_writer *writer, const struct checkpoint_entry *entries,
                              size_t count, struct err *err);
 
-/* Looks at the first CHECKPOINT_HEAD_SIZE bytes of a file, with zeroes beyond its end, and at
+/* Decodes the first CHECKPOINT_HEAD_SIZE bytes of a file, with zeroes beyond its end, and checks
  * its true size. */
 int checkpoint_head_decode(struct checkpoint_head *head, const void *bytes, uint64_t file_size,
                            struct err *err);
@@ -34,7 +34,7 @@ int checkpoint_head_decode(struct checkpoint_head *head, const void *bytes, uint
 int checkpoint_list_decode(struct checkpoint_entry *entries, const struct checkpoint_head *head,
                            const void *bytes, struct err *err);
 
-/* Fills in `nbytes`. False if it is more than there can be in a file. */
+/* Fills in `nbytes`. False if the data are larger than a file can be. */
 bool checkpoint_entry_measure(struct checkpoint_entry *entry);
 
 #endif

@@ -8,7 +8,7 @@
 #include "lib/hvd_training.h"
 #include "lib/training/checkpoint_file.h"
 
-/* Where an entry's data are. */
+/* The memory of an entry's data. */
 struct checkpoint_memory {
     void *data; /* the program's */
     int device;
@@ -31,9 +31,9 @@ void checkpoint_list_fini(struct checkpoint_list *list);
 /* Appends a line for each entry, for agreement_compare(), and a NUL. */
 void checkpoint_list_put_lines(struct wire_writer *lines, const struct checkpoint_list *list);
 
-/* Has a file what is in the list, and nothing else? Then places[i] becomes the place in `found` of
- * list->entries[i]. Otherwise HVD_ERR_INVALID: the first in the order of kinds and names that is
- * not in both, or is something else there. */
+/* Compares the list with a file's entries. HVD_OK if they are the same: then places[i] is the place
+ * in `found` of list->entries[i]. Otherwise HVD_ERR_INVALID, about the first entry, in the order of
+ * kinds and names, that only one of them has, or that differs. */
 int checkpoint_list_match(const struct checkpoint_list *list, const struct checkpoint_entry *found,
                           size_t nfound, size_t *places, struct err *err);
 

@@ -17,12 +17,12 @@
 
 enum { CHECKPOINT_TEMPORARY_AGE_S = 24 * 60 * 60 };
 
-/* Makes and locks a file that nobody else writes, after removing what is left of others. Returns
- * its descriptor, which is above those of the standard streams, and its name, for free(). NULL and
- * a status if it fails: the directory or memory. */
+/* Makes and locks a file that no other process writes, after removing abandoned files. Returns its
+ * descriptor, which is above the standard streams, and its name, for free(). On failure NULL and a
+ * status: the directory or memory. */
 int checkpoint_temporary_make(const char *target, char **temporary, struct err *err);
 
-/* A descriptor that is no standard stream's, in place of `fd`; -1 with errno if there is none. */
+/* Replaces `fd` by a descriptor that is no standard stream's; -1 with errno if there is none. */
 int checkpoint_move_off_streams(int fd);
 
 #endif

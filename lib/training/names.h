@@ -9,24 +9,24 @@
 #include "lib/base/status.h"
 #include "lib/base/wire.h"
 
-/* Is it there, and 1 to HVD_PARAMETER_NAME_MAX bytes of UTF-8? */
+/* Checks that the name exists and has 1 to HVD_PARAMETER_NAME_MAX bytes of UTF-8. */
 int name_check(const char *name, struct err *err);
 
-/* A name, and where in the caller's list it stands. */
+/* A name, and its index in the caller's list. */
 struct named {
     const char *name;
     int place;
 };
 
-/* Sorts, and checks each name, and that it differs from all others. `kind` is what they are, in
- * texts: "parameter". */
+/* Sorts the names, and checks each name, and that all differ. `kind` names the things in texts:
+ * "parameter". */
 int names_sort(const char *kind, struct named *names, int count, struct err *err);
 
 /* "parameter 'w'", for texts. Returns `label`. */
 enum { NAME_LABEL = QUOTED_SIZE + 32 };
 char *name_label(char label[NAME_LABEL], const char *kind, const char *name);
 
-/* Appends a name to text, so that it stays on its line and can be told from every other. */
+/* Appends a name to text, so that it stays on its line and differs from every other name. */
 void name_put(struct wire_writer *text, const char *name);
 
 #endif

@@ -83,7 +83,7 @@ static inline bool optimizer_sends_gradients(const struct hvd_optimizer *optimiz
     return !optimizer->alone && optimizer->settings.op != HVD_ADASUM;
 }
 
-/* Of several calls that are made although one before has failed. */
+/* Keeps the first failure of several calls that are made even after a failure. */
 static inline void keep_first(struct err *first, int rc, const struct err *failure)
 {
     if (rc < 0 && first->code == HVD_OK)
@@ -92,28 +92,28 @@ static inline void keep_first(struct err *first, int rc, const struct err *failu
 
 /* ---- optimizer_create.c ---- */
 
-/* What a public call returns: `rc`, and `err` as the thread's last error. */
+/* The result of a public call: `rc`, and `err` as the thread's last error. */
 int optimizer_answer(int rc, struct err *err);
 
 /* ---- optimizer_options.c ---- */
 
-/* Whether an optimizer can be made of this. HVD_ERR_INVALID, or HVD_ERR_NOMEM. */
+/* Checks that an optimizer can be made. HVD_ERR_INVALID, or HVD_ERR_NOMEM. */
 int optimizer_check(const struct hvd_parameter *parameters, int count,
                     const struct hvd_optimizer_options *options, struct err *err);
 
-/* Of options that have been checked. */
+/* The settings of options that have been checked. */
 struct optimizer_settings optimizer_settings(const struct hvd_optimizer_options *options);
 
 /* ---- optimizer_parameters.c ---- */
 
-/* Its part on the parameters alone. */
+/* The part of optimizer_check() about the parameters alone. */
 int optimizer_check_parameters(const struct hvd_parameter *parameters, int count,
                                const struct hvd_optimizer_options *options, struct err *err);
 
 /* ---- optimizer_agreement.c ---- */
 
-/* Finds out with the other ranks of the process set whether all are well and mean the same. `own`
- * is what this rank has found; `optimizer` is NULL when that is a failure. */
+/* Agrees with the other ranks of the process set whether all have succeeded and have the same
+ * arguments. `own` is this rank's result; `optimizer` is NULL when `own` is a failure. */
 int optimizer_agree(const struct hvd_optimizer *optimizer, int process_set, const struct err *own,
                     struct err *err);
 
@@ -124,27 +124,27 @@ int gradient_init(struct gradient *gradient, const struct hvd_parameter *paramet
                   const struct optimizer_settings *settings, bool alone, struct err *err);
 void gradient_fini(struct gradient *gradient);
 
-/* What travels: `memory`, or what it is compressed into. */
+/* The tensor to send: `memory`, or its compressed form. */
 struct hvd_tensor gradient_tensor(const struct gradient *gradient, enum hvd_compression compression,
                                   void *memory);
 
-/* Takes what a pass has left in the gradient's memory. After the last, the memory has what all
- * passes have given. */
+/* Takes the gradient of a pass from the gradient's memory. After the last pass, this memory has the
+ * sum of all passes. */
 void gradient_take_pass(struct gradient *gradient, const struct optimizer_settings *settings);
 
-/* The passes that have not come have given zeros; but if none has come and `keep`, the gradient
- * stays as it is. Fails when device memory cannot be written. */
+/* Counts missing passes as zeros; but if no pass has come and `keep`, the gradient is unchanged.
+ * Fails when device memory cannot be written. */
 int gradient_fill_up(struct gradient *gradient, const struct optimizer_settings *settings,
                      bool keep, struct err *err);
 
-/* Sets the memory to zero, and fails likewise. */
+/* Sets the gradient's memory to zero; fails when device memory cannot be written. */
 int gradient_clear(const struct gradient *gradient, struct err *err);
 
-/* Waits for the event after which the gradient is there, if it has one; what a reduction would do.
- * Fails when the event does. */
+/* Waits for the event after which the gradient is ready, if it has one, as a reduction would. Fails
+ * when the event does. */
 int gradient_await(const struct gradient *gradient, struct err *err);
 
-/* From `memory` to what travels, and back; nothing if that is the same. */
+/* From `memory` to the tensor to send, and back; does nothing if both are the same. */
 void gradient_compress(const struct gradient *gradient, const void *memory);
 void gradient_decompress(const struct gradient *gradient, void *memory);
 
@@ -158,14 +158,15 @@ int groups_make(struct hvd_optimizer *optimizer, const struct hvd_optimizer_opti
 int group_submit(struct hvd_optimizer *optimizer, struct group *group, struct err *err);
 
 /* Submits the groups that are complete, or all, unless they are in flight; and waits until none is
- * in flight. Both try every one: `first` stays what it is if it is a failure already, and else
- * becomes the first that there is. */
+ * in flight. Both try every group: `first` keeps an earlier failure, and otherwise becomes the
+ * first failure. */
 void groups_submit(struct hvd_optimizer *optimizer, bool all, struct err *first);
 void groups_wait(struct hvd_optimizer *optimizer, struct err *first);
 
 /* ---- optimizer_reduction.c ---- */
 
-/* Sets `stepping` and `reducing`, or only the latter. HVD_ERR_INVALID if that is somebody's. */
+/* Sets `stepping` and `reducing`, or only the latter. HVD_ERR_INVALID if another thread has set
+ * it. */
 int optimizer_begin(struct hvd_optimizer *optimizer, struct err *err);
 int optimizer_begin_reducing(struct hvd_optimizer *optimizer, struct err *err);
 
@@ -173,24 +174,25 @@ int optimizer_begin_reducing(struct hvd_optimizer *optimizer, struct err *err);
 void optimizer_end_reducing(struct hvd_optimizer *optimizer);
 void optimizer_end(struct hvd_optimizer *optimizer);
 
-/* While reducing: completes the gradients that are not. As groups_wait() for `first`. */
+/* While reducing: completes the gradients that are not. Treats `first` as groups_wait() does. */
 void optimizer_fill_up(struct hvd_optimizer *optimizer, struct err *first);
 
-/* While reducing: forgets what gradients have taken and that they have been synchronized. And
- * whether none has taken anything. */
+/* While reducing: discards the passes that gradients have taken, and that they have been
+ * synchronized; and whether no gradient has taken a pass. */
 void optimizer_open(struct hvd_optimizer *optimizer);
 bool optimizer_is_open(const struct hvd_optimizer *optimizer);
 
-/* While reducing: all gradients become those of all ranks. */
+/* While reducing: all gradients get their values reduced over all ranks. */
 int optimizer_reduce(struct hvd_optimizer *optimizer, struct err *err);
 
 /* ---- optimizer_adasum.c ---- */
 
-/* While reducing, before the update: this rank's gradients are complete, and where the parameters
- * are is remembered. */
+/* While reducing, before the update: completes this rank's gradients, and keeps the old
+ * parameters. */
 void adasum_prepare(struct hvd_optimizer *optimizer, struct err *first);
 
-/* After it: the parameters become those of all ranks. Not `updated`: the update has failed. */
+/* After the update: the parameters become those of all ranks. `updated` false: the update has
+ * failed. */
 int adasum_combine(struct hvd_optimizer *optimizer, bool updated, struct err *err);
 
 #endif
