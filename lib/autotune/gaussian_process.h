@@ -24,13 +24,14 @@ int gaussian_process_init(struct gaussian_process *process, int ndims, int capac
                           struct err *err);
 void gaussian_process_fini(struct gaussian_process *process);
 
-/* There is room for it. `point` has `ndims` coordinates from 0 to 1. */
+/* Adds a value; there must be room. `point` has `ndims` coordinates from 0 to 1. */
 void gaussian_process_add(struct gaussian_process *process, const double *point, double value);
 
 double gaussian_process_mean(const struct gaussian_process *process, const double *point);
 struct belief gaussian_process_believe(const struct gaussian_process *process, const double *point);
 
-/* By how much a value there is expected to be more than `than`, 0 where it is less. */
+/* The expected improvement: by how much a value there is expected to exceed `than`, 0 where it is
+ * less. */
 double gaussian_process_improvement(const struct gaussian_process *process, const double *point,
                                     double than);
 

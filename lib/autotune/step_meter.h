@@ -27,7 +27,7 @@ struct step_meter {
 int step_meter_init(struct step_meter *meter, int steps_per_sample, struct err *err);
 void step_meter_fini(struct step_meter *meter);
 
-/* A tensor is done; `name` stands for its name, and 0 for none. True with the last step of a
+/* A tensor is done; `name` is a hash of its name, and 0 means none. True with the last step of a
  * sample, and its bytes in a second. The next sample begins with the next step. */
 bool step_meter_done(struct step_meter *meter, uint64_t name, size_t nbytes, uint64_t now_ns,
                      double *rate);

@@ -20,11 +20,11 @@
 
 enum { THRESHOLDS_FILE_MAX = 16 * 1024 };
 
-/* Changes what the text says; nothing if it fails. `name` is the file's. */
+/* Changes the thresholds that the text has; none on failure. `name` is the file's name. */
 int thresholds_parse(struct algorithm_thresholds *thresholds, const char *text, size_t length,
                      const char *name, struct err *err);
 
-/* `missing_is_fine`: a file that is not there says nothing. */
+/* `missing_is_fine`: a file that does not exist changes nothing. */
 int thresholds_file_read(struct algorithm_thresholds *thresholds, const char *name,
                          bool missing_is_fine, struct err *err);
 

@@ -51,15 +51,15 @@ enum tuner_event {
     TUNER_DONE     /* the last one: from now on those that stay */
 };
 
-/* A tensor is done; `name` stands for its name, and 0 for none. After TUNER_DONE nothing changes
- * any more. */
+/* A tensor is done; `name` is a hash of its name, and 0 means none. After TUNER_DONE nothing
+ * changes any more. */
 enum tuner_event tuner_tensor_done(struct tuner *tuner, uint64_t name, size_t nbytes,
                                    uint64_t now_ns, struct tuner_report *report);
 
-/* What is to be used now. */
+/* The numbers to use now. */
 const struct tuning *tuner_tuning(const struct tuner *tuner);
 
-/* After TUNER_DONE: what stays, and how fast it was when it was compared. */
+/* After TUNER_DONE: the final numbers, and their rate in the comparison. */
 struct tuner_report tuner_result(const struct tuner *tuner);
 
 #endif

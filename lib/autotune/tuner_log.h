@@ -23,7 +23,7 @@ int tuner_log_open(struct tuner_log *log, const char *name, bool cache, struct e
 void tuner_log_write(struct tuner_log *log, const struct tuner_report *report);
 void tuner_log_close(struct tuner_log *log);
 
-/* A line, without a newline. Terminated, cut off if need be; the same in every locale. */
+/* Writes a line, without a newline. Terminated, cut off if need be; the same in every locale. */
 void tuner_log_line(char *text, size_t size, bool cache, const struct tuner_report *report);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* All in bytes, but the time. */
+/* All numbers are in bytes, except the time. */
 struct tuning {
     uint64_t fusion_threshold; /* of what is fused at most */
     uint64_t fused_max;        /* of a tensor that is fused at most */
@@ -14,7 +14,7 @@ struct tuning {
     uint64_t small, large; /* struct algorithm_thresholds */
 };
 
-/* A bit each, for those that may vary. */
+/* A bit for each number that may vary. */
 enum {
     TUNE_FUSION_THRESHOLD = 1 << 0,
     TUNE_FUSED_MAX = 1 << 1,
@@ -29,10 +29,10 @@ enum { TUNING_DIMENSIONS = 5 };
 /* How many may vary. */
 int tuning_dimensions(unsigned varying);
 
-/* The point of a tuning; what lies outside of an axis is at its end. */
+/* The point of a tuning; a number outside of its axis is at the end of the axis. */
 void tuning_point(double *point, const struct tuning *tuning, unsigned varying);
 
-/* The other way round; what may not vary is as in `fixed`. */
+/* The tuning at a point; numbers that may not vary are those of `fixed`. */
 struct tuning tuning_at(const double *point, const struct tuning *fixed, unsigned varying);
 
 #endif
