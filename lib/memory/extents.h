@@ -12,8 +12,8 @@
 
 enum { EXTENTS_MAX = 4096 };
 
-/* In order of offset and without a gap: where one ends the next begins. No two neighbours are both
- * fresh, or both used. */
+/* In order of offset and without a gap: the next part begins where the previous one ends. No two
+ * neighbours are both fresh, or both used. */
 struct extents {
     int count, taken; /* parts */
     uint32_t used;    /* units */
@@ -23,14 +23,14 @@ struct extents {
     } list[EXTENTS_MAX];
 };
 
-/* [0, size) is fresh. */
+/* Makes [0, size) fresh. */
 void extents_init(struct extents *extents, uint32_t size);
 
-/* Takes `size` (at least 1) units from a multiple of `alignment` on. False: there is no such part,
- * or there are too many parts. */
+/* Takes `size` (at least 1) units from a multiple of `alignment` on. False: no part fits, or there
+ * are too many parts. */
 bool extents_take(struct extents *extents, uint32_t size, uint32_t alignment, uint32_t *offset);
 
-/* Gives back what begins at `offset`, and returns how much that was: 0, nothing was taken there. */
+/* Gives back the part that begins at `offset`, and returns its size; 0: no part was taken there. */
 uint32_t extents_give(struct extents *extents, uint32_t offset);
 
 /* Makes what is used of part `index` fresh, or the end of it from a multiple of `alignment` on, of

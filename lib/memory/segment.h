@@ -19,25 +19,26 @@ struct segment {
     size_t size; /* bytes, whole pages */
 };
 
-/* Zeroed, at least `size` bytes, sealed: it can neither shrink nor grow. The pages come into being
- * when they are touched. */
+/* Zeroed, at least `size` bytes, sealed: the segment can neither shrink nor grow. Pages are
+ * allocated when they are touched. */
 int segment_create(struct segment *segment, size_t size, struct err *err);
 
-/* Maps what another process has made. Takes `fd` over when it succeeds. It must be sealed as above
- * and hold `least` to `most` bytes: an unsealed one could be cut under our feet. */
+/* Maps a segment that another process has made. Takes `fd` over on success. It must be sealed like
+ * ours and hold `least` to `most` bytes: another process could shrink an unsealed one while we use
+ * it. */
 int segment_adopt(struct segment *segment, int fd, size_t least, size_t most, struct err *err);
 
-/* Brings the pages of [offset, offset + size) into being, all at once: faster than when each is
- * touched first. And where the system promises no more memory than it has (vm.overcommit_memory is
- * 2), an error here is what would be SIGBUS then. */
+/* Allocates the pages of [offset, offset + size) at once, which is faster than touching each. Where
+ * the system does not overcommit memory (vm.overcommit_memory is 2), this call returns an error
+ * instead of a later SIGBUS. */
 int segment_populate(const struct segment *segment, size_t offset, size_t size, struct err *err);
 
-/* Is it 2? As the system says now. */
+/* True if vm.overcommit_memory is 2 now. */
 bool segment_is_promised(void);
 
-/* The opposite: gives the whole pages in there back to the system, in whichever process they are
- * mapped; they read as zeros until they are touched again. Without the descriptor it does so with
- * private memory only. */
+/* Gives the whole pages in the range back to the system, in all processes that map them; they read
+ * as zeros until they are touched again. Without the descriptor this works only for private
+ * memory. */
 void segment_drop(const struct segment *segment, size_t offset, size_t size);
 
 /* Unmaps and closes; a segment of zeros is fine if its fd is -1. */

@@ -14,7 +14,7 @@
 
 enum { SEGMENTS_MAX = 16384 };
 
-/* Of zeros: empty. */
+/* Zeroed means empty. */
 struct segment_index {
     atomic_uint changes; /* odd while one is being made */
     atomic_int count;
@@ -26,12 +26,12 @@ struct segment_index {
     } rows[SEGMENTS_MAX];
 };
 
-/* One thread at a time. False: there is no room for another. */
+/* Only one thread at a time. False: there is no room for another segment. */
 bool segment_index_add(struct segment_index *index, const void *memory, size_t size,
                        uint64_t number, int fd);
 void segment_index_remove(struct segment_index *index, const void *memory);
 
-/* As shared_heap_find(). */
+/* Like shared_heap_find(). */
 bool segment_index_find(struct segment_index *index, const void *data, size_t nbytes,
                         struct shared_place *place);
 

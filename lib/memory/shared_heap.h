@@ -16,15 +16,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Aligned to 64 bytes at least, to a page from a page on; NULL when out of memory. 0 bytes are a
- * valid request. */
+/* Aligned to 64 bytes at least, and to a page if the size is a page or more; NULL when out of
+ * memory. 0 bytes are a valid request. */
 void *shared_heap_alloc(size_t nbytes);
 
-/* NULL is fine. Its pages go back to the system, also where other processes have them mapped, or
- * are kept for the next, up to a bound. */
+/* NULL is fine. The pages go back to the system, also where other processes have them mapped, or
+ * are kept for reuse, up to a bound. */
 void shared_heap_free(void *memory);
 
-/* Where memory lies for other processes. */
+/* The place of memory, for other processes. */
 struct shared_place {
     uint64_t segment; /* its number, never used again in this process; from 1 */
     int fd;           /* borrowed: valid until the memory is freed; dup() it to keep it */
@@ -33,7 +33,7 @@ struct shared_place {
 };
 
 /* True if all of [data, data + nbytes) lies in one segment. Fast: no system call, and no lock that
- * is ever held for long. The caller sees to it that the memory is not freed meanwhile. */
+ * is ever held for long. The caller must prevent that the memory is freed meanwhile. */
 bool shared_heap_find(const void *data, size_t nbytes, struct shared_place *place);
 
 #endif

@@ -23,7 +23,7 @@ struct span {
 
 enum { SPAN_UNIT = 64 };
 
-/* Of zeros: none. */
+/* Zeroed means empty. */
 struct spans {
     struct segment_index index; /* those that are segments */
     uint64_t numbers;           /* given out so far */
@@ -34,27 +34,27 @@ struct spans {
     struct span list[SEGMENTS_MAX]; /* in order of address */
 };
 
-/* Pages of zeros that no leak checker asks about; NULL when out of memory. */
+/* Zeroed pages that leak checkers ignore; NULL when out of memory. */
 void *spans_map(size_t size);
 
-/* At least `size` bytes; taken, or a pool. What is free is closed when there is no memory, or no
- * segment, otherwise. NULL when out of memory. A span stays where it is until the next is opened or
- * closed. */
+/* Opens a span of at least `size` bytes, taken or a pool. Closes free spans when there is no
+ * memory, or no segment, otherwise. NULL when out of memory. A span stays in its place until the
+ * next one is opened or closed. */
 struct span *spans_open(struct spans *spans, size_t size, bool is_pool);
 
-/* The one in which `memory` lies, or -1. */
+/* The index of the span in which `memory` lies, or -1. */
 int spans_find(const struct spans *spans, const void *memory);
 
-/* A part of a pool, or all of a span that nobody has; NULL if it does not fit, or is taken. */
+/* A part of a pool, or all of a free span; NULL if it does not fit, or is taken. */
 void *spans_take(struct spans *spans, struct span *span, size_t nbytes);
 
-/* Gives back what begins at `memory`, in span `at`. Is all of that free now? */
+/* Gives back what begins at `memory`, in span `at`. True if the whole span is free now. */
 bool spans_give(struct spans *spans, int at, const void *memory);
 
-/* Pages of what is free go back to the system until `most` bytes are kept. */
+/* Gives pages of free memory back to the system until `most` bytes are kept. */
 void spans_drop(struct spans *spans, size_t most);
 
-/* Closes those that are free, but for the `most` that were the last to become so. */
+/* Closes free spans, except the `most` that became free last. */
 void spans_close_free(struct spans *spans, int most);
 
 #endif
