@@ -19,7 +19,7 @@
 
 void copy_streaming(void *to, const void *from, size_t nbytes);
 
-/* As `reduce` and `divide`, of elements of `size` bytes. */
+/* Like `reduce` and `divide`, for elements of `size` bytes. */
 void reduce_streaming(reduce_fn *reduce, void *out, const void *left, const void *right,
                       size_t count, size_t size);
 void divide_streaming(divide_fn *divide, void *out, const void *left, const void *right,

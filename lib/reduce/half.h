@@ -27,7 +27,7 @@ static inline float float_from_bits(uint32_t bits)
     return value;
 }
 
-/* All bits if a > b, none if not. Comparisons of signed numbers are what vectors have. */
+/* All bits if a > b, none if not. Compares signed numbers, because vectors have that comparison. */
 static inline uint32_t half_if_greater(uint32_t a, uint32_t b)
 {
     return -(uint32_t)((int32_t)a > (int32_t)b);

@@ -29,16 +29,16 @@ typedef void scale_fn(void *out, const void *in, size_t count, double factor);
 /* Halves become float32 or come from it, by the rules of half.h. `out` must not overlap `in`. */
 typedef void convert_fn(void *out, const void *in, size_t count);
 
-/* NULL for what is not an element type or an operation, and for the average of bool. HVD_AVERAGE
- * combines as HVD_SUM does, until the last step. */
+/* NULL for an unknown element type or operation, and for the average of bool. HVD_AVERAGE combines
+ * as HVD_SUM does, until the last step. */
 reduce_fn *reduce_function(enum hvd_dtype dtype, enum hvd_op op);
 divide_fn *divide_function(enum hvd_dtype dtype);
 
-/* What a reduction of one operand gives: the elements themselves, but 0 or 1 for a bool. `out` may
- * be equal to `in`. */
+/* The reduction of one operand: the elements themselves, but 0 or 1 for a bool. `out` may be equal
+ * to `in`. */
 void reduce_single(void *out, const void *in, size_t count, enum hvd_dtype dtype);
 
-/* NULL for bool and for what is not an element type. */
+/* NULL for bool and for an unknown element type. */
 scale_fn *scale_function(enum hvd_dtype dtype);
 
 /* NULL for all but float16 and bfloat16. */

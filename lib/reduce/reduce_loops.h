@@ -72,7 +72,7 @@ ELEMENT(bool, uint8_t)
         }                                                                                          \
     }
 
-/* `by` is what `prepare` makes of the divisor, `quotient` of it and the sum z. */
+/* `by` is the result of `prepare` for the divisor; `quotient` is computed from it and the sum z. */
 #define AVERAGE(type, sum, prepared, prepare, quotient)                                            \
     PATH_TARGET static void average_##type(void *out, const void *left, const void *right,         \
                                            size_t count, int divisor)                              \
@@ -87,8 +87,8 @@ ELEMENT(bool, uint8_t)
         }                                                                                          \
     }
 
-/* Division by what is the same for all is a multiplication (Granlund and Montgomery, 1994): a
- * 64-bit one of processors takes three times as long. */
+/* Division by a constant is a multiplication (Granlund and Montgomery, 1994): a 64-bit division
+ * takes three times as long. */
 struct reciprocal {
     int64_t factor; /* plus 2^64 it is above 2^(64 + shift) / divisor, and by less than 1 */
     int shift;
@@ -148,8 +148,8 @@ FLOAT(float64)
 REDUCTION(or, bool, (x | y) != 0)
 REDUCTION(and, bool, (x != 0) & (y != 0))
 
-/* What makes no difference to integers, and no infinity or NaN of them: each but 0 leaves its range
- * by 2^64, and NaN becomes 0. */
+/* Limits the factor without changing a result, and avoids infinity and NaN: 2^64 already moves each
+ * integer but 0 out of its range, and NaN becomes 0. */
 static double integer_factor(double factor)
 {
     if (factor != factor)
@@ -210,14 +210,14 @@ PATH_TARGET static void scale_int64(void *out, const void *in, size_t count, dou
 FLOAT_SCALE(float32)
 FLOAT_SCALE(float64)
 
-/* Only single lanes are for the vectoriser. */
+/* The compiler vectorises only loops over single lanes. */
 #if LANES == 1
 #define INDEPENDENT_LANES INDEPENDENT
 #else
 #define INDEPENDENT_LANES
 #endif
 
-/* Whole lanes, then the rest by way of lanes on the stack. Each result is rounded once. */
+/* Whole lanes first; the rest goes through lanes on the stack. Each result is rounded once. */
 #define HALF_LOOP(type, expression)                                                                \
     unsigned char *to = out;                                                                       \
     const unsigned char *from = left, *with = right;                                               \

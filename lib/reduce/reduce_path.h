@@ -29,11 +29,11 @@ extern const struct reduce_path reduce_portable;
 extern const struct reduce_path reduce_avx2, reduce_avx512;
 #endif
 
-/* The paths that can run here: 0 is the best, NULL comes after the last, which is the portable one.
- * For tests and measurements, as is what follows. */
+/* The paths that can run here: index 0 is the best, NULL comes after the last, the portable one.
+ * For tests and measurements, as is reduce_path_force(). */
 const struct reduce_path *reduce_path_at(size_t index);
 
-/* Functions given out from now on come from `path`; NULL: from the best. */
+/* Functions returned from now on come from `path`; NULL: from the best path. */
 void reduce_path_force(const struct reduce_path *path);
 
 #endif

@@ -25,19 +25,19 @@ struct thread_pool *thread_pool_create(int threads);
 /* Ends the threads. NULL is fine. */
 void thread_pool_destroy(struct thread_pool *pool);
 
-/* As `reduce` and `divide`, of elements of `size` bytes. One caller at a time. Without a pool, and
- * for what is small, a plain call. */
+/* Like `reduce` and `divide`, for elements of `size` bytes. One caller at a time. Without a pool,
+ * and for small sizes, a plain call. */
 void thread_pool_reduce(struct thread_pool *pool, reduce_fn *reduce, void *out, const void *left,
                         const void *right, size_t count, size_t size);
 void thread_pool_divide(struct thread_pool *pool, divide_fn *divide, void *out, const void *left,
                         const void *right, size_t count, int divisor, size_t size);
 
-/* How many threads a process has cores for that shares its host with `local_size` ranks, itself
- * included: 1 to 4. */
+/* The number of threads, including the caller, for a process that shares its host with `local_size`
+ * ranks: 1 to 4. */
 int thread_pool_threads_for(int local_size);
 
-/* The ticket that is handed out for the job after that of `ticket`, and the job of one. There may
- * be any number of jobs: their numbers begin again. */
+/* The ticket of the job after the one of `ticket`; the job of a ticket. There may be any number of
+ * jobs: their numbers wrap around. */
 uint64_t thread_pool_ticket_after(uint64_t ticket, uint32_t parts);
 uint32_t thread_pool_job_of(uint64_t ticket);
 
