@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The process set that is asked for. */
+/* The process set of a request. */
 struct request_set {
     int id;
     const int *ranks; /* of the world, ascending */
@@ -21,7 +21,7 @@ struct request_set {
 };
 
 /* Makes a description of a tensor; `op` and `root` (a rank of the world) are 0 where the kind has
- * none, `options` may be NULL. Of kinds without a tensor only the options are looked at, and
+ * none, `options` may be NULL. For kinds without a tensor only the options are checked, and
  * `tensor` may be NULL. Checks
  *   the name: UTF-8, 1 to HVD_NAME_MAX bytes, or NULL;
  *   the element type; ndims and dims, and that shape_fits(); that allgather, alltoall and
@@ -36,17 +36,17 @@ struct request_set {
  *   alltoall;
  *   output_size of reduce-scatter, and of allgather as far as this rank's own part goes;
  *   that input and output do not overlap except as hvd.h allows. The own part of an allgather's
- *   output has a place that is not known yet: any row of the output is accepted, and whoever learns
- *   the sizes must look again.
- * Without a world `set` is NULL: then only what the arguments say by themselves is checked, and not
- * the root's place, the device, or this rank's share of a reduce-scatter. */
+ *   output has a place that is not known yet: any row of the output is accepted, and code that learns
+ *   the sizes must check again.
+ * Without a world `set` is NULL: then only the arguments by themselves are checked, not the root's
+ * membership, the device, or this rank's share of a reduce-scatter. */
 int request_describe(struct description *description, enum collective_kind kind,
                      const struct hvd_tensor *tensor, enum hvd_op op, int root,
                      const struct hvd_options *options, const struct request_set *set,
                      struct err *err);
 
-/* What is wrong with alltoall's splits whatever the set: a negative one, or more than dims[0] in
- * all. The tensor has passed request_describe(). */
+/* Finds mistakes in alltoall's splits that do not depend on the set: a negative split, or more than
+ * dims[0] in all. The tensor has passed request_describe(). */
 int request_check_splits(const int64_t *splits, int nsplits, const struct hvd_tensor *tensor,
                          struct err *err);
 
@@ -56,17 +56,17 @@ int request_splits(int64_t *filled, const int64_t *splits, int nsplits,
                    const struct hvd_tensor *tensor, const struct request_set *set, struct err *err);
 
 /* Marks the descriptions of `count` tensors as one group (hash of the first's name, their number).
- * The group of nameless ones is 1 until the caller has found them names. Refuses groups of none
- * (`tensors`, `descriptions`: anything), two tensors of one name, and names for some only; after
- * that the descriptions hold anything. */
+ * The group of nameless tensors is 1 until the caller has made names for them. Refuses empty groups
+ * (`tensors`, `descriptions`: anything), two tensors of one name, and names for only some tensors;
+ * after a failure the contents of the descriptions are undefined. */
 int request_group(struct description *descriptions, const struct hvd_tensor *tensors, int count,
                   enum collective_kind kind, struct err *err);
 
-/* Of a group's name; never 0, which means no group. */
+/* The hash of a group's name; never 0, which means no group. */
 uint64_t request_hash(const char *name);
 
 /* Sorts `count` ranks into `sorted` and checks that they differ and exist in a world of `size`
- * (INT_MAX: of any). The text names no call: that is for the caller to put in front. */
+ * (INT_MAX: any world). The text names no call: the caller puts the call in front. */
 int request_ranks(int *sorted, const int *ranks, int count, int size, struct err *err);
 
 /* "allreduce 'grad'" for messages; returns `label`. A NULL name is left out. */
