@@ -20,21 +20,21 @@
 
 struct timeline;
 
-/* Every function below accepts NULL for the timeline and then does nothing: that is what it costs
- * when it is off. None blocks but for the writing itself, and none is thread-safe. */
+/* Every function below accepts NULL for the timeline and then does nothing; this check is the only
+ * cost without a timeline. Only writing may block. No function is thread-safe. */
 struct timeline *timeline_open(const char *file, bool mark_cycles, struct err *err);
 void timeline_close(struct timeline *timeline);
 const char *timeline_file(const struct timeline *timeline);
 
-/* A span on `tensor` (any bytes; escaped) begins, and the last one that began there ends. Names
- * such as "NEGOTIATE_ALLREDUCE" are literals. An end without a beginning is left out. */
+/* A span on `tensor` (any bytes; escaped) begins; the last span that began there ends. Names such
+ * as "NEGOTIATE_ALLREDUCE" are literals. An end without a beginning is left out. */
 void timeline_begin(struct timeline *timeline, const char *tensor, const char *span);
 void timeline_end(struct timeline *timeline, const char *tensor);
 
-/* Is there a span on `tensor` that has not ended? */
+/* True if there is a span on `tensor` that has not ended. */
 bool timeline_is_open(struct timeline *timeline, const char *tensor);
 
-/* The same end, with args: "dtype", "shape", "bytes", "algorithm"; NULL and 0 leave one out. */
+/* Ends a span with args: "dtype", "shape", "bytes", "algorithm"; NULL and 0 leave one out. */
 struct timeline_args {
     const char *dtype, *shape, *algorithm;
     uint64_t nbytes;
@@ -48,7 +48,7 @@ void timeline_ready(struct timeline *timeline, const char *tensor, int rank);
 /* "CYCLE_START", if asked for. */
 void timeline_mark_cycle(struct timeline *timeline);
 
-/* Writes what is kept; to be called when there is nothing else to do. */
+/* Writes the kept events; to be called when there is nothing else to do. */
 void timeline_flush(struct timeline *timeline);
 
 #endif

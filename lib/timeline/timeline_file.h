@@ -37,8 +37,8 @@ struct timeline_file {
 int timeline_file_open(struct timeline_file *file, const char *name, struct err *err);
 void timeline_file_close(struct timeline_file *file);
 
-/* A record: begin, then at most TIMELINE_RECORD_MAX bytes of what follows, which is not checked
- * except in length of a text: JSON as it is, digits, or the inside of a JSON string, escaped.
+/* Writes a record: begin, then at most TIMELINE_RECORD_MAX bytes of the parts below, of which only
+ * the length of texts is checked: JSON as it is, digits, or the inside of a JSON string, escaped.
  * Invalid UTF-8 becomes U+FFFD. */
 void timeline_file_begin(struct timeline_file *file);
 void timeline_file_json(struct timeline_file *file, const char *json);

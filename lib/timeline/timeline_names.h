@@ -28,7 +28,7 @@ struct timeline_names {
 /* The name, borrowed until the next call; NULL if it is not known. */
 struct timeline_name *timeline_names_find(const struct timeline_names *names, const char *text);
 
-/* Adds one that is not known. */
+/* Adds a name that is not known yet. */
 struct timeline_name *timeline_names_add(struct timeline_names *names, const char *text);
 
 void timeline_names_fini(struct timeline_names *names);
