@@ -20,12 +20,12 @@ struct device {
     int buffers;    /* with pinned memory, in use or not */
     bool exhausted; /* has buffers, but no pinned memory for more */
 
-    /* Under the list's lock. */
+    /* Protected by the list's lock. */
     int held;
     struct device *next;
 };
 
-/* device_memory.c: gives everything back; nobody has the device any more. */
+/* device_memory.c: frees everything; the device has no holder any more. */
 void device_free_memory(struct device *device);
 
 #endif

@@ -24,21 +24,22 @@ struct transfer {
     int nbuffers;
 };
 
-/* The device is held, and host memory borrowed, until transfer_end(). Does not begin when there is
- * no pinned memory (HVD_ERR_NOMEM). */
+/* The device is held, and host memory borrowed, until transfer_end(). Fails when there is no pinned
+ * memory (HVD_ERR_NOMEM). */
 int transfer_begin(struct transfer *transfer, struct device *device, enum hvd_device_queue queue,
                    void *host, const void *memory, size_t nbytes, struct err *err);
 
-/* Moves what can be moved. 1 when all is there, 0 when not yet, or a negative status. */
+/* Moves all that can be moved. 1 when everything is copied, 0 when not yet, or a negative
+ * status. */
 int transfer_move(struct transfer *transfer, struct err *err);
 
-/* No more pieces are begun: transfer_move() only waits for what is under way. */
+/* Begins no more pieces: transfer_move() then only waits for pieces that are under way. */
 void transfer_stop(struct transfer *transfer);
 
-/* After a failure: is nothing under way any more? */
+/* After a failure: true if nothing is under way any more. */
 bool transfer_is_quiet(struct transfer *transfer);
 
-/* Gives the buffers back; those that are still under way are left to the vendor. */
+/* Gives the buffers back; buffers that are still under way are left to the vendor. */
 void transfer_end(struct transfer *transfer);
 
 #endif
