@@ -28,8 +28,9 @@ enum { AGENT_RELAY_STALL_MS = 15000 };
  * exit status. `relay_stall_ms` is AGENT_RELAY_STALL_MS, except in tests. */
 int agent_run(uv_loop_t *loop, int input, int output, uint32_t relay_stall_ms);
 
-/* The same in two steps, for a loop that the caller runs. agent_open() sets `err` if the link could
- * not be opened. agent_release() may be called once nothing is active on the loop any more. */
+/* agent_run() in two steps, for a loop that the caller runs. agent_open() sets `err` if the link
+ * could not be opened. agent_release() may be called once nothing is active on the loop any
+ * more. */
 struct agent *agent_open(uv_loop_t *loop, int input, int output, uint32_t relay_stall_ms,
                          struct err *err);
 void agent_release(struct agent *agent);

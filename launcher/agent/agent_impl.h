@@ -118,7 +118,7 @@ struct agent_streams {
 
 /* agent_watch.c: does hvdrun still answer? */
 struct agent_watch {
-    uv_timer_t timer; /* runs while hvdrun must send something */
+    uv_timer_t timer; /* runs while hvdrun must not be silent */
     struct heartbeat_timeout heartbeat;
 };
 
@@ -218,8 +218,7 @@ int agent_on_relay_end(struct agent *agent, struct wire_reader *body, struct err
 void agent_relay_resume(struct agent *agent);
 
 /* Passes on the bytes that have come and were not read yet: what a rank sent before its exit must
- * come before the report of the exit.
- */
+ * come before the report of the exit. */
 void agent_relay_take_rest(struct agent *agent);
 void agent_relay_close(struct agent *agent);
 

@@ -360,7 +360,7 @@ static struct agent_rank *rank_of_pid(struct agent *agent, pid_t pid)
     return NULL;
 }
 
-/* Of ranks that ended since the last check, those that a signal ended are reported first: the
+/* Orders ranks that ended since the last check. Ranks that a signal ended are reported first: the
  * others are more likely to have followed them than the other way round. */
 static int signalled_first(const void *a, const void *b)
 {

@@ -24,9 +24,8 @@
 /* Descriptors for the agent itself, and for each of its ranks. */
 enum { OWN_DESCRIPTORS = 96, DESCRIPTORS_PER_RANK = 4 };
 
-/* Of another version only the number is read; the agent reports this in a FAILED frame that every
- * version can read.
- */
+/* From a message of another version only the number is read. The agent reports this in a FAILED
+ * frame, which every version can read. */
 int agent_on_job(struct agent *agent, struct wire_reader *body, struct err *err)
 {
     if (agent->setup.job.version)
