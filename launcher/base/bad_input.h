@@ -27,8 +27,8 @@ const char *show_token(struct shown *shown, const char *text, size_t length);
 /* As show_token(), but keeps the end of the text, which has the file's name and line. */
 const char *show_source(struct shown *shown, const char *source);
 
-/* Fails with HVD_ERR_INVALID and "SOURCE: " before the formatted text. Of a long source the end is
- * kept, which has the file's name and line. `source` may be NULL for none. */
+/* Fails with HVD_ERR_INVALID and "SOURCE: " before the formatted text. A long source loses its
+ * beginning: its end has the file's name and line. `source` may be NULL for none. */
 int bad_input(struct err *err, const char *source, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -13,10 +13,10 @@ enum exit_status {
     STATUS_CANNOT_CREATE = 73,   /* an output file cannot be created */
     STATUS_OUTPUT_LOST = 74,     /* output could not be written */
     STATUS_TIMEOUT = 75,         /* the job did not start in time */
-    STATUS_PROTOCOL = 76,        /* an agent or a worker sent what it must not send */
+    STATUS_PROTOCOL = 76,        /* an agent or a worker violated the protocol */
     STATUS_REFUSED = 77,         /* ssh: the host's key, or every key of the user, was refused */
-    STATUS_JOB_TIMEOUT = 124,    /* the job took longer than --timeout; as timeout(1) says it */
-    STATUS_NOT_EXECUTABLE = 126, /* as a shell says it */
+    STATUS_JOB_TIMEOUT = 124,    /* the job took longer than --timeout; as in timeout(1) */
+    STATUS_NOT_EXECUTABLE = 126, /* as in a shell */
     STATUS_NOT_FOUND = 127,
     STATUS_SIGNAL = 128 /* plus the signal's number */
 };

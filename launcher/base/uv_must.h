@@ -6,8 +6,7 @@
 #define LAUNCHER_BASE_UV_MUST_H
 
 /* Makes libuv allocate as launcher/base/xalloc.h does; call this first. By default libuv aborts in
- * some places when memory runs out.
- */
+ * some places when memory runs out. */
 void uv_must_find_memory(void);
 
 /* Call this first, too. libuv also aborts when a system call fails on which it relies: epoll_ctl()
