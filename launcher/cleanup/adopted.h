@@ -20,8 +20,7 @@ void adopted_start(struct adopted *adopted);
 void adopted_fini(struct adopted *adopted);
 
 /* Appends the children that no rank has started to `*pids`, which has `count` and is reallocated.
- * `job_id` is the value of ENV_COMMAND_OF for commands of this job. Returns the new count.
- */
+ * `job_id` is the value of ENV_COMMAND_OF for commands of this job. Returns the new count. */
 int adopted_append_not_ours(const struct adopted *adopted, const char *job_id, pid_t **pids,
                             int count);
 
