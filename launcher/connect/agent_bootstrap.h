@@ -31,7 +31,7 @@ enum agent_bootstrap_action {
     BOOTSTRAP_WAIT,   /* for more bytes */
     BOOTSTRAP_SEND,   /* hvdagent must be sent */
     BOOTSTRAP_DONE,   /* the stream belongs to the agent; nothing came behind the mark */
-    BOOTSTRAP_FAILED, /* bootstrap->error says why */
+    BOOTSTRAP_FAILED, /* bootstrap->error gives the cause */
 };
 
 /* Pure: bytes in, actions out. */

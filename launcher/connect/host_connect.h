@@ -62,9 +62,9 @@ struct connect_events {
      * stderr. `important`: also without --verbose. */
     void (*on_note)(void *context, bool important, const char *text);
 
-    /* Called once: hvdagent runs and waits for its first frame. Or on_failed(): it will not run;
-     * `text` names the cause, `exit_status` is hvdrun's for it. Never from inside
-     * host_connect_start(). */
+    /* on_connected(): hvdagent runs and waits for its first frame. on_failed(): it will not run;
+     * `text` names the cause, `exit_status` is hvdrun's for it. One of the two is called once,
+     * never from inside host_connect_start(). */
     void (*on_connected)(void *context, const struct host_stream *stream);
     void (*on_failed)(void *context, enum host_step step, int exit_status, const char *text);
 
