@@ -23,8 +23,8 @@ int host_source_fail(const struct host_source *source, const struct host_fault *
 int host_list_add(struct host_list *list, const struct host_spec *spec,
                   const struct host_source *source, struct err *err);
 
-/* The same name for all spellings of a host: in lower case, an IPv6 address in its shortest form.
- * The caller frees it. */
+/* One name for all spellings of a host: in lower case, an IPv6 address in its shortest form. The
+ * caller frees it. */
 char *host_name_fold(const char *name);
 
 /* Refuses a repeated host; the message names the first one in order of writing. */
