@@ -61,7 +61,7 @@ struct job_rank_end {
     bool told; /* after hvdrun had told it to end */
 };
 
-/* What the launcher reports to the owner of the rendezvous, where the workers meet. */
+/* The launcher's reports to the owner of the rendezvous, where the workers meet. */
 struct job_rendezvous_interface {
     /* Serves the connections that come in through the agents. */
     struct rendezvous_server server;
@@ -100,9 +100,9 @@ struct job *job_create(uv_loop_t *loop, const struct job_options *options,
                        const struct job_rendezvous_interface *rendezvous,
                        const struct job_callbacks *callbacks, void *context, struct err *err);
 
-/* What the rendezvous reports of the ranks: a rank has joined; a rank has left, or its world is
- * broken, because of `end`; the failure of the rank `end->because_of` was the first and has ended
- * the ranks' world; the connection of a rank has ended without a word. */
+/* Reports of the rendezvous: a rank has joined; a rank has left, or its world is broken, because of
+ * `end`; the failure of the rank `end->because_of` was the first and has ended the ranks' world;
+ * the connection of a rank has ended without a word. */
 void job_rank_met(struct job *job, int rank);
 void job_rank_left(struct job *job, int rank, const struct rank_end *end);
 void job_world_failed(struct job *job, const struct rank_end *end);
@@ -113,8 +113,7 @@ void job_rank_disconnected(struct job *job, int rank);
 bool job_rank_told(struct job *job, int rank, enum rank_waits_for waits_for, const char *text);
 
 /* The last lines that a rank has written to stdout or stderr, at most `nbytes`; the caller frees
- * them.
- */
+ * them. */
 char *job_last_lines(const struct job *job, int rank, bool of_stderr, size_t nbytes);
 
 /* hvdrun has received a signal: SIGINT, SIGTERM and SIGHUP stop the job, SIGTSTP and SIGCONT stop

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the hosts of a job report, and where it goes: steps and notes to messages on stderr, output
- * to the console, the exits of ranks to job_state.c and to the report. job_act() carries out the
+/* Handles the reports of a job's hosts: steps and notes become messages on stderr, output goes to
+ * the console, the exits of ranks to job_state.c and to the report. job_act() carries out the
  * resulting action. job_lost.c handles the loss of hosts. */
 #include "launcher/job/job_impl.h"
 

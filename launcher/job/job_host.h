@@ -142,8 +142,7 @@ void job_host_send_heartbeat(struct job_host *host);
 /* Call this every HEARTBEAT_CHECK_MS: a host that has been silent for too long, or does not read,
  * is lost. Until the host is ready, and again until its ranks run, it may be silent, because the
  * start has a limit of its own. The host may also be silent while it reads queued bytes: its
- * heartbeats come behind them.
- */
+ * heartbeats come behind them. */
 void job_host_heartbeat_check(struct job_host *host);
 
 /* The first rank there that has not been started, or -1. job_host_is_starting(): was the host told

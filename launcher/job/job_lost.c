@@ -24,7 +24,7 @@ enum { AGENT_END_MS = 500 + HEARTBEAT_CHECK_MS };
 /* The number of unanswered heartbeats, of the five that may be missed, that is no coincidence. */
 enum { UNANSWERED_HEARTBEATS = 3 };
 
-/* The link or the agent has ended: the other one has AGENT_END_MS. */
+/* The link or the agent has ended. The remaining one has AGENT_END_MS. */
 static void await_end(struct job *job, struct job_host *host)
 {
     host->end_by_ms = job->check.ran_ms + AGENT_END_MS;

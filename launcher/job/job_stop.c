@@ -149,8 +149,7 @@ static void on_discard(uv_timer_t *timer)
 }
 
 /* Queued output has DISCARD_MS, however many signals come; the verdict, when it comes, has the
- * same.
- */
+ * same. */
 void job_stop_discard(struct job *job)
 {
     if (uv_is_active((uv_handle_t *)&job->stop.discard_timer))
