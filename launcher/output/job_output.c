@@ -60,7 +60,7 @@ struct job_output {
     bool congested; /* some stream has bytes waiting */
     bool finishing, lost;
     bool status_shown; /* the last thing on the terminal is a line of job_output_status() */
-    int last_rank;     /* whose stderr was written last to our stderr; -1: something else was */
+    int last_rank;     /* the rank that wrote last to our stderr; -1: another writer */
 };
 
 static size_t pending(const struct job_output *output)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the ranks' output goes: prefixed lines on hvdrun's stdout and stderr, and files if
+/* The destinations of the ranks' output: prefixed lines on hvdrun's stdout and stderr, and files if
  * requested.
  *
  * A rank may have STREAM_WINDOW bytes of each stream under way. They are given back as credit when
@@ -54,8 +54,8 @@ void job_output_end(struct job_output *output, int rank, enum output_stream stre
 void job_output_say(struct job_output *output, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Shows a line without an end on hvdrun's stderr, a terminal, until something else is written or
- * another line is shown; "" for none. */
+/* Shows a line without an end on hvdrun's stderr, a terminal, until other output or another line
+ * replaces it; "" for none. */
 void job_output_status(struct job_output *output, const char *line);
 
 /* For another writer to hvdrun's stdout or stderr: has the last line there no end yet? The call
