@@ -37,7 +37,7 @@ void cgroup_remove_of(pid_t agent);
  * /proc/self/cgroup. False if the path cannot be found. */
 bool cgroup_find(char *path, size_t size, FILE *mountinfo, FILE *membership);
 
-/* The same for a controller of cgroup v1, such as "memory"; NULL: of cgroup v2. */
+/* As cgroup_find() for a controller of cgroup v1, such as "memory"; NULL: of cgroup v2. */
 bool cgroup_find_controller(char *path, size_t size, FILE *mountinfo, FILE *membership,
                             const char *controller);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reaping children; see children.h. Never fails: nobody is told of a pid that is not watched. */
+/* Reaping children; see children.h. Never fails: a pid that is not watched is reaped without a
+ * report. */
 #include "launcher/process/children.h"
 
 #include "launcher/base/uv_must.h"

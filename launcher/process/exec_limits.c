@@ -14,8 +14,8 @@
 
 enum { TEXT_PAGES = 32, TOTAL_MIN = 128 * 1024, TOTAL_MAX = 6 * 1024 * 1024 };
 
-/* What a "#!" line may add: the interpreter, its argument, the script once more; and differences
- * between ranks. */
+/* Bytes that a "#!" line may add (the interpreter, its argument, the script once more), and
+ * differences between ranks. */
 enum { SLACK = 1024 };
 
 void exec_limits_read(struct exec_limits *limits)

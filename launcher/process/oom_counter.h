@@ -32,8 +32,7 @@ void oom_counter_find(struct oom_counter *counter, const char *vmstat, FILE *mou
 void oom_counter_begin(struct oom_counter *counter);
 
 /* Has some counter risen by more than was reported so far? Each call that returns true reports one
- * kill: N kills are reported N times.
- */
+ * kill: N kills are reported N times. */
 bool oom_counter_rose(struct oom_counter *counter);
 
 #endif

@@ -23,8 +23,7 @@ struct process {
 };
 
 /* Reads the process whose number is `name`; `proc` is a descriptor of /proc. False if there is
- * none.
- */
+ * none. */
 bool process_read(struct process *process, int proc, const char *name);
 
 /* The state of the process: 'R', 'S', 'D', 'T' and so on; 0 if unknown. */
