@@ -85,8 +85,8 @@ static void on_free(void *data, void **abstract)
     ssh_memory_put(&session->memory, data);
 }
 
-/* Returns the bytes that the socket accepts. A failed socket accepts all bytes, and libssh2 first
- * delivers what has come; then the session is at its end. */
+/* Returns the number of bytes that the socket accepts. A failed socket accepts all bytes, so that
+ * libssh2 first delivers what has come; then the session is at its end. */
 static size_t send_now(struct ssh_session *session, const void *data, size_t length)
 {
     ssize_t n = send(session->fd, data, length, MSG_NOSIGNAL | MSG_DONTWAIT);
