@@ -140,8 +140,8 @@ static bool blame_who_ended(struct job_blame *blame, const struct job_report *re
     return true;
 }
 
-/* Its connection had ended before the first rank failed. That this broke the world may have become
- * known only later, when the rank had been told to end. */
+/* The connection of the rank had ended before the first rank failed. The report that this broke the
+ * world may have come only later, when the rank had been told to end. */
 static bool ran_on(const struct job_report *report, const struct report_rank *rank)
 {
     return report->origin_ran_on ? rank->end != END_LOST

@@ -18,13 +18,15 @@
 /* Why the rank is to blame; job_blame_text.h has the words. */
 enum blame_reason {
     BLAME_OWN_END,    /* its process has failed; said: the failure that it reported, or NULL */
-    BLAME_LEFT,       /* it left while the reporter needed it; said: the report of that */
+    BLAME_LEFT,       /* it left while the reporter needed it; said: the reporter's record of the
+                       * departure */
     BLAME_ENDED_WELL, /* it exited with status 0 without leaving; said: its end */
     BLAME_LEFT_EARLY, /* it left before all ranks had come */
     BLAME_RAN_ON,     /* it has disconnected, and runs on */
-    BLAME_NAMED,      /* its failure is known from the reporter; said: the report of that */
-    BLAME_HOST_UNRESPONSIVE, /* the host heard nothing; said: which rank the reporter lost, or
-                              * NULL */
+    BLAME_NAMED,      /* its failure is known from the reporter; said: the reporter's record of the
+                       * failure */
+    BLAME_HOST_UNRESPONSIVE, /* the host heard nothing; said: the record that names the lost rank,
+                              * or NULL */
     BLAME_HOST_LOST,         /* the host was lost; hvdrun has a text for that already */
 };
 
