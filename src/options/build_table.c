@@ -71,7 +71,7 @@ static void put_libraries(struct text_buffer *table)
     text_buffer_printf(table, "    libyaml %s\n", yaml_get_version_string());
 }
 
-/* The same checks as lib/reduce makes in a rank; they describe the processor of this host only. */
+/* Makes the same checks as lib/reduce in a rank. They describe the processor of this host only. */
 static void put_vectors(struct text_buffer *table)
 {
     bool avx2 = false, avx512 = false;
