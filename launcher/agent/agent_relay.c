@@ -167,7 +167,8 @@ void agent_relay_resume(struct agent *agent)
     listen_to_all(agent);
 }
 
-/* Also reads the end of file of a rank that disconnects. libuv will report an error. */
+/* Reads to the end of file, which tells of a rank that disconnects. On an error this stops, and
+ * libuv will report the error. */
 static void take_rest(struct relay_connection *connection)
 {
     static char chunk[RELAY_CHUNK];
