@@ -14,7 +14,7 @@ static size_t columns_of(char byte)
     return byte >= 0x20 && byte < 0x7f ? 1 : 4;
 }
 
-/* How many bytes from the start fit. */
+/* The number of bytes from the start that fit. */
 static size_t fitting_start(const char *text, size_t length, size_t columns)
 {
     size_t used = 0, n = 0;
@@ -23,7 +23,7 @@ static size_t fitting_start(const char *text, size_t length, size_t columns)
     return n;
 }
 
-/* How many bytes before the end fit. */
+/* The number of bytes before the end that fit. */
 static size_t fitting_end(const char *text, size_t length, size_t columns)
 {
     size_t used = 0, n = 0;

@@ -84,7 +84,7 @@ static int step(int at, const char *name, struct own_walk *walked, struct err *e
                   : walk(at, target, walked, err);
 }
 
-/* From `at`, or from the root, to a directory. */
+/* Walks from `at`, or from the root, to a directory. */
 static int walk(int at, const char *path, struct own_walk *walked, struct err *err)
 {
     int fd = openat(at, *path == '/' ? "/" : ".", OPEN_DIRECTORY);

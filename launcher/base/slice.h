@@ -26,7 +26,7 @@ static inline bool is_blank(char byte)
     return byte == ' ' || byte == '\t';
 }
 
-/* Without the spaces and tabs around it. */
+/* Returns the slice without the spaces and tabs around it. */
 static inline struct slice slice_trim(struct slice slice)
 {
     while (slice.length > 0 && is_blank(slice_end(slice)[-1]))
