@@ -17,7 +17,7 @@ typedef void resolve_fn(void *context, struct addrinfo *addresses, const char *p
 struct resolve *resolve_start(uv_loop_t *loop, const char *name, int port, int family,
                               unsigned timeout_ms, resolve_fn *on_end, void *context);
 
-/* Only before the callback. NULL is fine. */
+/* Cancels; allowed only before the callback. NULL is fine. */
 void resolve_cancel(struct resolve *resolve);
 
 #endif
