@@ -57,7 +57,8 @@ static void check_queue(struct job_host *host)
         job_host_lose(host, STATUS_HOST_LOST, "the agent does not read what it is sent");
 }
 
-/* On a slow network, large answers take longer than a host may be silent. */
+/* Has the agent read some of the queued bytes? On a slow network, large answers take longer than a
+ * host may be silent. */
 static bool has_read(struct job_host *host)
 {
     bool waits, was_behind = host->behind;

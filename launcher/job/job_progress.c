@@ -45,7 +45,7 @@ static int compare_since(const void *a, const void *b)
     return x->index - y->index;
 }
 
-/* In an array that the caller frees, worst first. */
+/* Lists the hosts that are not ready, worst first, in an array that the caller frees. */
 static const struct job_host **list_missing(const struct job *job, int *count)
 {
     const struct job_host **hosts = xcalloc((size_t)job->state.nhosts, sizeof *hosts);

@@ -22,7 +22,7 @@ enum { FAILURES_TOLD = 20 };
  * changes. */
 enum { STATUS_FIRST_MS = 500, STATUS_MS = 200 };
 
-/* In columns; 80 for a terminal that does not tell its width. */
+/* The width of the terminal in columns; 80 if unknown. */
 static int terminal_width(void)
 {
     struct winsize size;

@@ -62,7 +62,8 @@ static void on_end(uv_timer_t *timer)
         on_link_closed(sweep);
 }
 
-/* In an iteration of its own: the sweep must not close a connection from inside its callback. */
+/* Ends the sweep in a later iteration of the loop: the sweep must not close a connection from
+ * inside its callback. */
 static void job_sweep_end(struct job_sweep *sweep)
 {
     if (!uv_is_closing((uv_handle_t *)&sweep->end) && !sweep->link.closing)
