@@ -39,7 +39,7 @@ static struct cpu_mask to_mask(hwloc_const_bitmap_t bitmap)
     return mask;
 }
 
-/* How many cores have a processor in the set. */
+/* The number of cores that have a processor in the set. */
 static int count_cores(hwloc_topology_t topology, hwloc_const_bitmap_t cpus)
 {
     hwloc_obj_type_t type = type_of(BIND_CORE, topology);
