@@ -219,7 +219,7 @@ int process_tree_signal(int signum, const pid_t *spared, int nspared)
     return count > children ? count : children;
 }
 
-/* By pid, then by start. */
+/* Compares by pid, then by start. */
 static int by_identity(const void *a, const void *b)
 {
     const struct stopped_process *x = a, *y = b;
