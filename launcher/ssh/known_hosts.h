@@ -40,7 +40,7 @@ struct known_hosts_found {
  * adds a warning. Never NULL. */
 struct known_hosts *known_hosts_read(char *const *paths, size_t npaths,
                                      struct string_list *warnings);
-/* As above from memory, for one file; `path` is for messages. Both are copied. */
+/* As known_hosts_read() from memory, for one file; `path` is for messages. Both are copied. */
 struct known_hosts *known_hosts_parse(const char *text, size_t length, const char *path);
 void known_hosts_destroy(struct known_hosts *known);
 

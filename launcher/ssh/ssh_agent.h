@@ -26,7 +26,7 @@ struct ssh_agent_question *ssh_agent_ask_signature(uv_loop_t *loop, const char *
                                                    struct ssh_bytes public, struct ssh_bytes data,
                                                    ssh_agent_fn *on_answer, void *context);
 
-/* Only before the callback. NULL is fine. */
+/* Cancels; allowed only before the callback. NULL is fine. */
 void ssh_agent_cancel(struct ssh_agent_question *question);
 
 /* Begins to read an answer and returns the number of keys, or 0 if it is another answer. Then read

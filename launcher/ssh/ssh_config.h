@@ -54,7 +54,7 @@ struct ssh_config_query *ssh_config_ask(uv_loop_t *loop, struct children *childr
                                         const char *host, const char *user, int port,
                                         ssh_config_fn *on_answer, void *context);
 
-/* Only before the answer has come; the memory is freed later. NULL is fine. */
+/* Cancels; allowed only before the answer has come. The memory is freed later. NULL is fine. */
 void ssh_config_cancel(struct ssh_config_query *query);
 
 #endif

@@ -15,8 +15,8 @@ struct ssh_words {
     int port;              /* %p */
 };
 
-/* Owned by the caller. Unknown words (%C, a variable that is not set, ~nobody-like) stay as they
- * are. */
+/* Expands a text; the caller owns the result. Unknown words (%C, a variable that is not set,
+ * ~nobody-like) stay as they are. */
 char *ssh_config_expand(struct slice text, const struct ssh_words *words);
 
 /* This user's name, owned by the caller; the home directory for "~". */

@@ -33,7 +33,7 @@ struct ssh_connect *ssh_connect_start(uv_loop_t *loop, const struct ssh_connect_
 /* The step that is missing when the time is up: "198.51.100.11 port 22: no ssh banner". */
 void ssh_connect_describe(const struct ssh_connect *connect, char *text, size_t size);
 
-/* Only before the callback. NULL is fine. */
+/* Cancels; allowed only before the callback. NULL is fine. */
 void ssh_connect_cancel(struct ssh_connect *connect);
 
 #endif

@@ -31,7 +31,7 @@ struct ssh_dial *ssh_dial_start(uv_loop_t *loop, const struct addrinfo *addresse
  * cause. */
 void ssh_dial_describe(const struct ssh_dial *dial, char *text, size_t size);
 
-/* Only before the callback. NULL is fine. */
+/* Cancels; allowed only before the callback. NULL is fine. */
 void ssh_dial_cancel(struct ssh_dial *dial);
 
 /* The milliseconds until the next attempt after a connection was refused, or closed by a host that
