@@ -110,12 +110,12 @@ enum job_action job_state_on_timeout(struct job_state *state, int exit_status, c
 void job_state_blame(struct job_state *state, int host, int rank, int wait_status,
                      uint64_t after_ms, bool oom, const char *text);
 
-/* As above, when no rank would have failed if `rank` had not left, or failed without ending:
- * `reporter` has failed. `terminated`: `rank` has ended, or was lost, after the verdict. */
+/* As job_state_blame(), when no rank would have failed if `rank` had not left, or failed without
+ * ending: `reporter` has failed. `terminated`: `rank` has ended, or was lost, after the verdict. */
 void job_state_blame_left(struct job_state *state, int host, int rank, int reporter,
                           bool terminated, int exit_status, const char *text);
 
-/* As above, when no rank would have failed if `host` had heard the others. */
+/* As job_state_blame(), when no rank would have failed if `host` had heard the others. */
 void job_state_blame_host(struct job_state *state, int host, int exit_status, const char *text);
 
 #endif
