@@ -17,7 +17,7 @@ struct job_rendezvous *job_rendezvous_create(uv_loop_t *loop, const struct job_o
 /* Sets the job whose agents carry the connections; call this before the loop runs. */
 void job_rendezvous_attach(struct job_rendezvous *self, struct job *job);
 
-/* For other carriers of connections than the agents. */
+/* The rendezvous, for other carriers of connections than the agents. */
 struct rendezvous *job_rendezvous_itself(struct job_rendezvous *self);
 
 /* The launcher's interface to it; `self` is borrowed. */

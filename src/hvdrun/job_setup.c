@@ -122,8 +122,8 @@ static const struct host_slots *other_machine(const struct job_setup *setup)
     return found;
 }
 
-/* Variables that select accelerators of this machine are not sent to others, unless -x names
- * them. */
+/* Warns of variables that select accelerators of this machine: they are not sent to others, unless
+ * -x names them. */
 static void keep_devices(struct job_setup *setup)
 {
     const struct host_slots *other = NULL;
@@ -219,7 +219,7 @@ static void describe_ways(struct job_setup *setup)
     };
 }
 
-/* Only on terminals, and not if the user has disabled colours. */
+/* True on terminals, unless the user has disabled colours. */
 static bool has_colour(void)
 {
     const char *none = getenv("NO_COLOR"), *term = getenv("TERM");

@@ -43,7 +43,7 @@ bool job_setup_needs_ssh(const struct job_setup *setup);
 /* Is some host connected by a command of the user? */
 bool job_setup_needs_command(const struct job_setup *setup);
 
-/* The rest of the set-up; `closed` tells which of stdin, stdout and stderr were closed when hvdrun
+/* Completes the set-up; `closed` tells which of stdin, stdout and stderr were closed when hvdrun
  * was started. 0 or an exit status, and `err`. */
 int job_setup_finish(struct job_setup *setup, const bool closed[3], struct err *err);
 

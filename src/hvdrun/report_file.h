@@ -18,17 +18,19 @@ struct report_file {
     int own;         /* STDOUT_FILENO or STDERR_FILENO if the file is one of them; else -1 */
 };
 
-/* HVD_OK, or HVD_ERR_SYSTEM and "PATH: reason". A pipe must have a reader, and a path that stands
- * for stdin, stdout or stderr, such as /dev/stdout, must not be one that is `closed`, whatever its
- * descriptor is used for now. The file has the rights of the one that it replaces. */
+/* HVD_OK, or HVD_ERR_SYSTEM and "PATH: reason". A pipe must have a reader. A path that stands for
+ * stdin, stdout or stderr, such as /dev/stdout, must not stand for a stream that is `closed`, even
+ * if its descriptor is open for another file now. The file has the rights of the one that it
+ * replaces. */
 int report_file_open(struct report_file *file, const char *path, const bool closed[3],
                      struct err *err);
 
-/* Writes all of it and gives it its name; a pipe has two seconds for all. HVD_OK, or
- * HVD_ERR_SYSTEM and "PATH: reason". */
+/* Writes the whole text and gives the file its name; a pipe has two seconds for everything. HVD_OK,
+ * or HVD_ERR_SYSTEM and "PATH: reason". */
 int report_file_write(struct report_file *file, const char *text, size_t length, struct err *err);
 
-/* Closes it; one that was not written whole is gone. Also where nothing was opened. */
+/* Closes the file. A file that was not written completely is removed. Fine if nothing was
+ * opened. */
 void report_file_close(struct report_file *file);
 
 #endif

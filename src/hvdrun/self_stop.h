@@ -33,13 +33,13 @@ void self_stop_open(struct self_stop *stop, uv_loop_t *loop, void (*on_asked)(vo
 /* Stops this process unless SIGCONT or self_stop_drop() came since SIGTSTP did. */
 void self_stop_now(struct self_stop *stop);
 
-/* Forgets a SIGTSTP that is pending. */
+/* Drops a pending SIGTSTP. */
 void self_stop_drop(struct self_stop *stop);
 
-/* To be called when SIGCONT was read: calls on_asked() again if a younger SIGTSTP is pending. */
+/* Call this when SIGCONT was read: calls on_asked() again if a younger SIGTSTP is pending. */
 void self_stop_listen(struct self_stop *stop);
 
-/* Forgets a SIGTSTP that is pending; the next one stops this process at once. */
+/* Drops a pending SIGTSTP; the next one stops this process at once. */
 void self_stop_close(struct self_stop *stop);
 
 #endif
