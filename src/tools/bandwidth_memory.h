@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much memory this machine can still give. The kernel also grants requests beyond it, and kills
- * a process later. */
+/* How much memory this machine can still give. The kernel also grants larger requests, but kills a
+ * process later. */
 #ifndef SRC_TOOLS_BANDWIDTH_MEMORY_H
 #define SRC_TOOLS_BANDWIDTH_MEMORY_H
 

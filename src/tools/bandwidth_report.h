@@ -38,7 +38,7 @@ struct report {
 /* Every rank keeps a report and makes the same calls; rank 0 prints. */
 void report_begin(struct report *report, const struct bandwidth_options *options, int ranks,
                   int hosts, const struct rank_place *places);
-/* Before the rows of an operation with a type and an op. */
+/* Call this before the rows of an operation with a type and an op. */
 void report_section(struct report *report, const struct operation *operation,
                     const struct data *data);
 void report_row(struct report *report, const struct report_row *row);
