@@ -82,7 +82,7 @@ bool address_exchange_find(const struct engine *engine, int rank, struct join_pe
 
 /* ---- asking ---- */
 
-/* All below have said where they are. */
+/* All children have sent their records. */
 static int address_exchange_pass_on(struct process_set *world, struct wire_writer *all,
                                     struct err *err)
 {

@@ -21,7 +21,7 @@
 
 enum { ALIGNMENT = 64 };
 
-/* Of the task all but memory. */
+/* Fills in all of the task but its memory. */
 static void batch_describe(const struct process_set *set, const struct batch *batch,
                            struct operation_task *task)
 {
@@ -51,7 +51,7 @@ static bool is_staged(const struct batch *batch)
     return batch->stage.step != STAGE_NONE;
 }
 
-/* Describes the task, and finds it memory; false when there is none. */
+/* Describes the task, and prepares its memory; false when there is none. */
 static bool batch_make_task(struct process_set *set, struct batch *batch,
                             struct operation_task *task, struct set_memory *memory)
 {
@@ -89,7 +89,7 @@ static int batch_start(struct process_set *set, struct batch *batch, struct err 
 
 /* ---- done ---- */
 
-/* Its result has been made. */
+/* The result of the batch has been made. */
 static void batch_finish(struct process_set *set, struct batch *batch)
 {
     struct tensor *own = batch->tensors[0].own;
@@ -120,7 +120,8 @@ static void batch_finish(struct process_set *set, struct batch *batch)
     batch_release(set, batch);
 }
 
-/* In a set of one rank: the input, as a reduction or another collective gives it back. */
+/* In a set of one rank: copies the input to the output, as a reduction or another collective
+ * would. */
 static void batch_give_back(const struct batch *batch, const struct operation_task *task)
 {
     size_t nbytes = batch->total * batch_element_size(batch);
@@ -153,7 +154,7 @@ static int batch_alone(struct process_set *set, struct batch *batch, struct err 
     return HVD_OK;
 }
 
-/* ---- the line and the window ---- */
+/* ---- the queue and the window ---- */
 
 static struct batch *batch_dequeue(struct process_set *set)
 {
@@ -166,8 +167,8 @@ static struct batch *batch_dequeue(struct process_set *set)
     return batch;
 }
 
-/* The links that a run needs are wanted when it is decided on (batch_queue.c), and must be there
- * when it starts. Those behind it wait, too: all ranks start what they have decided on in the same
+/* The links that a batch needs are wanted when it is decided on (batch_queue.c), and must be there
+ * when it starts. The batches behind it wait, too: all ranks start their batches in the same
  * order. */
 static bool batch_has_links(struct process_set *set, const struct batch *batch)
 {

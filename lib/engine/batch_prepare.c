@@ -17,8 +17,8 @@ size_t batch_element_size(const struct batch *batch)
     return dtype_size((int)batch->description.dtype);
 }
 
-/* Room at once for the most that is fused: pages that are never touched cost nothing. Other ranks
- * of this host read it where it lies. */
+/* Allocates room for the largest fused batch at once: pages that are never touched cost nothing.
+ * Other ranks of this host read the buffer in place. */
 static bool grow_buffer(struct set_memory *memory, size_t nbytes, size_t most)
 {
     if (nbytes <= memory->buffer_size)
@@ -30,7 +30,7 @@ static bool grow_buffer(struct set_memory *memory, size_t nbytes, size_t most)
     return memory->buffer;
 }
 
-/* Every tensor behind the one before; the factor is applied on the way. */
+/* Copies every tensor behind the previous one, and applies the factor on the way. */
 static bool pack(struct batch *batch, struct set_memory *memory)
 {
     size_t size = batch_element_size(batch), most = batch->set->engine->settings.fusion_threshold;
@@ -93,8 +93,8 @@ static bool prepare_reducescatter(struct batch *batch, struct operation_task *ta
     return true;
 }
 
-/* Does the input lie in the output, but not where it will end up? Then the result is made elsewhere
- * and copied. */
+/* True if the input lies in the output, but not in its final place. Then the result is made
+ * elsewhere and copied. */
 static bool is_misplaced(const struct tensor *own, const unsigned char *output, size_t nbytes,
                          size_t own_offset)
 {
@@ -124,7 +124,7 @@ static bool prepare_allgather(const struct process_set *set, struct batch *batch
     return task->output;
 }
 
-/* An alltoall's rows are known once the others have said how many they send. */
+/* An alltoall's rows are known once all other ranks have sent their numbers of rows. */
 void *batch_place_rows(void *arg, const int64_t *rows)
 {
     struct batch *batch = arg;

@@ -40,7 +40,7 @@ static int take_rows(const struct process_set *set, struct batch *batch,
     return HVD_OK;
 }
 
-/* Is the result of an allgather, which all ranks know alike, one that memory can hold? */
+/* True if memory can hold the result of an allgather; all ranks agree on this. */
 static bool result_fits(const struct process_set *set, const struct batch *batch)
 {
     size_t row =
@@ -73,7 +73,7 @@ static size_t count_of(const struct agreed *agreed)
     return shape_count(own ? &own->description.shape : &agreed->description.shape);
 }
 
-/* Without tensors; there will be `count` of them at most. */
+/* A batch without tensors; there will be at most `count`. */
 static struct batch *batch_create(struct process_set *set, const struct decision *decision,
                                   const struct agreed *agreed, int count, struct err *err)
 {
@@ -86,7 +86,7 @@ static struct batch *batch_create(struct process_set *set, const struct decision
     if (!batch->rows && !(batch->rows = calloc((size_t)set->size, sizeof *batch->rows)))
         goto out_of_memory;
     if (count > batch->capacity) {
-        /* Doubled, so that a run that is used again soon has room for whatever is fused. */
+        /* Doubles the capacity, so that a reused batch soon has room for any fused tensors. */
         int capacity = batch->capacity ? batch->capacity : TENSORS_LEAST;
         while (capacity < count)
             capacity *= 2;
@@ -115,8 +115,8 @@ out_of_memory:
     return NULL;
 }
 
-/* The links that a run needs are wanted on all ranks when it is decided on, so that nobody waits
- * for a rank that has not come so far in the line. */
+/* All ranks want the links that a batch needs when it is decided on, so that no rank waits for a
+ * rank that is not as far in the queue. */
 static int batch_want_links(struct process_set *set, const struct batch *batch, struct err *err)
 {
     unsigned bit = 1u << batch->algorithm;
@@ -144,7 +144,7 @@ static int batch_enqueue(struct process_set *set, struct batch *batch, struct er
     return batch_want_links(set, batch, err);
 }
 
-/* The tensors one behind the other, cut without regard to where one ends. */
+/* Puts the tensors one behind the other and cuts them without regard to their ends. */
 static int queue_chunks(struct process_set *set, const struct decision *decision, struct err *err)
 {
     struct batch *batch = NULL;
@@ -168,7 +168,7 @@ static int queue_chunks(struct process_set *set, const struct decision *decision
     return batch ? batch_enqueue(set, batch, err) : HVD_OK;
 }
 
-/* What the devices do not do themselves, and any part of which can be done alone. */
+/* True if the devices do not reduce the batch, and any part of it can be done alone. */
 static bool is_cut(const struct agreed *agreed)
 {
     const struct description *description = &agreed->description;

@@ -13,8 +13,8 @@
 
 #define EXPLANATION_NS 1000000000ull
 
-/* What a rank runs into on its own is its failure; that another is gone or does not answer may be
- * anybody's. */
+/* A failure of this rank's own work is its own; a rank that is gone or does not answer may be a
+ * consequence of any other failure. */
 void engine_fail(struct engine *engine, struct err *err)
 {
     bool own = err->code != HVD_ERR_PEER_LOST && err->code != HVD_ERR_TIMEOUT;
@@ -59,7 +59,7 @@ bool engine_is_draining(const struct engine *engine)
     return false;
 }
 
-/* Everything in flight fails, and the neighbours are told, once. */
+/* Fails everything in flight and tells the neighbours, once. */
 static void break_world(struct engine *engine, const struct rank_end *end)
 {
     struct err reason;
@@ -77,8 +77,8 @@ static void break_world(struct engine *engine, const struct rank_end *end)
     pthread_cond_broadcast(&engine->progress.changed);
 }
 
-/* Nobody has said over the tree why a link broke: the rendezvous may have named a rank that left,
- * or else the link is all that is known. */
+/* The tree has not explained why a link broke: the rendezvous may have named a rank that left;
+ * otherwise only the broken link is known. */
 static void explain(struct engine *engine)
 {
     struct rank_end departure;
@@ -93,7 +93,7 @@ static void explain(struct engine *engine)
             set_end(engine->sets.at[id], -1, &departure);
 }
 
-/* The wounded sets may have ended in the meantime, told by the tree. */
+/* True if the sets with a broken link have ended in the meantime, by a message over the tree. */
 static bool is_explained(const struct engine *engine)
 {
     for (int id = 0; id < engine->sets.count; id++) {
@@ -120,8 +120,7 @@ bool breakage_diagnose(struct engine *engine)
     return true;
 }
 
-/* A host that has fallen silent is a cause, not a symptom: nobody has an explanation that would be
- * worth waiting for. */
+/* A silent host is a cause, not a symptom: no better explanation will come. */
 void engine_check_links(struct engine *engine)
 {
     struct rank_end end;

@@ -27,14 +27,14 @@ void channel_header_encode(unsigned char header[CHANNEL_HEADER], uint32_t number
     memcpy(header, words, sizeof words);
 }
 
-/* NULL when it is done, or has not been started here. */
+/* NULL when the operation is done, or has not been started here. */
 static struct operation *channel_find(const struct operation_window *window, uint32_t number)
 {
     bool inside = number - window->first < window->end - window->first;
     return inside ? window->at[number % WINDOW_SIZE] : NULL;
 }
 
-/* Numbers wrap around: what is less than half of them behind has been. */
+/* Numbers wrap around: a number less than half the range behind has been started. */
 static bool has_started(const struct operation_window *window, uint32_t number)
 {
     return (int32_t)(number - window->end) < 0;
@@ -57,7 +57,7 @@ static struct channel_debt *debt_at(struct channel *channel, unsigned index)
     return &channel->debts[(channel->first_debt + index) % CHANNEL_DEBTS];
 }
 
-/* How much of what an operation has to send the link has already. */
+/* How much of an operation's outgoing data the link has already. */
 static size_t owed(const struct channel *channel, uint32_t number)
 {
     size_t nbytes = 0;
@@ -69,7 +69,7 @@ static size_t owed(const struct channel *channel, uint32_t number)
     return nbytes;
 }
 
-/* There is room: nothing is handed over when there is none. */
+/* Adds a debt. There is room: when there is none, nothing is given to the link. */
 static void owe(struct channel *channel, uint32_t number, size_t nbytes, bool offered)
 {
     if (channel->debt_count > 0) {
@@ -87,7 +87,7 @@ static bool may_owe(const struct channel *channel)
     return channel->debt_count < CHANNEL_DEBTS;
 }
 
-/* So much of the first debt is paid. */
+/* So many bytes of the first debt are done. */
 static void pay(struct channel *channel, const struct operation_window *window, size_t nbytes)
 {
     struct channel_debt *debt = debt_at(channel, 0);
@@ -101,7 +101,7 @@ static void pay(struct channel *channel, const struct operation_window *window, 
     operation->type->sent(operation, channel->peer, nbytes);
 }
 
-/* Tells the operations what the peer has fetched. 1 if there was anything. */
+/* Tells the operations which bytes the peer has fetched. 1 if there were any. */
 static int complete_debts(struct channel *channel, const struct operation_window *window)
 {
     if (channel->debt_count == 0)
@@ -125,7 +125,7 @@ static int complete_debts(struct channel *channel, const struct operation_window
 
 /* ---- sending ---- */
 
-/* What an operation has to send and the link does not have yet; `*nbytes` 0 for nothing. */
+/* The data that an operation has to send and the link does not have yet; `*nbytes` 0 for none. */
 static const unsigned char *output_of(const struct channel *channel, struct operation *operation,
                                       uint32_t number, size_t *nbytes)
 {
@@ -135,7 +135,7 @@ static const unsigned char *output_of(const struct channel *channel, struct oper
     return operation->type->output(operation, channel->peer, owed(channel, number), nbytes);
 }
 
-/* Something of the lowest operation that has anything to send; NULL if none has. */
+/* Data of the lowest operation that has any to send; NULL if none has. */
 static const unsigned char *find_output(const struct channel *channel,
                                         const struct operation_window *window, uint32_t *number,
                                         size_t *nbytes)
@@ -161,15 +161,15 @@ static void begin_frame(struct channel *channel, uint32_t number, size_t nbytes)
     channel_header_encode(channel->out_header, number, (uint32_t)channel->out_left);
 }
 
-/* The frame that nothing was sent of: another may be better next time. */
+/* Drops a frame of which nothing was sent: another operation may come first next time. */
 static void forget_frame(struct channel *channel)
 {
     channel->out_header_sent = CHANNEL_HEADER;
     channel->out_left = 0;
 }
 
-/* Copies what is missing of the header, and data behind it. Returns as link_try_send() does, of the
- * data alone; `*sent` is how much of both was sent. */
+/* Copies the rest of the header, and data behind it. Returns as link_try_send() does, for the data
+ * alone; `*sent` is how many bytes of both were sent. */
 static ssize_t channel_copy(struct channel *channel, const void *data, size_t nbytes, ssize_t *sent,
                             struct err *err)
 {
@@ -187,7 +187,7 @@ static ssize_t channel_copy(struct channel *channel, const void *data, size_t nb
     return *sent - (ssize_t)of_header;
 }
 
-/* Hands over data of the frame whose header is on its way: 1 if anything moved, 0, or a status. */
+/* Sends data of the frame whose header is on its way: 1 if anything moved, 0, or a status. */
 static int channel_hand_over(struct channel *channel, struct operation *operation, const void *data,
                              size_t nbytes, struct err *err)
 {
@@ -259,7 +259,7 @@ static int take_header(struct channel *channel, struct err *err)
                 channel->in_left);
 }
 
-/* Does data wait for an operation that is done, on this rank? */
+/* True if data has come for an operation that is done on this rank. */
 static bool is_too_much(const struct channel *channel, const struct operation_window *window)
 {
     const struct operation *operation = channel_find(window, channel->in_number);
@@ -284,8 +284,8 @@ static void *find_space(const struct channel *channel, const struct operation_wi
     return operation ? operation->type->space(operation, channel->peer, nbytes) : NULL;
 }
 
-/* Lets the operation use what lies in the link. Returns how many bytes, 0 if they must be copied,
- * or a negative status. */
+/* Lets the operation use received bytes in place. Returns how many, 0 if they must be copied, or a
+ * negative status. */
 static ssize_t use_in_place(struct channel *channel, struct operation *operation, struct err *err)
 {
     size_t nbytes;
@@ -302,7 +302,7 @@ static ssize_t use_in_place(struct channel *channel, struct operation *operation
     return rc < 0 ? rc : used;
 }
 
-/* The rest of a frame, as far as there is room for it, and the header of the next one. */
+/* Receives the rest of a frame, as far as there is room, and the next header. */
 static int receive_some(struct channel *channel, const struct operation_window *window,
                         struct err *err)
 {
@@ -332,7 +332,7 @@ static int receive_some(struct channel *channel, const struct operation_window *
     return rc < 0 ? rc : 1;
 }
 
-/* What follows a header that came alone is likely to be there too. */
+/* Receives once more after a header that came alone, because its data has probably come, too. */
 static int receive_frame(struct channel *channel, const struct operation_window *window,
                          struct err *err)
 {
@@ -344,8 +344,8 @@ static int receive_frame(struct channel *channel, const struct operation_window 
     return rc < 0 ? rc : 1;
 }
 
-/* Who waits with a frame does not receive, and would not hear that the other side has gone without
- * taking what it was offered: 0, or that status. */
+/* A channel that holds a frame back does not receive, and would not notice that the peer has gone
+ * without taking its offers. Returns 0, or that status. */
 static int ask_debtor(const struct channel *channel, struct err *err)
 {
     if (channel->debt_count == 0 || channel->in_left == 0)

@@ -15,7 +15,8 @@
 
 static const struct err fine = { .code = HVD_OK };
 
-/* The ticket keeps its first failure. Who has left does not know what it was wanted for. */
+/* The ticket keeps its first failure. The end of a rank that left does not name the collective, so
+ * the name is put in front here. */
 static void note_failure(struct tensor *tensor, const struct err *err)
 {
     struct err *first = &tensor->ticket->err;
@@ -90,7 +91,7 @@ static int64_t rows_of_share(const struct tensor *tensor)
     return hvd_share(tensor->description.shape.dims[0], tensor->set->size, tensor->set->rank);
 }
 
-/* The result is at the output. */
+/* The result is already at the output. */
 static void complete_made(struct tensor *tensor)
 {
     const struct shape *shape = &tensor->description.shape;
@@ -140,7 +141,7 @@ static int keep_rows(struct tensor *tensor, const int64_t *rows, int nrows, stru
     return HVD_OK;
 }
 
-/* A caller that gave memory, but not enough. */
+/* The caller has provided memory, but not enough. */
 static int check_room(const struct tensor *tensor, struct err *err)
 {
     char label[REQUEST_LABEL];

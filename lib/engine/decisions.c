@@ -27,7 +27,8 @@ int64_t decision_rows(const struct agreed *agreed, int rank)
     return (int64_t)wire_get_u64(&reader);
 }
 
-/* Has `rank` given as many rows as it says? Rows of nothing are not counted. */
+/* True if `rank` has contributed as many rows as it claims. Rows without elements are not
+ * counted. */
 static bool is_consistent(const struct agreed *agreed, int rank, size_t row_size)
 {
     size_t start = agreed->offsets[rank], end = agreed->offsets[rank + 1];
@@ -50,7 +51,7 @@ static int check_rows(struct process_set *set, const struct tensor *tensor,
     return HVD_OK;
 }
 
-/* Behind each rank's number of rows lie the rows. */
+/* The rows lie behind each rank's number of rows. */
 static int decision_gather(struct tensor *tensor, const struct agreed *agreed, struct err *err)
 {
     struct process_set *set = tensor->set;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where a rank's record begins, and the number of its host. */
+/* The beginning of a rank's record, and the number of its host. */
 struct entry {
     size_t start;
     int host;

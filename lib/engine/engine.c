@@ -118,7 +118,7 @@ void engine_stop(struct engine *engine)
     engine_unlock(engine);
 }
 
-/* What was put on devices' queues still has to pass; it is given up after a while. */
+/* Work on the devices' queues must still pass; after a while the engine gives up waiting for it. */
 static void drain(struct engine *engine)
 {
     while (engine_is_draining(engine))
@@ -126,7 +126,7 @@ static void drain(struct engine *engine)
             poll(NULL, 0, 1);
 }
 
-/* Sends what the trees' links take now; false when nothing is left. */
+/* Sends what the trees' links accept now; false when nothing is left. */
 static bool send_rest(struct engine *engine)
 {
     bool left = false;
@@ -203,7 +203,7 @@ static void observe_all(struct engine *engine)
             trace_observe(engine->sets.at[id]);
 }
 
-/* What the one before has kept is written first: it may be the same file. */
+/* Writes the kept events of the previous timeline first: it may be the same file. */
 static int replace_timeline(struct engine *engine, const char *file, bool mark_cycles,
                             struct err *err)
 {

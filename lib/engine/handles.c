@@ -34,7 +34,7 @@ int engine_poll(struct engine *engine, int64_t handle, struct err *err)
     return done;
 }
 
-/* Hands the results to the caller, or frees what nobody asks for. */
+/* Passes the results to the caller, or frees them if the caller does not want them. */
 static int ticket_collect(struct engine *engine, struct ticket *ticket, struct hvd_result *results,
                           struct err *err)
 {
@@ -103,8 +103,8 @@ int engine_submit(struct engine *engine, const struct submission *submission, in
     return rc;
 }
 
-/* Whoever runs the progress engine is woken before we wait for it, otherwise nobody has to run it
- * but us. */
+/* Wakes the driver of the progress engine before waiting for the lock; otherwise this thread alone
+ * would have to run the progress engine. */
 int engine_run(struct engine *engine, const struct submission *submission,
                struct hvd_result *results, struct err *err)
 {

@@ -101,7 +101,7 @@ struct tensor *in_flight_tensor(struct in_flight *in_flight)
     return tensor;
 }
 
-/* Not in flight any more. */
+/* Takes a tensor out of the list in flight. */
 static void take_out(struct in_flight *in_flight, struct tensor *tensor)
 {
     if (tensor->previous)

@@ -63,8 +63,8 @@ static void write_status(void *arg, char *text, size_t size)
     engine_write_status(arg, text, size);
 }
 
-/* Is every thread of the program one of those that wait for tensors, none of which is done? Threads
- * are the folders in the one asked for, so that nothing has to be opened. */
+/* True if every thread of the program waits for tensors of which none is done. /proc/self/task has
+ * a folder for each thread; its link count tells how many, so nothing has to be opened. */
 static bool all_threads_wait(const struct engine *engine)
 {
     unsigned waiting = 0;
@@ -77,8 +77,8 @@ static bool all_threads_wait(const struct engine *engine)
            tasks.st_nlink == 2 + waiting + (unsigned)quiet_thread_count();
 }
 
-/* What the program waits for is to be agreed on in this set, and this rank, if it is the root,
- * holds nothing back that all have submitted (HOROVOD_CYCLE_TIME). */
+/* True if all that the program waits for still needs agreement in this set, and this rank, if it is
+ * the root, holds back nothing that all have submitted (HOROVOD_CYCLE_TIME). */
 static bool is_stuck(void *arg)
 {
     const struct process_set *set = arg;

@@ -12,7 +12,7 @@
 
 enum { BLOCK = 4096 }; /* elements that are looked at before it is asked where */
 
-/* Floating-point types by their bits: the exponent of all ones is that of NaN and infinities. */
+/* Checks floating-point numbers by their bits: NaN and infinities have an exponent of all ones. */
 #define FIND(bits, name, exponent)                                                                 \
     static bool is_odd_##name(const unsigned char *at)                                             \
     {                                                                                              \
@@ -62,7 +62,7 @@ size_t numerics_find(enum hvd_dtype dtype, const void *data, size_t count)
     return types[dtype].find ? types[dtype].find(data, count) : count;
 }
 
-/* Is this the first time? When there is no more room nothing is. */
+/* True if this is the first report of the tensor. When the table is full, nothing is reported. */
 static bool is_news(struct numerics *numerics, const struct tensor *tensor)
 {
     uint64_t hash = name_hash(tensor->name, strlen(tensor->name)) + (uint64_t)tensor->set->id;
@@ -85,7 +85,7 @@ static void warn(struct engine *engine, const struct tensor *tensor, const struc
              last ? "; of further tensors nothing is said" : "");
 }
 
-/* What is odd about the tensor; HVD_OK if nothing is. */
+/* The error about the tensor; HVD_OK if all numbers are finite. */
 static int find_odd(const struct tensor *tensor, struct err *err)
 {
     const struct description *description = &tensor->description;

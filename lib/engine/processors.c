@@ -63,7 +63,7 @@ bool processors_group(char *path, size_t size, const char *text, const char *con
     return false;
 }
 
-/* Appends a small file; nothing if it cannot be read. */
+/* Appends a small file; appends nothing if the file cannot be read. */
 static void append_file(char *text, size_t size, const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -92,7 +92,7 @@ static int quota_of(const struct version *version, const char *group)
     return processors_of_quota(text);
 }
 
-/* The least of our group's and of those in which it lies; 0: none. */
+/* The least quota of our group and its parents; 0: none. */
 static int least_quota(const struct version *version, const char *groups)
 {
     char group[GROUP_SIZE];
@@ -118,7 +118,7 @@ static int quota(void)
     return count;
 }
 
-/* Those that a process may run on; 0 if that cannot be found out. */
+/* The number of processors that a process may run on; 0 if it is not known. */
 static int allowed(pid_t pid)
 {
     cpu_set_t set;

@@ -25,9 +25,9 @@
 
 #define CHECK_NS 250000000ull
 
-/* SPIN_NS: about the time of a wake-up. Where ranks outnumber the processors a rank that spins
- * yields at each look, which costs little as long as there are few others; with many, the rank that
- * is waited for comes late, so that nobody spins. */
+/* SPIN_NS: about the time of a wake-up. When ranks outnumber the processors, a spinning rank yields
+ * after each pass, which costs little with few other ranks. With many other ranks the awaited rank
+ * would come late, so then no rank spins. */
 #define SPIN_NS 50000ull
 enum { RANKS_PER_PROCESSOR_MAX = 4 };
 
@@ -73,9 +73,9 @@ void progress_stop(struct engine *engine)
         eventfd_write(progress->sleep.wake_fd, 1);
 }
 
-/* ---- one look ---- */
+/* ---- one pass ---- */
 
-/* Links that have come are taken; then the set moves what it can. */
+/* Takes links that have come; then the set makes all possible progress. */
 static int move_set(struct process_set *set, bool links_came, struct err *err)
 {
     if (links_came || set->links.expected) {
@@ -93,7 +93,8 @@ bool engine_move(struct engine *engine)
     int moved = 0;
     if (engine->breakage.broken)
         return engine_drain(engine);
-    /* What a rank has sent before it died is there: what it completes is not to fail. */
+    /* Receives what a rank has sent before it died: collectives that this data completes must not
+     * fail. */
     engine->progress.check_all |= failure_is_there(engine->failure);
     if (engine->progress.check_all || linker_busy(engine->linker))
         moved = linker_move(engine->linker, monotonic_ms(), &err);
@@ -109,7 +110,7 @@ bool engine_move(struct engine *engine)
     return (!well && breakage_diagnose(engine)) || moved > 0;
 }
 
-/* A look at the links now and then, while something is waited for: also when other links move. */
+/* Checks the links now and then while something is in flight, also when other links move. */
 static void check_links(struct engine *engine, uint64_t now)
 {
     if (engine->in_flight.count == 0 || now - engine->progress.checked_ns < CHECK_NS)
@@ -118,7 +119,7 @@ static void check_links(struct engine *engine, uint64_t now)
     engine_check_links(engine);
 }
 
-/* Nothing has moved: the stall inspectors have their turn. Returns when to look again. */
+/* Nothing has moved: the stall inspectors may run. Returns when to check again. */
 uint64_t progress_next_check(struct engine *engine, uint64_t now)
 {
     for (int id = 0; id < engine->sets.count && !engine->breakage.broken; id++)
@@ -132,7 +133,7 @@ uint64_t progress_next_check(struct engine *engine, uint64_t now)
 
 /* ---- callers ---- */
 
-/* Looks that found nothing, one after the other. */
+/* A number of passes in a row that found nothing. */
 struct spin {
     unsigned spins;
     uint64_t since_ns; /* of the first; 0: not known */
@@ -144,7 +145,7 @@ bool progress_is_entered(const struct engine *engine)
     return atomic_load_explicit(&engine->progress.entering, memory_order_relaxed) > 0;
 }
 
-/* The one who is waited for may need this very processor, or another thread the lock. */
+/* The awaited rank may need this very processor, or another thread the lock. */
 static void progress_yield(struct engine *engine)
 {
     engine_unlock(engine);
@@ -158,7 +159,7 @@ static bool is_wanted(const struct engine *engine)
     return engine->progress.waiters > 0 || progress_is_entered(engine);
 }
 
-/* A look is often over sooner than one has fallen asleep. */
+/* A pass is often over sooner than this thread could fall asleep. */
 void progress_enter(struct engine *engine)
 {
     int rc = EBUSY;
@@ -173,7 +174,7 @@ void progress_enter(struct engine *engine)
     atomic_fetch_sub(&engine->progress.entering, 1);
 }
 
-/* Now and then between two looks. Sleeps when there have been many. Returns the time. */
+/* Called between two passes. Sleeps when there have been many. Returns the time. */
 static uint64_t spin_or_sleep(struct engine *engine, struct spin *spin, progress_done_fn *done,
                               const void *arg, uint64_t deadline_ns)
 {
@@ -233,7 +234,7 @@ static void wait_for_driver(struct engine *engine, uint64_t deadline_ns)
     engine->progress.waiters--;
 }
 
-/* Is there anything to do, now or when something comes? */
+/* True if there is work, now or when something comes. */
 static bool is_busy(const struct engine *engine)
 {
     if (engine->in_flight.count > 0 || engine->breakage.symptom.status != HVD_OK)
@@ -246,9 +247,8 @@ static bool is_busy(const struct engine *engine)
     return false;
 }
 
-/* A caller goes: another one runs the progress engine, or the thread, if there is anything left to
- * do. If not, the thread still has to look at what has changed since it fell asleep: links,
- * deadlines. */
+/* A caller goes: another caller runs the progress engine, or the thread, if work is left. If not,
+ * the thread must still check what has changed since it fell asleep: links, deadlines. */
 static void progress_leave(struct engine *engine)
 {
     if (engine->progress.driver != NOBODY)
@@ -263,7 +263,7 @@ static void progress_leave(struct engine *engine)
         eventfd_write(engine->progress.sleep.wake_fd, 1);
 }
 
-/* Returns the tick at its end, which a driver has read already. */
+/* Returns the tick at its end, which the driver has read already. */
 static uint64_t wait_until(struct engine *engine, progress_done_fn *done, const void *arg,
                            uint64_t deadline_ns)
 {

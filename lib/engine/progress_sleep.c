@@ -29,7 +29,7 @@ static void progress_sleep_watch(struct pollset *pollset, int fd, short events)
     pollset->count++;
 }
 
-/* Where the link has something to say already, nobody sleeps. */
+/* When a link has an event already, the driver does not sleep. */
 static void watch_link(struct pollset *pollset, struct link *link, short wanted)
 {
     short events;
@@ -78,8 +78,8 @@ static int watch_all(struct engine *engine, struct pollset *pollset, uint64_t *u
     return pollset->count;
 }
 
-/* Fills in the array of `whose`, which grows as needed; what does not fit when memory is short is
- * looked at after a moment. */
+/* Fills in the array of `whose`, which grows as needed; links that do not fit when memory is short
+ * are checked after a moment. */
 static int fill_fds(struct engine *engine, int whose, uint64_t *until_ns)
 {
     struct pollset pollset = { .fds = engine->progress.sleep.fds[whose],
@@ -97,7 +97,7 @@ static int fill_fds(struct engine *engine, int whose, uint64_t *until_ns)
     return watch_all(engine, &pollset, until_ns);
 }
 
-/* When engine_move() is wanted although nothing comes; UINT64_MAX: not at all. */
+/* When engine_move() is needed although nothing comes; UINT64_MAX: not at all. */
 static uint64_t next_deadline(const struct engine *engine)
 {
     uint64_t deadline =
@@ -144,8 +144,8 @@ void progress_pause(struct engine *engine, enum driver self, uint64_t until_ns)
         eventfd_read(engine->progress.sleep.wake_fd, &value);
 }
 
-/* A link that has been used while somebody sleeps on it must be told again that it is slept on.
- * False if one has something to say meanwhile. */
+/* A link that was used while the driver sleeps on it must learn again of the sleep. False if a link
+ * has an event meanwhile. */
 static bool sleep_on(struct engine *engine)
 {
     struct pollset counted = { .fds = NULL };
@@ -156,8 +156,8 @@ static bool sleep_on(struct engine *engine)
     return !counted.is_awake;
 }
 
-/* Would another engine_move() find something to do although nothing comes? Or is there something
- * that a link did not take yet? */
+/* True if another engine_move() would find work although nothing comes, or if a link has not taken
+ * all bytes yet. */
 static bool has_work(const struct engine *engine)
 {
     for (int id = 0; id < engine->sets.count; id++) {

@@ -59,8 +59,8 @@ static bool thread_has_rested(struct engine *engine)
     return false;
 }
 
-/* Who comes in is likely to come again at once, with the next of many tensors, and moves things on
- * meanwhile. Returns when no more than one has come in BURST_NS lately. */
+/* A caller that enters is likely to enter again at once, with the next of many tensors, and moves
+ * things meanwhile. Returns when at most one caller has entered in the last BURST_NS. */
 static void step_aside(struct engine *engine)
 {
     uint64_t before, rest_ns = BURST_NS / 2;

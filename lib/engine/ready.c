@@ -40,7 +40,7 @@ static struct tensor *ready_take(struct tensor_list *list)
     return tensor;
 }
 
-/* 1 when the input is there, 0 when not yet, or a negative status. */
+/* 1 when the input is ready, 0 when not yet, or a negative status. */
 static int is_made(struct tensor *tensor, struct err *err)
 {
     int rc =
@@ -80,7 +80,7 @@ static int ready_look(struct tensor *tensor, struct err *err)
     return rc < 0 ? rc : 1;
 }
 
-/* A join, and what came after it. */
+/* Offers a join, and the tensors behind it. */
 static int offer_postponed(struct process_set *set, struct err *err)
 {
     struct tensor_list list = set->ready.postponed;

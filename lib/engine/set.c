@@ -112,7 +112,7 @@ static bool has_data_to_decide(const struct process_set *set)
            negotiation_has_data(set->negotiation);
 }
 
-/* Should the root let data be moved now, or wait for more to be fused with it? */
+/* True if the root should let data be moved now, instead of waiting for more tensors to fuse. */
 static bool may_move_data(struct process_set *set)
 {
     if (!has_data_to_decide(set))
@@ -151,7 +151,7 @@ static int decide(struct process_set *set, struct err *err)
     return moved;
 }
 
-/* The root decides, if there is anything to decide on; the others report. */
+/* The root decides, if there is anything to decide on; the other ranks report. */
 static int agree(struct process_set *set, struct err *err)
 {
     if (set->ended.code != HVD_OK)
@@ -166,14 +166,14 @@ static int agree(struct process_set *set, struct err *err)
     return rc < 0 ? rc : decide(set, err);
 }
 
-/* Notes what a step of a look returns; false when it has failed. */
+/* Notes the result of a step of a pass; false when the step has failed. */
 static inline bool set_note(int *moved, int rc)
 {
     *moved = rc < 0 ? rc : *moved | rc;
     return rc >= 0;
 }
 
-/* What is said does not wait for a look at what may have come from above. */
+/* Sends own messages before it reads what may have come from the parent. */
 int set_move(struct process_set *set, struct err *err)
 {
     int moved = 0;
@@ -203,7 +203,7 @@ int set_move(struct process_set *set, struct err *err)
     return moved;
 }
 
-/* Data that waits to be fused has a deadline (set_deadline()). */
+/* Data that waits for fusion has a deadline (set_deadline()). */
 bool set_has_work(struct process_set *set)
 {
     if (set->ended.code != HVD_OK)
@@ -231,7 +231,7 @@ static bool is_member(const struct process_set *set, int rank)
     return false;
 }
 
-/* The rank that has left may be the one they wait for. */
+/* The rank that has left may be the rank that these tensors wait for. */
 static void end_unlinked_sets(struct engine *engine, int who, const struct rank_end *end)
 {
     for (int id = 1; id < engine->sets.count; id++) {

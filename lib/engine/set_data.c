@@ -5,8 +5,8 @@
  * world. */
 #include "lib/engine/engine_impl.h"
 
-/* The other side may have ended because it has done its part: that matters once something is wanted
- * from it. */
+/* The peer may have ended because it has done its part: its end matters once an operation needs
+ * data from it. */
 static int on_channel_error(struct process_set *set, struct channel *channel, struct err *err)
 {
     if (err->code != HVD_ERR_PEER_LOST)
@@ -28,8 +28,7 @@ static bool wants(struct operation *operation, int peer)
     return nbytes > 0;
 }
 
-/* The first rank whose channel has ended and that an operation wants something from; -1 if there is
- * none. */
+/* The first rank whose channel has ended and that an operation still needs; -1 if there is none. */
 static int missed_peer(const struct process_set *set)
 {
     for (int i = 0; i < set->links.npeers; i++) {

@@ -18,7 +18,8 @@ static uint32_t channel_number(const struct process_set *set, int purpose)
     return set->serial * CHANNELS_OF_A_SET + (uint32_t)purpose;
 }
 
-/* Between hosts one connection may not fill the network. Both sides see the same names. */
+/* Between hosts one connection may not saturate the network, so a link has several streams. Both
+ * sides compare the same names of hosts. */
 static int streams_to(const struct process_set *set, const struct join_peer *peer)
 {
     const struct engine *engine = set->engine;
@@ -116,7 +117,7 @@ static bool streams_are_there(const struct process_set *set, int rank, int strea
 }
 
 /* The data link to a rank of the set, once all its streams are there: 1, 0 if not yet, or a
- * negative status. What it sends is counted. */
+ * negative status. The link counts the bytes that it sends. */
 static int take_data(struct process_set *set, int rank, struct link **link, struct err *err)
 {
     struct link *links[STREAMS_MAX];
@@ -139,7 +140,7 @@ static int take_data(struct process_set *set, int rank, struct link **link, stru
     return 1;
 }
 
-/* 1 if it is there, 0 if not, or a negative status. */
+/* 1 if the link is there, 0 if not, or a negative status. */
 static int take_channel(struct process_set *set, int rank, struct err *err)
 {
     struct link *link = NULL;
@@ -159,7 +160,7 @@ static int take_channel(struct process_set *set, int rank, struct err *err)
     return 1;
 }
 
-/* As take_channel(), for all neighbours. */
+/* Like take_channel(), for all neighbours. */
 static int take_neighbours(struct process_set *set, struct err *err)
 {
     int left = take_channel(set, ring_left(set->rank, set->size), err);
@@ -213,15 +214,15 @@ void set_forget_links(struct process_set *set)
         linker_forget(set->engine->linker, channel_number(set, purpose));
 }
 
-/* All members have done what they wanted in it, and some have heard before us that it is
+/* All members have done their part in the set, and some have learnt before us that it is
  * removed. */
 bool set_is_over(const struct process_set *set)
 {
     return set->removing && set->in_flight == 0;
 }
 
-/* Names the link that has failed, unless it was this rank, for which a call failed or there was no
- * memory: engine_fail() names that. */
+/* Names the link that has failed. If the failure is this rank's own (a failed call, no memory),
+ * engine_fail() names the rank. */
 int set_broke(struct process_set *set, int rank, struct err *err)
 {
     struct join_peer peer;

@@ -6,7 +6,7 @@
  * HVD_ERR_PROTOCOL when a neighbour sends what it must not, and HVD_ERR_NOMEM. */
 #include "lib/engine/engine_impl.h"
 
-/* A link of the tree has failed: a symptom if the other side is gone. */
+/* A link of the tree has failed: this is a symptom if the peer is gone. */
 static int on_tree_error(struct process_set *set, struct tree_link *tree, struct err *err)
 {
     struct rank_end end;
@@ -37,7 +37,7 @@ void set_tell(struct process_set *set, enum tree_frame type, const struct rank_e
     wire_writer_fini(&body);
 }
 
-/* Who has left, or what has broken the world. */
+/* Reads the rank that has left, or the end that has broken the world. */
 static int decode_end(const struct process_set *set, struct rank_end *end,
                       const struct frame *frame, struct err *err)
 {
@@ -52,7 +52,7 @@ static int decode_end(const struct process_set *set, struct rank_end *end,
     return HVD_OK;
 }
 
-/* A rank below has left: everybody is told, in order after what has been decided, from the root. */
+/* A rank below has left: the root tells all ranks, in order after the decisions. */
 static int on_child_left(struct process_set *set, const struct frame *frame, struct err *err)
 {
     struct rank_end end;
@@ -134,7 +134,7 @@ static int on_frame_from_parent(struct process_set *set, const struct frame *fra
     }
 }
 
-/* Everything that has come over one link; `index` -1 for the parent's. 1, 0 or a status. */
+/* Reads everything that has come over one link; `index` -1 for the parent's. 1, 0 or a status. */
 static int set_tree_hear(struct process_set *set, struct tree_link *tree, int index,
                          struct err *err)
 {
@@ -164,7 +164,7 @@ int set_receive_from_children(struct process_set *set, struct err *err)
     return moved;
 }
 
-/* What is to be passed on is not kept until the next look. */
+/* Frames to pass on are sent at once, not in the next pass. */
 int set_receive_from_parent(struct process_set *set, struct err *err)
 {
     int moved = set_tree_hear(set, &set->tree.up, -1, err);

@@ -25,7 +25,7 @@ void sets_fini(struct engine *engine)
 
 /* ---- numbers ---- */
 
-/* The number that was given back first, or a new one. */
+/* The number that was freed first, or a new one. */
 static int next_id(struct engine *engine)
 {
     if (engine->sets.free_count == 0)
@@ -56,7 +56,7 @@ bool sets_put(struct engine *engine, struct process_set *set)
     return true;
 }
 
-/* ---- what has been agreed ---- */
+/* ---- carrying out decisions ---- */
 
 int sets_added(struct tensor *tensor, const struct agreed *agreed, struct err *err)
 {
@@ -151,7 +151,7 @@ static int submit_change(struct engine *engine, const struct description *descri
     return rc;
 }
 
-/* One at a time on this rank: under engine->sets.adding. */
+/* One call at a time on this rank: under engine->sets.adding. */
 static int change(struct engine *engine, const struct description *description, const int *ranks,
                   struct err *err)
 {
@@ -186,7 +186,7 @@ static bool is_quiet(const void *arg)
     return set->in_flight == 0;
 }
 
-/* Until what this rank has submitted in the set is done. */
+/* Waits until this rank's collectives in the set are done. */
 static int await_set(struct engine *engine, int id, struct err *err)
 {
     engine_lock(engine);

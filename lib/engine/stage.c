@@ -33,7 +33,7 @@ struct batch *batch_list_take(struct batch_list *list)
     return batch;
 }
 
-/* ---- the way to the host ---- */
+/* ---- copying to the host ---- */
 
 static bool has_own(const struct batch *batch)
 {
@@ -68,7 +68,7 @@ int stage_context(const struct batch *batch, struct err *err)
     return engine_context(batch->description.kind, own ? own->name : NULL, err);
 }
 
-/* Nobody before it will give back memory that it lacks. */
+/* True if no batch before this one will give back memory that it needs. */
 static bool is_alone(const struct process_set *set, const struct batch *batch)
 {
     return batch == set->batches.queue && set->batches.window.first == set->batches.window.end &&
@@ -99,7 +99,7 @@ static int come(struct process_set *set, struct batch *batch, struct err *err)
     return rc < 0 ? stage_context(batch, err) : rc;
 }
 
-/* A place is given in order of the line, and before anything is waited for. */
+/* Batches get a place in order of the queue, before they wait for anything. */
 static bool has_place(struct process_set *set, struct batch *batch)
 {
     if (!batch->stage.has_place && set->stages.places == STAGES_MAX)
@@ -124,9 +124,9 @@ static int come_all(struct process_set *set, struct err *err)
     return moved;
 }
 
-/* ---- the way back ---- */
+/* ---- copying back ---- */
 
-/* Nothing uses its tensors' memory any more. */
+/* Nothing uses the batch's tensors any more. */
 static void stage_finish(struct process_set *set, struct batch *batch, bool quiet)
 {
     stage_free(batch, quiet); /* who has no tensor in flight any more may unregister the device */
@@ -201,7 +201,7 @@ void stage_fail(struct process_set *set, struct batch *batch, const struct err *
     batch_list_append(&set->stages.returning, batch);
 }
 
-/* What is being copied back has succeeded, unless that takes too long. */
+/* Batches that are being copied back still succeed, unless copying takes too long. */
 void stage_fail_all(struct process_set *set, const struct err *reason)
 {
     while (set->stages.reducing.first)
@@ -210,7 +210,7 @@ void stage_fail_all(struct process_set *set, const struct err *reason)
         set->stages.drain_until_ns = monotonic_ns() + DRAIN_NS;
 }
 
-/* The vendor may still use what it was given: that is left to it. */
+/* The vendor may still use its memory, so this memory stays with the vendor. */
 static void stage_give_up(struct process_set *set)
 {
     while (set->stages.returning.first) {
@@ -240,7 +240,7 @@ bool stage_is_draining(const struct process_set *set)
     return set->stages.returning.first;
 }
 
-/* ---- when to look again ---- */
+/* ---- when to check again ---- */
 
 uint64_t stage_deadline(const struct process_set *set)
 {
@@ -255,7 +255,7 @@ uint64_t stage_deadline(const struct process_set *set)
     return waits ? monotonic_ns() + STAGE_POLL_NS : UINT64_MAX;
 }
 
-/* Somebody could be given a place. */
+/* True if a batch could get a place. */
 bool stage_has_work(const struct process_set *set)
 {
     if (set->stages.count == 0 || set->stages.places == STAGES_MAX)

@@ -27,7 +27,7 @@ static void doom(const struct batch *batch, int i, const struct err *reason)
 
 /* ---- in a pinned buffer ---- */
 
-/* The device that all tensors of a run that can be cut are on, or NULL. */
+/* The device that has all tensors of a batch that can be cut, or NULL. */
 static struct device *one_device(const struct batch *batch)
 {
     enum operation_kind kind = description_operation(&batch->description);
@@ -43,7 +43,7 @@ static struct device *one_device(const struct batch *batch)
     return device;
 }
 
-/* Nothing will tell when what was put on a queue has passed. */
+/* Without an event nothing will tell when the queued work has passed. */
 static void lose_buffer(struct stage *stage)
 {
     device_lose_buffer(stage->buffer, false);
@@ -51,7 +51,7 @@ static void lose_buffer(struct stage *stage)
     stage->host = NULL;
 }
 
-/* How many tensors' copies have been put on the queue; `*rc` is the first failure. */
+/* Queues the tensors' copies and returns how many; `*rc` is the first failure. */
 static int put_in(struct batch *batch, int *rc, struct err *err)
 {
     struct stage *stage = &batch->stage;
@@ -72,7 +72,7 @@ static int put_in(struct batch *batch, int *rc, struct err *err)
     return copies;
 }
 
-/* 1 if there is something to be waited for, 0 if not. */
+/* 1 if there is something to wait for, 0 if not. */
 static int copy_in(struct batch *batch, struct err *err)
 {
     struct err unrecorded = { .code = HVD_OK };
@@ -90,7 +90,7 @@ static int copy_in(struct batch *batch, struct err *err)
     return rc < 0 ? rc : copies > 0;
 }
 
-/* Likewise; a failure is that of its tensor. */
+/* Like the above; a failure is that of its tensor. */
 static int put_out(struct batch *batch)
 {
     struct err err;
@@ -111,7 +111,7 @@ static int put_out(struct batch *batch)
     return copies;
 }
 
-/* True if there is nothing to be waited for. */
+/* True if there is nothing to wait for. */
 static bool copy_out(struct batch *batch)
 {
     struct err err;
@@ -132,7 +132,7 @@ static bool copy_out(struct batch *batch)
 
 /* ---- through buffers ---- */
 
-/* Tensor number `at`: 1 when it is there, 0 when not yet, or a negative status. */
+/* Copies tensor number `at`: 1 when it is copied, 0 when not yet, or a negative status. */
 static int transfer_one(struct batch *batch, size_t offset, bool in, struct err *err)
 {
     struct stage *stage = &batch->stage;
@@ -231,7 +231,7 @@ static bool move_out(struct batch *batch)
     return rc != 0;
 }
 
-/* A tensor that fails lets those behind it go on, once nothing of it is under way. */
+/* When a tensor fails, the tensors behind it go on, once nothing of the failed one is under way. */
 bool stage_move_out(struct batch *batch)
 {
     struct err err;

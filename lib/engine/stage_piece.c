@@ -24,7 +24,7 @@ static size_t rows_before(const struct batch *batch, int rank)
     return rows;
 }
 
-/* Of all ranks; 0 if the caller has no room for them. */
+/* The bytes of all ranks; 0 if the caller has no room for them. */
 static size_t gathered_bytes(const struct batch *batch)
 {
     size_t nbytes = rows_before(batch, batch->set->size) * row_size(batch);
@@ -90,7 +90,7 @@ size_t stage_host_bytes(const struct batch *batch)
     return batch->total * batch_element_size(batch);
 }
 
-/* Where the operation works; a rank that has joined has had nothing to copy. */
+/* The memory that the operation works in; a rank that has joined has had nothing to copy. */
 static bool has_host(struct batch *batch)
 {
     struct stage *stage = &batch->stage;

@@ -52,7 +52,7 @@ static int begin_all(struct process_set *set, struct err *err)
     return moved;
 }
 
-/* They are done in turn. */
+/* Batches are done in order. */
 static int finish_all(struct process_set *set, struct err *err)
 {
     int moved = 0;

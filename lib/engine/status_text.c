@@ -16,7 +16,7 @@
 
 enum { LINES_MAX = 24 };
 
-/* Longer than answers may take. */
+/* Longer than a query may take. */
 #define ANSWERS_NS ((STALL_PERSON_MS + 100) * 1000000ull)
 
 struct page {
@@ -59,7 +59,7 @@ static void name_range(struct list_text *list, const struct process_set *set,
     }
 }
 
-/* "1, 4-7"; `some`: in front of ranges in which not all are meant. */
+/* "1, 4-7"; `some` stands in front of ranges of which only some ranks are meant. */
 static void name_ranks(struct list_text *list, const struct process_set *set,
                        const struct rank_ranges *ranges, const char *some)
 {
@@ -70,7 +70,7 @@ static void name_ranks(struct list_text *list, const struct process_set *set,
     }
 }
 
-/* Who is waited for: " (not submitted by 1, 4-7, some of 9-12; not known of 13-15)" */
+/* The ranks that are waited for: " (not submitted by 1, 4-7, some of 9-12; not known of 13-15)" */
 static void put_missing(struct list_text *list, const struct process_set *set,
                         const struct rank_ranges *missing, const struct rank_ranges *unsure,
                         const struct rank_ranges *silent)
@@ -87,7 +87,7 @@ static void put_missing(struct list_text *list, const struct process_set *set,
     list_text_add(list, ")");
 }
 
-/* What all ranks of the set have said of a name. */
+/* What all ranks of the set have answered about a name. */
 static bool find_told(const struct process_set *set, const char *name, struct stall_told *told)
 {
     for (int i = 0; set->stall && stall_told(set->stall, i, told); i++)
@@ -125,7 +125,7 @@ static bool is_waiting(const struct process_set *set, const char *name)
     return ready_has(set, name);
 }
 
-/* Names that others have told of, and of which nothing has come up the tree yet. */
+/* Names that other ranks have reported, and of which no report has come up the tree yet. */
 static void put_told(struct page *page, const struct process_set *set)
 {
     struct stall_told told;
@@ -153,7 +153,7 @@ static const char *act_of(const struct batch *batch)
     return batch->operation ? "moving the data of" : acts[batch->stage.step];
 }
 
-/* Of those that a device still makes the input of, and what waits behind them. */
+/* Tensors whose input a device still makes, and tensors that wait behind them. */
 static void put_unoffered(struct page *page, const struct process_set *set)
 {
     char label[REQUEST_LABEL];
@@ -186,7 +186,7 @@ static void put_batch(struct page *page, const struct batch *batch)
     list_text_add(&page->text, "\n");
 }
 
-/* Of a tensor's chunks, the first. */
+/* The first of a tensor's chunks. */
 static void status_text_put_line(struct page *page, const struct batch *first)
 {
     const struct tensor *last = NULL;
@@ -226,7 +226,7 @@ static void put_last(struct page *page, const struct engine *engine)
                       seconds(engine->in_flight.last_done_ns, page->now_ns));
 }
 
-/* Under the lock. Returns what the first line says. */
+/* Called under the lock. Returns what the first line says. */
 static enum rank_waits_for write_page(struct engine *engine, char *text, size_t size)
 {
     struct err err;

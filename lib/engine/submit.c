@@ -20,7 +20,7 @@ struct process_set *engine_find_set(struct engine *engine, int id, const char *w
     return NULL;
 }
 
-/* ---- the set that is asked for ---- */
+/* ---- the set of a submission ---- */
 
 static int refuse_set(const struct process_set *set, const char *label, struct err *err)
 {
@@ -33,7 +33,7 @@ static int refuse_set(const struct process_set *set, const char *label, struct e
     return fail_context(err, "%s", label);
 }
 
-/* If this rank can use it. */
+/* The set, if this rank can use it. */
 static struct process_set *usable_set(struct engine *engine, const struct submission *submission,
                                       struct err *err)
 {
@@ -51,7 +51,7 @@ static struct process_set *usable_set(struct engine *engine, const struct submis
 
 /* ---- tensors that are not offered yet ---- */
 
-/* What has become of a submission so far. */
+/* The state of a submission so far. */
 struct pending {
     struct process_set *set;
     struct ticket *ticket;
@@ -66,7 +66,7 @@ static void drop_tensor(struct tensor *tensor)
     in_flight_drop(&tensor->set->engine->in_flight, tensor);
 }
 
-/* Without name, description and device. */
+/* A tensor without name, description and device. */
 static struct tensor *add_tensor(struct pending *pending, const struct submission *submission,
                                  int index, uint64_t now_ns, struct err *err)
 {
@@ -95,8 +95,8 @@ static struct tensor *add_tensor(struct pending *pending, const struct submissio
     return tensor;
 }
 
-/* What has to be copied needs pinned memory: there is none for nobody, or enough for all in
- * turn. */
+/* A tensor that has to be copied needs pinned memory: either the device has enough for all tensors
+ * in turn, or none for any. */
 static int hold_device(struct tensor *tensor, const struct description *description,
                        const struct hvd_tensor *given, struct err *err)
 {
@@ -110,7 +110,7 @@ static int hold_device(struct tensor *tensor, const struct description *descript
     return rc;
 }
 
-/* Into `description`, which need not be the tensor's own. */
+/* Fills in `description`, which need not be the tensor's own. */
 static int submit_describe(struct tensor *tensor, struct description *description,
                            const struct submission *submission, int index, struct err *err)
 {
@@ -124,7 +124,7 @@ static int submit_describe(struct tensor *tensor, struct description *descriptio
                : rc;
 }
 
-/* Descriptions that lie together, for request_group(); the memory is kept. */
+/* Contiguous descriptions, for request_group(); the memory is reused. */
 static struct description *group_room(struct engine *engine, int count)
 {
     if (count <= engine->group.capacity)
@@ -157,7 +157,7 @@ static int add_group(struct pending *pending, const struct submission *submissio
 
 /* ---- names ---- */
 
-/* Sets are added and removed under one name, so that ranks which do it in another order disagree
+/* Adding and removing sets uses one name, so that ranks that do it in another order disagree
  * instead of waiting for each other. */
 static const char *internal_name(enum collective_kind kind)
 {
@@ -165,7 +165,7 @@ static const char *internal_name(enum collective_kind kind)
     return changes_sets ? "process sets" : collective_name(kind);
 }
 
-/* The nameless are named by their number. */
+/* Tensors without a name get a number as name. */
 static void name_tensor(struct tensor *tensor, const struct submission *submission, int index)
 {
     const char *given = submission->tensors ? submission->tensors[index].name : "";
@@ -180,7 +180,7 @@ static void name_tensor(struct tensor *tensor, const struct submission *submissi
                  tensor->set->nameless[submission->kind] + (uint64_t)index);
 }
 
-/* Nothing has to be waited for before the tensor is offered (ready.c). */
+/* True if the tensor can be offered without waiting (ready.c). */
 static bool is_offered_at_once(const struct tensor *tensor)
 {
     const struct set_ready *ready = &tensor->set->ready;
@@ -197,12 +197,12 @@ static int check_free(const struct tensor *tensor, enum collective_kind kind, st
                 request_label(label, kind, tensor->name));
 }
 
-/* Sees that all names are free. */
+/* Checks that all names are free. */
 static int name_tensors(struct pending *pending, const struct submission *submission,
                         struct err *err)
 {
     int index = 0, rc = HVD_OK;
-    /* Of a tensor that is offered alone and at once the negotiation finds out by itself. */
+    /* For a tensor that is offered alone and at once, the negotiation itself checks the name. */
     bool later =
         submission->count == 1 && submission->tensors && is_offered_at_once(pending->first);
     for (struct tensor *tensor = pending->first; tensor && rc == HVD_OK; tensor = tensor->behind) {
@@ -234,8 +234,8 @@ static int keep_splits(struct tensor *tensor, const struct submission *submissio
                           submission->tensors, &where, err);
 }
 
-/* What was offered waits on the other ranks for the rest of its group: only memory can be short by
- * then, and that breaks the world. What numerics.h refuses has broken it already. */
+/* Offered tensors already wait on other ranks for the rest of their group. Only memory can be short
+ * by now, and that breaks the world. A refusal by numerics.h has broken the world already. */
 static int submit_give_up(struct pending *pending, struct err *err)
 {
     int rc = err->code;
@@ -253,7 +253,7 @@ static int submit_give_up(struct pending *pending, struct err *err)
     return rc;
 }
 
-/* A batch without tensors, if this rank can submit in that set now. */
+/* A submission without tensors, if this rank can submit in that set now. */
 static int begin_submission(struct pending *pending, struct engine *engine,
                             const struct submission *submission, struct err *err)
 {
@@ -272,7 +272,7 @@ static int begin_submission(struct pending *pending, struct engine *engine,
     return HVD_OK;
 }
 
-/* Names, checks and offers what has been made. */
+/* Names, checks and offers the tensors that were made. */
 static int submit_launch(struct pending *pending, const struct submission *submission,
                          int64_t *handle, struct err *err)
 {

@@ -7,7 +7,7 @@
 
 #include "lib/reduce/reduce.h"
 
-/* Data that goes with an offer. */
+/* The data that go with an offer. */
 struct parcel {
     unsigned char bytes[8 + INLINE_MAX];
     struct wire_writer record;

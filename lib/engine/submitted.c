@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The keys of a set and of a tensor in it: neighbouring serials are far apart. */
+/* Keys of a set and of a tensor in it: the keys of consecutive serials are far apart. */
 static uint64_t key_of_set(const struct process_set *set)
 {
     return (set->serial + 1) * UINT64_C(0x9e3779b97f4a7c15);
@@ -26,7 +26,8 @@ static bool comes_before(const struct tensor *a, const struct tensor *b)
     return a->decided != b->decided ? b->decided : a->since_ns < b->since_ns;
 }
 
-/* Into the place that it has among `count` others; the last falls out when there are too many. */
+/* Inserts a tensor in its place among `count` others; the last one is dropped when there are too
+ * many. */
 static void insert(const struct tensor **oldest, int *count, const struct tensor *tensor)
 {
     int at = *count < WAITS_MAX ? (*count)++ : WAITS_MAX - 1;

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* As Horovod names them. */
+/* The names that Horovod uses. */
 static const struct {
     const char *negotiate, *span;
 } names[COLLECTIVE_KINDS] = {
@@ -23,7 +23,8 @@ static const struct {
 
 enum { TRACE_NAME = HVD_NAME_MAX + 32, SPAN_NAME = 64 };
 
-/* Names are scoped by set; the world's stand alone. Returns `text`, or the name itself. */
+/* Names have their set in front; names in the world stand alone. Returns `text`, or the name
+ * itself. */
 static const char *trace_name_of(char text[TRACE_NAME], const struct process_set *set,
                                  const char *name)
 {
@@ -66,7 +67,7 @@ static struct timeline *timeline_of(const struct batch *batch)
     return batch->set->engine->timeline;
 }
 
-/* On each tensor of the run that this rank has. */
+/* Does this for each tensor of the batch that this rank has. */
 static void trace_begin(const struct batch *batch, const char *span)
 {
     char text[TRACE_NAME];
@@ -90,7 +91,8 @@ static bool is_staged(const struct batch *batch)
     return batch->description.memory != MEMORY_HOST;
 }
 
-/* "TWO_LEVEL_ALLREDUCE": of what is moved, with the algorithm in front. Returns `text`. */
+/* "TWO_LEVEL_ALLREDUCE": the name of a span that moves data, with the algorithm in front. Returns
+ * `text`. */
 static const char *moving_span(char text[SPAN_NAME], const struct batch *batch)
 {
     snprintf(text, SPAN_NAME, "%s_%s", algorithm_name(batch->algorithm),
@@ -120,7 +122,7 @@ static bool is_open(const struct tensor *tensor)
     return tensor->phase != PHASE_NONE && tensor->phase != PHASE_MOVED;
 }
 
-/* The part behind which there is none. */
+/* True for the last part of a tensor. */
 static bool is_last(const struct batch_tensor *part)
 {
     return part->offset + part->count == shape_count(&part->own->description.shape);

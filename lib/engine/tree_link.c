@@ -42,7 +42,7 @@ void tree_link_end(struct tree_link *tree, size_t begin)
         frame_end(&tree->out, begin);
 }
 
-/* Keeps the memory, unless an unusual message has made it large. */
+/* Keeps the memory for reuse, unless an unusual message has made it large. */
 static void forget_sent(struct tree_link *tree)
 {
     if (tree->out.capacity > KEPT_MAX)

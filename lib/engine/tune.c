@@ -21,7 +21,7 @@ struct tune {
     struct tuner_log log;
 };
 
-/* The threshold of large ones is between algorithms for several hosts. */
+/* The threshold of large allreduces is between algorithms for several hosts. */
 static unsigned find_varying(const struct settings *settings, bool one_host)
 {
     unsigned varying = TUNE_FUSED_MAX;
@@ -79,7 +79,8 @@ static int tune_start(struct engine *engine, bool one_host, struct err *err)
     return tune->tuner ? HVD_OK : err->code;
 }
 
-/* Rank 0 is the world's root; others are at most that of a process set, and may lack the file. */
+/* Rank 0 is the world's root. Other ranks are at most the root of a process set, and may lack the
+ * file. */
 int tune_init(struct engine *engine, bool one_host, struct err *err)
 {
     const struct settings *settings = &engine->settings;
@@ -107,7 +108,7 @@ static void tune_say(const struct tune *tune, const char *what, const struct tun
     log_line(LOG_INFO, 0, "autotuning: %s: %s", what, line);
 }
 
-/* The names of those that have none are never the same again. */
+/* Names of nameless tensors never repeat. */
 static uint64_t hash_of(const struct tensor *tensor)
 {
     return tensor->description.nameless ? 0 : name_hash(tensor->name, strlen(tensor->name)) | 1;
