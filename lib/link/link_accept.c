@@ -104,7 +104,7 @@ bool link_accept_shed(struct link_accept *accept)
     return true;
 }
 
-/* The oldest that has not proved itself; of those that have, the oldest. */
+/* The oldest connection that has not proved itself; if all have, the oldest. */
 static int least_welcome(const struct link_accept *accept)
 {
     for (int i = 0; i < accept->count; i++)
@@ -131,7 +131,7 @@ static void link_accept_hand_over(struct link_accept *accept, int index)
     accept->on_accepted(accept->context, &identity, &connection);
 }
 
-/* Hears everybody who waits. An unauthenticated peer's mistakes are its own. */
+/* Reads from every pending connection. A mistake of an unauthenticated peer closes only its own. */
 static void link_accept_hear(struct link_accept *accept, uint64_t now_ms)
 {
     for (int i = 0; i < accept->count;) {
@@ -154,8 +154,8 @@ static bool somebody_knocks(int listener)
     return poll(&knock, 1, 0) > 0;
 }
 
-/* No descriptor is left; accept() says so also when nobody is there. The pending are heard before
- * one is dropped. Returns as admit(). */
+/* No descriptor is left; accept() also reports this when nobody waits. The pending connections are
+ * read before one is dropped. Returns like admit(). */
 static int link_accept_make_room(struct link_accept *accept, int listener, uint64_t now_ms,
                                  int error)
 {
@@ -178,7 +178,7 @@ static bool is_for_us(const struct link_accept *accept, int listener, int fd)
            network_admits(accept->network, &address.storage);
 }
 
-/* Takes one newcomer: 1, 0 if there is none, or HVD_ERR_SYSTEM. */
+/* Accepts one connection: 1, 0 if there is none, or HVD_ERR_SYSTEM. */
 static int admit(struct link_accept *accept, int listener, uint64_t now_ms, struct err *err)
 {
     int fd = descriptor_accept(listener);
@@ -208,8 +208,8 @@ static int admit(struct link_accept *accept, int listener, uint64_t now_ms, stru
     }
 }
 
-/* Admits at most half as many as can be pending before it hears them, so that a flood does not wash
- * a neighbour away unheard. */
+/* Accepts at most half as many connections as can be pending before it reads from them, so that a
+ * flood does not push out a neighbour unread. */
 static int open_door(struct link_accept *accept, int listener, uint64_t now_ms, struct err *err)
 {
     int rc = listener >= 0 && !accept->paused_until_ms, count = 0;

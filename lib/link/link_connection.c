@@ -50,7 +50,7 @@ static void begin_upgrade(struct link_connection *connection)
         link_upgrade_accept(&connection->upgrade, connection->fd, connection->transport);
 }
 
-/* Our proof is on its way, and the other side has given its own. */
+/* Our proof is on its way, and the peer has sent its own. */
 static bool may_offer(const struct link_connection *connection)
 {
     size_t length;
@@ -58,7 +58,7 @@ static bool may_offer(const struct link_connection *connection)
     return connection->initiates && connection->handshake.awaits == AWAITS_READY && length == 0;
 }
 
-/* As link_connection_move(). */
+/* Like link_connection_move(). */
 static int move_handshake(struct link_connection *connection, struct err *err)
 {
     int rc = link_handshake_run(&connection->handshake, connection->fd, err);

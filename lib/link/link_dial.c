@@ -54,13 +54,13 @@ int link_dial_pollfds(const struct link_dial *dial, struct pollfd *fds, int capa
     return dial->count;
 }
 
-/* Only one may come so far that the other side takes the link. */
+/* Only one try may come so far that the peer takes the link. */
 static bool is_committed(const struct link_dial *dial)
 {
     return dial->count > 0 && link_try_is_committed(&dial->tries[0].try);
 }
 
-/* It is there; another way would be a worse one. */
+/* The unix socket exists; any other address would be slower. */
 static bool is_sure(const struct link_dial *dial)
 {
     for (int i = 0; i < dial->count; i++)
@@ -89,7 +89,7 @@ uint64_t link_dial_until(const struct link_dial *dial)
 
 /* ---- causes ---- */
 
-/* Of a connection that the system refused, its error alone: the address stands before it. */
+/* For a connection that the system refused, only its error: the address stands in front. */
 static void link_dial_note(struct link_dial *dial, int address, const struct err *failure)
 {
     bool here = failure->code == HVD_ERR_SYSTEM; /* then its text says what this rank lacks */
@@ -137,7 +137,7 @@ static bool is_final(int status)
     return status != HVD_OK && status != HVD_ERR_PEER_LOST && status != HVD_ERR_TIMEOUT;
 }
 
-/* Of two reasons to give up, the one that says more. */
+/* Of two reasons to give up, the more informative one. */
 static int weightier(int status, int other)
 {
     if (other == HVD_ERR_SYSTEM || (other == HVD_ERR_ENVIRONMENT && status != HVD_ERR_SYSTEM))
@@ -145,7 +145,7 @@ static int weightier(int status, int other)
     return other;
 }
 
-/* What one address has to say may be another machine's; what all have is the end. */
+/* One address may lead to another machine, so its failure counts only when all addresses fail. */
 static int link_dial_judge(const struct link_dial *dial)
 {
     int status = HVD_ERR_SYSTEM;
@@ -171,7 +171,7 @@ static int end_round(struct link_dial *dial, uint64_t now_ms, struct err *err)
     return fail(err, status, "%s", causes);
 }
 
-/* The next address, which is tried again a little later if it is too busy. */
+/* The next address; a busy one is tried again a little later. */
 static void begin_try(struct link_dial *dial, uint64_t now_ms)
 {
     struct err failure;
@@ -192,13 +192,14 @@ static void begin_try(struct link_dial *dial, uint64_t now_ms)
     dial->until_ms = now_ms + DIAL_DELAY_MS;
 }
 
-/* It was the right one, and has closed: it gets another round, instead of the next address. */
+/* The right rank has answered, and has closed: its address gets another round, instead of the next
+ * address. */
 static bool deserves_another(struct link_dial *dial, const struct link_try *try, bool committed)
 {
     return committed || (link_try_is_sure(try) && dial->patience-- > 0);
 }
 
-/* 1 when this try is done, 0 if it goes on, -1 if it is no more. */
+/* 1 when this try is done, 0 if it goes on, -1 if it has ended. */
 static int move_try(struct link_dial *dial, int index, uint64_t now_ms)
 {
     struct err failure;
@@ -218,7 +219,7 @@ static int move_try(struct link_dial *dial, int index, uint64_t now_ms)
     return rc;
 }
 
-/* 1 when one of them is done. */
+/* 1 when one of the tries is done. */
 static int move_tries(struct link_dial *dial, uint64_t now_ms)
 {
     for (int i = 0; i < dial->count;) {

@@ -80,7 +80,7 @@ static int check_proof(const struct link_handshake *handshake, const char *label
     return HVD_OK;
 }
 
-/* Fills in what the initiator says of itself. */
+/* Writes the initiator's hello. */
 static int hello_decode(struct link_identity *identity, const unsigned char *hello, struct err *err)
 {
     struct wire_reader reader;

@@ -26,8 +26,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Measured: a copy through the ring is as fast as an offer, or faster, as long as all of it stays
- * in caches. What a system call fetches has to be larger still, since the ring keeps both sides
+/* Measured: a copy through the ring is at least as fast as an offer while all of it stays in
+ * caches. Bytes that a system call fetches have to be more still, since the ring keeps both sides
  * busy. */
 enum {
     OFFER_LEAST = 64 * 1024,
@@ -78,7 +78,7 @@ static void attend(struct link_shm *shm)
     link_shm_fill(shm);
 }
 
-/* In this order: what was taken before the other side went is seen. */
+/* In this order, so that bytes are counted that were taken before the peer went. */
 static bool is_owed_in_vain(struct link_shm *shm)
 {
     return link_shm_is_gone(shm) && atomic_load(&shm->doorbell.other->taken) != shm->offered;
@@ -101,7 +101,7 @@ static ssize_t shm_try_send(struct link *link, const struct iovec *parts, int co
 
 /* ---- offering ---- */
 
-/* Tells the other side of a segment that it does not know, unless that is not possible now. */
+/* Tells the peer of a segment that it does not know, unless that is not possible now. */
 static int export(struct link_shm *shm, const struct shared_place *place)
 {
     int slot = shm_exported_choose(&shm->exported);
@@ -117,7 +117,7 @@ static int export(struct link_shm *shm, const struct shared_place *place)
 
 enum access { ACCESS_UNKNOWN, ACCESS_MAPPED, ACCESS_REFUSED };
 
-/* What has the other side made of the segment in that slot? */
+/* The peer's answer about the segment in that slot. */
 static enum access access_to(const struct link_shm *shm, int slot)
 {
     const struct shm_side *other = shm->doorbell.other;
@@ -128,7 +128,7 @@ static enum access access_to(const struct link_shm *shm, int slot)
     return refused >> slot & 1 ? ACCESS_REFUSED : ACCESS_MAPPED;
 }
 
-/* Reads with a system call, for which the run should be long. */
+/* The peer reads with a system call, for which the run of bytes should be long. */
 static int offer_address(struct link_shm *shm, const void *data, size_t nbytes)
 {
     struct shm_reference reference = { (uintptr_t)data, nbytes, 0 };
@@ -141,7 +141,7 @@ static int offer_address(struct link_shm *shm, const void *data, size_t nbytes)
     return rc;
 }
 
-/* As put_offer(), of what lies in a segment. */
+/* Like put_offer(), for bytes in a segment. */
 static int offer_shared(struct link_shm *shm, const struct shared_place *place, const void *data,
                         size_t nbytes)
 {
@@ -155,7 +155,7 @@ static int offer_shared(struct link_shm *shm, const struct shared_place *place, 
     return access == ACCESS_REFUSED ? offer_address(shm, data, nbytes) : 0;
 }
 
-/* 1, 0 if it is to be copied, or a status. */
+/* 1, 0 if the bytes should be copied, or a status. */
 static int put_offer(struct link_shm *shm, const void *data, size_t nbytes)
 {
     struct shared_place place;
@@ -194,7 +194,7 @@ static int shm_pollable(const struct link *link)
     return ((const struct link_shm *)(const void *)link)->doorbell.fd;
 }
 
-/* Who has sent all that it had waits for something to be taken, if anything is to be. */
+/* When nothing is left to send, waits only for offered bytes to be taken. */
 static bool is_there(const struct link_shm *shm, short wanted)
 {
     bool waits_for_room = shm->is_short || shm->offered == shm->seen;
@@ -224,7 +224,7 @@ static bool shm_sleep(struct link *link, short wanted, short *events)
     return false;
 }
 
-/* That the other process has ended is for try_receive() to tell, after what it has sent. */
+/* try_receive() reports that the peer's process has ended, after the bytes that it sent. */
 static int shm_check(struct link *link, struct err *err)
 {
     (void)err;
@@ -234,8 +234,8 @@ static int shm_check(struct link *link, struct err *err)
 
 /* ---- the end ---- */
 
-/* The other side sees that we have given up before it sees what the caller does with its memory:
- * the system calls of the rest lie in between. */
+/* The peer sees that we have given up before it sees what the caller does with its memory: the
+ * system calls that follow lie in between. */
 static void shm_close(struct link *link)
 {
     struct link_shm *shm = link_shm_of(link);
@@ -282,7 +282,7 @@ int link_shm_populate(const struct segment *segment, struct err *err)
     return rc;
 }
 
-/* A forked child has no link, and shall not keep its memory. */
+/* A forked child has no link, and must not keep its memory. */
 static void take_segment(struct link_shm *shm, struct segment *segment)
 {
     madvise(segment->memory, segment->size, MADV_DONTFORK);

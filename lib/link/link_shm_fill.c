@@ -26,8 +26,8 @@ void link_shm_remember(struct link_shm *shm, const void *data, size_t nbytes)
     shm->offers[shm->noffers++ % SHM_OFFERS] = (struct shm_offer){ shm->offered, data, nbytes };
 }
 
-/* Where the bytes lie that come after the first `at` that were offered; NULL if they are not
- * offered, or mapped. */
+/* The bytes that come after the first `at` that were offered; NULL if they are not offered, or lie
+ * in a mapped segment. */
 static const unsigned char *find_offer(const struct link_shm *shm, uint64_t at, size_t *nbytes)
 {
     for (unsigned i = 0; i < SHM_OFFERS; i++) {
@@ -45,7 +45,7 @@ bool link_shm_is_asked(const struct link_shm *shm)
     return shm->offered != shm->seen && atomic_load(&shm->doorbell.other->asked) != shm->filled;
 }
 
-/* In this order: whoever has asked has said before what it has taken. */
+/* In this order: a peer that has asked has stored `taken` before. */
 void link_shm_fill(struct link_shm *shm)
 {
     size_t nbytes;
@@ -65,7 +65,7 @@ void link_shm_fill(struct link_shm *shm)
 
 /* ---- the receiver ---- */
 
-/* For all links of this process. */
+/* Common to all links of this process. */
 static void complain_once(const struct err *why)
 {
     static atomic_flag has_complained = ATOMIC_FLAG_INIT;

@@ -28,7 +28,7 @@ enum {
 
 /* ---- opening an entry ---- */
 
-/* The other side looks at `refused` after `answered`. */
+/* The peer loads `refused` after `answered`. */
 static void link_shm_receive_answer(struct shm_side *own, uint64_t slot, bool refused)
 {
     uint64_t bit = UINT64_C(1) << slot;
@@ -39,7 +39,7 @@ static void link_shm_receive_answer(struct shm_side *own, uint64_t slot, bool re
     atomic_fetch_add_explicit(&own->answered, 1, memory_order_release);
 }
 
-/* For all links of this process. */
+/* Common to all links of this process. */
 static void complain_once(const struct err *why)
 {
     static atomic_flag has_complained = ATOMIC_FLAG_INIT;
@@ -65,7 +65,7 @@ static int map_segment(struct link_shm *shm)
     return HVD_OK;
 }
 
-/* The bytes of an offer lie where they can be read. */
+/* The bytes of an offer lie in readable memory. */
 static int check_offer(struct link_shm *shm)
 {
     const struct shm_reference *reference = &shm->in.reference;
@@ -104,7 +104,7 @@ static int open_entry(struct link_shm *shm)
 
 /* ---- using it ---- */
 
-/* How far we have read, when it is much, or all that there is. */
+/* Reports how far we have read, when it is much, or everything. */
 static void link_shm_receive_tell(struct link_shm *shm, bool only_much)
 {
     if (shm_reader_tell(&shm->in, only_much))
@@ -116,7 +116,7 @@ static bool is_given_up(const struct link_shm *shm)
     return atomic_load(&shm->doorbell.other->ending) == SHM_GIVEN_UP;
 }
 
-/* So many bytes of the open offer have been read. Were they what was offered? */
+/* So many bytes of the open offer have been read. Checks that they were the offered bytes. */
 static int link_shm_receive_take(struct link_shm *shm, size_t nbytes)
 {
     struct shm_side *own = shm->doorbell.own;
@@ -142,8 +142,8 @@ static void skip(struct link_shm *shm, size_t nbytes)
     link_shm_receive_tell(shm, true);
 }
 
-/* The next bytes that lie in one piece; NULL: only a system call gets them, or they are asked
- * for. */
+/* The next bytes that lie in one piece; NULL: only a system call gets them, or the peer was asked
+ * for them. */
 static const unsigned char *link_shm_receive_look(const struct link_shm *shm, size_t *nbytes)
 {
     if (shm->in.kind == SHM_BYTES)
@@ -183,7 +183,7 @@ int link_shm_consume(struct link *link, size_t nbytes, struct err *err)
 
 /* ---- copying ---- */
 
-/* A pid is free for others only after the socket of the process that had it has been closed. */
+/* A pid becomes free for other processes only after the socket of its process has been closed. */
 static ssize_t fetch_private(struct link_shm *shm, struct parts *rest)
 {
     const struct shm_reference *reference = &shm->in.reference;
@@ -218,7 +218,7 @@ static ssize_t copy_piece(struct link_shm *shm, struct parts *rest)
     return rc < 0 ? rc : (ssize_t)nbytes;
 }
 
-/* Nothing was there. It may have come before the other side ended, and after we looked. */
+/* Nothing was there. Something may have come before the peer ended, and after the check. */
 static ssize_t find_nothing(struct link_shm *shm, struct err *err)
 {
     link_shm_receive_tell(shm, false);

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 
-/* Whose turn it is, and how much of its block is left. */
+/* The stream whose turn it is, and the rest of its block. */
 struct turn {
     int stream;
     size_t left;
@@ -41,8 +41,8 @@ static struct link_striped *striped_of(const struct link *link)
 
 enum { PIECES = 8 };
 
-/* What lies in [start, start + nbytes) of the parts, as far as it is in few pieces. Returns how
- * many pieces; `*size` is what they hold. */
+/* The bytes [start, start + nbytes) of the parts, as far as they are in few pieces. Returns the
+ * number of pieces; `*size` is their bytes. */
 static int slice(struct iovec pieces[PIECES], const struct iovec *parts, int count, size_t start,
                  size_t nbytes, size_t *size)
 {
@@ -72,7 +72,7 @@ static void link_striped_advance(const struct link_striped *striped, struct turn
     turn->left = STRIPE_BLOCK;
 }
 
-/* Block by block, until a stream moves less than it was given. */
+/* Goes on block by block, until a stream moves less than asked. */
 static ssize_t move(struct link_striped *striped, struct turn *turn, move_fn *move_some,
                     const struct iovec *parts, int count, struct err *err)
 {
@@ -137,7 +137,7 @@ static void link_striped_watch(struct link_striped *striped, int stream, uint32_
     striped->watched[stream] = events;
 }
 
-/* The descriptor would be ready for ever by one that has broken and is not waited for. */
+/* A broken stream that is not waited for would keep the descriptor ready for ever. */
 static void drop_broken(struct link_striped *striped)
 {
     for (int i = 0; i < striped->count; i++) {

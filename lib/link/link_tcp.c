@@ -20,16 +20,16 @@
 
 enum { UNACKNOWLEDGED_MS = 3500, UNANSWERED = 3 };
 
-/* Of a unix socket, which does not grow it as TCP does; the kernel doubles it. With the usual 208
- * KiB two ranks that exchange much wait for each other twice as long; with more than this what is
- * under way leaves the caches, and a single megabyte takes longer. */
+/* The buffer of a unix socket, which does not grow as TCP's does; the kernel doubles this number.
+ * With the usual 208 KiB two ranks that exchange much wait for each other twice as long. With more
+ * than this number the bytes under way leave the caches, and a single megabyte takes longer. */
 enum { UNIX_BUFFER = 256 * 1024 };
 
-/* Of TCP within one host, where no path is shared and no queue builds up. What the system is set to
- * may send at the pace that it believes the path has (BBR), which is not a network's there, but how
- * soon the other side reads: a megabyte then takes half as long again. This one is not held to such
- * an estimate, and is always there and permitted. A socket that began with BBR is still paced, at
- * 1.2 to 2 times what the congestion window gives, which is no limit here. */
+/* The congestion control of TCP within one host, where no path is shared and no queue builds up.
+ * The system's default may send at an estimated rate of the path (BBR); within a host this rate
+ * measures how soon the receiver reads, and a megabyte takes half as long again. This algorithm has
+ * no such estimate, and is always there and permitted. A socket that began with BBR is still paced,
+ * at 1.2 to 2 times what the congestion window gives, which is no limit here. */
 #define WITHIN_HOST "reno"
 
 struct link_tcp {
@@ -42,8 +42,8 @@ static int descriptor(const struct link *link)
     return ((const struct link_tcp *)(const void *)link)->fd;
 }
 
-/* Sending can fail while the connection stands, for want of memory: who relies on try_receive() to
- * come to the end would wait for ever, and so would the other side. */
+/* Sending can fail while the connection stands, when memory is short. A caller that relies on
+ * try_receive() to reach the end would then wait for ever, and so would the peer. */
 static ssize_t stream_try_send(struct link *link, const struct iovec *parts, int count,
                                struct err *err)
 {
@@ -117,7 +117,7 @@ static struct link *link_tcp_create_typed(int fd, const struct link_type *type)
     return &tcp->link;
 }
 
-/* One address, whatever its ports. */
+/* Compares addresses without their ports. */
 static bool is_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
     const struct sockaddr_in *in[] = { (const void *)a, (const void *)b };

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What the other side's reasons are here. */
+/* The text here for the peer's reasons. */
 static const char *const reasons[] = {
     [UPGRADE_NO_REASON] = "it says no",
     [UPGRADE_TRANSPORT] = "its HVD_TRANSPORT wants none",
@@ -26,9 +26,9 @@ static const char *const reasons[] = {
     [UPGRADE_OTHER_VERSION] = "it has another version",
 };
 
-/* ---- what is said ---- */
+/* ---- sending ---- */
 
-/* Fills in the message: yes, or no because of `reason`. */
+/* Writes the message: yes, or no because of `reason`. */
 static void encode(struct link_upgrade *upgrade, enum upgrade_reason reason)
 {
     struct wire_writer writer = { .data = upgrade->message, .capacity = UPGRADE_SIZE };
@@ -98,7 +98,7 @@ void link_upgrade_fini(struct link_upgrade *upgrade)
     upgrade->passed = -1;
 }
 
-/* ---- what is heard ---- */
+/* ---- receiving ---- */
 
 struct message {
     uint16_t version, yes;
@@ -130,7 +130,7 @@ static const char *reason_text(uint32_t reason)
     return reasons[reason < sizeof reasons / sizeof *reasons ? reason : UPGRADE_NO_REASON];
 }
 
-/* Maps what has come, exactly the memory that the offer speaks of: whole pages. */
+/* Maps the received segment, which must have exactly the size in the offer: whole pages. */
 static int adopt(struct link_upgrade *upgrade, uint64_t size, struct err *err)
 {
     if (size < link_shm_size() || size - link_shm_size() >= (size_t)sysconf(_SC_PAGESIZE))
@@ -221,7 +221,7 @@ static ssize_t link_upgrade_hear(struct link_upgrade *upgrade, int fd, struct er
     return nbytes;
 }
 
-/* The message is through. */
+/* The message is complete. */
 static int link_upgrade_turn(struct link_upgrade *upgrade, struct err *err)
 {
     bool said = upgrade->state == UPGRADE_SAYS;
@@ -232,7 +232,7 @@ static int link_upgrade_turn(struct link_upgrade *upgrade, struct err *err)
     return HVD_OK;
 }
 
-/* 1, 0 when the socket must be waited for, or a negative status. */
+/* 1, 0 when the caller must wait for the socket, or a negative status. */
 static int step(struct link_upgrade *upgrade, int fd, struct err *err)
 {
     ssize_t nbytes = upgrade->state == UPGRADE_SAYS ? link_upgrade_say(upgrade, fd, err)

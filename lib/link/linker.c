@@ -56,7 +56,8 @@ static bool is_trying(const struct want *want)
     return want->dial.state == DIAL_TRYING;
 }
 
-/* Where the want is linked in, so that it can be taken out; points to NULL if there is none. */
+/* The pointer to the want in the list, so that it can be taken out; points to NULL if there is
+ * none. */
 static struct want **find_want(struct linker *linker, int rank, uint32_t channel)
 {
     struct want **at = &linker->wants;
@@ -74,7 +75,7 @@ static void remove_want(struct linker *linker, struct want **at)
     free(want);
 }
 
-/* A rank of this host that comes over TCP has its reasons. */
+/* A rank of this host that connects over TCP has a reason. */
 static const char *why_accepted(const struct linker *linker,
                                 const struct link_connection *connection)
 {
@@ -92,7 +93,7 @@ static bool is_welcome(const struct linker *linker, const struct link_identity *
            (wanted || linker->arrivals.count < KEPT_MAX);
 }
 
-/* Else one side would send over links at which the other does not look. */
+/* Otherwise one side would send over links that the peer does not read. */
 static bool agrees(struct linker *linker, const struct link_identity *identity)
 {
     if (identity->streams == linker->streams)
@@ -184,7 +185,7 @@ static struct want *want_create(const struct linker *linker, const struct join_p
     return want;
 }
 
-/* Who insists on shared memory, and cannot even ask for it. */
+/* A rank that insists on shared memory, and cannot even ask for it. */
 static int check_reachable(const struct linker *linker, const struct want *want, struct err *err)
 {
     if (want->peer.addresses.count > 0 || want->peer.rank < linker->rank ||
@@ -264,8 +265,8 @@ static int dial_context(const struct linker *linker, const struct want *want, in
     return fail_context(err, "link to rank %d on %s", rank, host);
 }
 
-/* 1 when the link is there, 0 if not yet, or a negative status. A dialler without a descriptor
- * comes before unauthenticated peers at our own door. */
+/* 1 when the link is there, 0 if not yet, or a negative status. A dialler without a descriptor has
+ * priority over unauthenticated peers at our own port. */
 static int dial(struct linker *linker, struct want *want, uint64_t now_ms, struct err *err)
 {
     bool tried = is_trying(want);
@@ -295,8 +296,8 @@ static int timed_out(const struct linker *linker, const struct want *want, struc
                 seconds);
 }
 
-/* For so long no descriptor was there for somebody who knocked. Whose link is missing may well be
- * he, and does not know why; so this rank says it first. */
+/* For so long there was no descriptor for a waiting connection. The missing link may be this very
+ * connection, whose rank does not know the reason; so this rank reports it first. */
 static bool is_shut(const struct linker *linker, const struct want *want, uint64_t now_ms)
 {
     return !is_dialled(linker, want) && linker->accept.error &&

@@ -50,7 +50,7 @@ static uint16_t port_of(const struct socket_address *address)
                      : ((const struct sockaddr_in6 *)&address->storage)->sin6_port);
 }
 
-/* A socket, or -1 and errno. `address` tells the port then, if it was 0. */
+/* A socket, or -1 and errno. If the port of `address` was 0, `address` then has the port. */
 static int take_address(struct socket_address *address)
 {
     int fd = descriptor_socket(address->storage.ss_family);
@@ -96,7 +96,7 @@ static bool take_all_networks(struct listener *listener, uint16_t port)
     return take_port(listener, AF_INET, port);
 }
 
-/* ---- at the addresses that were chosen ---- */
+/* ---- at chosen addresses ---- */
 
 static void keep_socket(struct listener *listener, int fd, uint16_t port)
 {
@@ -108,7 +108,7 @@ static void keep_socket(struct listener *listener, int fd, uint16_t port)
     listener->port = port;
 }
 
-/* Once it is known, the port is the same at all addresses. */
+/* Once the port is known, it is the same at all addresses. */
 static bool take_chosen(struct listener *listener, const struct interface *interface, uint16_t port)
 {
     struct socket_address address = { .storage = interface->address };

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- what is used ---- */
+/* ---- the interfaces in use ---- */
 
 static bool has_address(const struct interfaces *interfaces, const struct sockaddr_storage *address)
 {
@@ -19,7 +19,7 @@ static bool has_address(const struct interfaces *interfaces, const struct sockad
     return false;
 }
 
-/* Ranks of one host meet there whatever was chosen. */
+/* Ranks of one host connect over loopback, whatever was chosen. */
 static void add_loopback(struct interfaces *interfaces, const struct interfaces *all)
 {
     for (int i = 0; i < all->count; i++)
@@ -49,7 +49,7 @@ bool network_admits(const struct network *network, const struct sockaddr_storage
            has_address(&network->interfaces, address);
 }
 
-/* ---- where this rank can be dialled ---- */
+/* ---- the addresses of this rank ---- */
 
 static bool is_reached(const struct listener *listener, const struct interface *interface)
 {
@@ -98,7 +98,7 @@ void network_addresses(const struct network *network, const struct listener *lis
         offer_text(addresses, listener->unix_address);
 }
 
-/* ---- where another rank is tried ---- */
+/* ---- the order of another rank's addresses ---- */
 
 enum preference {
     OWN_SOCKET,

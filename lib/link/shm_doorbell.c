@@ -38,7 +38,7 @@ static void shm_doorbell_give_up(struct shm_doorbell *doorbell, const char *what
     doorbell->dead = true;
 }
 
-/* A call on the socket has failed with `error`, or 0: the end of what comes. */
+/* A call on the socket has failed with `error`, or 0: the end of the stream. */
 static void on_failure(struct shm_doorbell *doorbell, int error, const char *what)
 {
     char why[64];
@@ -86,8 +86,8 @@ static void shm_doorbell_keep(struct shm_doorbell *doorbell, int passed)
     shm_doorbell_give_up(doorbell, "the other side", "passes more descriptors than it may");
 }
 
-/* Reads everything that has come, also from a side that is gone; one that never stops sending is
- * heard again later. */
+/* Reads everything that has come, also from a peer that is gone. A peer that never stops sending is
+ * read again later. */
 static void shm_doorbell_hear(struct shm_doorbell *doorbell)
 {
     enum { ROUNDS = 2 * SHM_PASSED_MAX };

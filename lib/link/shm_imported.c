@@ -21,7 +21,8 @@ void shm_imported_fini(struct shm_imported *imported)
         unmap(imported, slot);
 }
 
-/* Nothing of ours writes there; and what a forked child holds on to, would never be free. */
+/* We never write to the segment; and if a forked child kept the mapping, its memory would never be
+ * free. */
 static void shm_imported_keep(struct shm_imported *imported, uint64_t slot, struct segment *segment)
 {
     mprotect(segment->memory, segment->size, PROT_READ);

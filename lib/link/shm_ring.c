@@ -48,7 +48,7 @@ void shm_writer_populates(struct shm_writer *writer)
     writer->parts[SHM_LARGE].bulk = writer->ring->bulk;
 }
 
-/* Looks how far the reader is: never beyond the writer, never back. */
+/* Loads how far the reader is: never beyond the writer, never back. */
 static int check_reader(struct shm_writer *writer, struct err *err)
 {
     uint32_t read = atomic_load_explicit(writer->read, memory_order_acquire);
@@ -93,7 +93,7 @@ static bool shm_ring_may_use(const struct shm_part *part, uint32_t end)
     return !part->bulk || segment_populate(&bulk, offset, nbytes, NULL) == HVD_OK;
 }
 
-/* At the end of a lap, when what is not read yet lies right before: the next goes farther. */
+/* At the end of a lap, when the unread lines lie directly before: the next lap goes farther. */
 static void shm_ring_grow(struct shm_part *part)
 {
     uint32_t lines = (uint32_t)least(2 * part->lines, part->most);
@@ -114,7 +114,7 @@ static void use_lines(struct shm_part *part, uint32_t lines)
         part->at = 0;
 }
 
-/* All that is used does not suffice: of more there is room at once if a lap has just ended, else
+/* All used lines do not suffice: more lines can be used at once if a lap has just ended, else
  * soon. */
 static void want_more(struct shm_part *part)
 {
@@ -126,7 +126,7 @@ static void want_more(struct shm_part *part)
     part->at = part->lines > lines ? lines : 0;
 }
 
-/* Room for all of it in one piece, if need be at the start: what is small is not torn. */
+/* Finds room for all of it in one piece, if need be at the start: small data is not split. */
 static bool fits_small(struct shm_part *part, size_t nbytes)
 {
     uint32_t lines = lines_of(nbytes), before_end = part->lines - part->at;
@@ -137,8 +137,8 @@ static bool fits_small(struct shm_part *part, size_t nbytes)
     return lines <= free_lines(part);
 }
 
-/* Where up to `*nbytes` go, which becomes how many have room. The reader is asked when it looks as
- * if there was too little. */
+/* The place for up to `*nbytes`, which becomes how many have room. Loads the reader's word when
+ * there seems to be too little. */
 static int find_room(struct shm_writer *writer, size_t *nbytes, struct err *err)
 {
     struct shm_part *parts = writer->parts;
@@ -174,7 +174,7 @@ static void publish(struct shm_writer *writer, enum shm_kind kind, size_t inline
     atomic_store(&entry->word, word);
 }
 
-/* Copies bytes to where they have room. Returns the line where they begin. */
+/* Copies bytes to free lines. Returns the first line. */
 static size_t put_bulk(struct shm_writer *writer, struct shm_part *part, struct parts *parts,
                        size_t nbytes)
 {
@@ -233,7 +233,7 @@ static struct shm_entry *current_entry(const struct shm_reader *reader)
     return &reader->ring->entries[reader->entries % SHM_ENTRIES];
 }
 
-/* The word of the next entry, or 0 when it has not come. */
+/* The word of the next entry, or 0 when the entry has not come. */
 static uint64_t shm_ring_next_word(const struct shm_reader *reader)
 {
     uint64_t word = atomic_load(&current_entry(reader)->word);

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A unix socket's name begins with a zero: it lies in no file, and goes with its last
+/* A unix socket's name begins with a zero: it is no file, and disappears with its last
  * descriptor. */
 static const char unix_prefix[] = "\0hvd-";
 enum { UNIX_PREFIX_SIZE = sizeof unix_prefix - 1, UNIX_DIGITS = 32 };
@@ -56,7 +56,7 @@ static int parse_ipv6(struct socket_address *address, char *host, uint16_t port)
     return 0;
 }
 
-/* Just 32 hexadecimal digits. */
+/* True for exactly 32 hexadecimal digits. */
 static bool parse_unix(struct socket_address *address, const char *digits)
 {
     struct sockaddr_un un = { .sun_family = AF_UNIX };
@@ -111,7 +111,7 @@ void socket_address_format(const struct socket_address *address, char text[SOCKE
     }
 }
 
-/* Of a unix socket, what happens, happens at once. It is there before anybody hears of it. */
+/* Connecting to a unix socket ends at once, before the listener accepts. */
 static int refuse_unix(int error, struct err *err)
 {
     if (error == EAGAIN)
@@ -245,13 +245,13 @@ ssize_t socket_send_parts(int fd, const struct iovec *parts, int count, struct e
 
 /* ---- descriptors ---- */
 
-/* Room for one: the kernel puts in as many as fit, and drops the rest. */
+/* Room for one descriptor: the kernel puts in as many as fit, and drops the rest. */
 union control {
     struct cmsghdr header;
     unsigned char bytes[CMSG_LEN(sizeof(int))];
 };
 
-/* That the bytes cannot go with this descriptor is told apart from that they cannot go. */
+/* Distinguishes bytes that cannot go with this descriptor from bytes that cannot go at all. */
 static bool is_about_descriptor(int error)
 {
     return error == ETOOMANYREFS || error == EPERM || error == EACCES || error == EINVAL ||
