@@ -141,7 +141,7 @@ static int find_entry(const struct negotiation *negotiation, struct tensor *tens
     return HVD_OK;
 }
 
-/* Of what was submitted as the slot says, and is decided by slot, nothing has to be compared. */
+/* A submission that matches its slot and is decided by slot needs no comparison. */
 static int check_entry(const struct negotiation *negotiation, const struct tensor *tensor,
                        const struct agreed *agreed, struct err *err)
 {
@@ -185,7 +185,7 @@ static int assign(struct negotiation *negotiation, const struct tensor *tensor,
     return HVD_OK;
 }
 
-/* The part that both RUN and DONE have. A rank that has joined need not have submitted it. */
+/* The common part of RUN and DONE. A rank that has joined need not have submitted the name. */
 static int take_tensor(struct negotiation *negotiation, struct tensor *tensor, bool done,
                        struct agreed *agreed, struct err *err)
 {

@@ -55,7 +55,7 @@ static void enter(struct cache *cache, int slot)
     *bucket = slot;
 }
 
-/* Room for one more slot. */
+/* Makes room for one more slot. */
 static bool cache_grow(struct cache *cache)
 {
     if (cache->count < cache->capacity)

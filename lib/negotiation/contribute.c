@@ -63,7 +63,7 @@ static void merge_range(struct variants *variants, const struct description *des
     variants_merge(variants, &one);
 }
 
-/* All that gave until now gave what the slot says. */
+/* All contributors until now have submitted the slot's description. */
 static void own_variants(const struct negotiation *negotiation, const struct pending *entry,
                          struct variants *variants)
 {
@@ -93,7 +93,7 @@ bool negotiation_detach(struct negotiation *negotiation, struct pending *entry)
     return true;
 }
 
-/* The first to submit it makes what it says the entry's. */
+/* The first contributor sets the entry's description. */
 static bool add_variants(struct negotiation *negotiation, struct pending *entry,
                          const struct variants *variants)
 {
@@ -147,7 +147,7 @@ static bool contribute_add(struct negotiation *negotiation, struct pending *entr
     return added;
 }
 
-/* What disagrees will fail; a reduction that is not complete has its data moved later. */
+/* Different descriptions will fail; an incomplete reduction has its data moved later. */
 static void drop_useless(struct negotiation *negotiation, struct pending *entry)
 {
     bool disagree = entry->variants && entry->variants->count > 1;
@@ -158,7 +158,7 @@ static void drop_useless(struct negotiation *negotiation, struct pending *entry)
         pending_drop_parts(entry, &negotiation->pool);
 }
 
-/* Tells whoever watches the root. */
+/* Tells the observer of the root. */
 static void observe(const struct negotiation *negotiation, const struct pending *entry,
                     const struct contribution *contribution)
 {

@@ -68,7 +68,7 @@ static size_t child_ranks(const struct tree_position *tree, int index)
     return (size_t)(tree_child_end(tree, index) - tree->children[index]);
 }
 
-/* A rank that says nothing has none. */
+/* A rank without bytes has no rows. */
 static uint64_t rows_at(const unsigned char *bytes, size_t nbytes)
 {
     struct wire_reader reader;
@@ -121,7 +121,7 @@ const unsigned char *contribution_get_list(struct wire_reader *reader, size_t nr
     return lengths && wire_get_bytes(reader, *nbytes) ? lengths : NULL;
 }
 
-/* Elements of a tensor with its zeros, some at a time. */
+/* Elements of a tensor of zeros, some at a time. */
 static const unsigned char zeros[1024];
 
 static void reduce_zeros(unsigned char *bytes, const struct description *description)

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A slot for a name that has none; -1 if it gets none now. */
+/* A slot for a name that has none; -1 if no slot is free now. */
 static int new_slot(struct negotiation_root *root, const struct description *description)
 {
     bool worth_it = !description->nameless && description->kind != COLLECTIVE_ADD_SET &&
@@ -22,7 +22,7 @@ static int new_slot(struct negotiation_root *root, const struct description *des
     return slot;
 }
 
-/* How a tensor is named: by its slot, by its name, or by its name and the slot it gets. */
+/* How a message names a tensor: by its slot, by its name, or by its name and its new slot. */
 struct reference {
     int flags;
     int slot;
@@ -150,7 +150,7 @@ static void decide_small(struct negotiation *negotiation, struct wire_writer *bo
     decide_finish(negotiation, entry);
 }
 
-/* Moves from the queue what is fused with the plan's first. Returns how many there are with it. */
+/* Moves the tensors that are fused with the plan's first out of the queue. Returns how many. */
 static uint32_t fuse(struct negotiation *negotiation, struct fusion_plan *plan,
                      struct pending_queue *fused)
 {
@@ -166,7 +166,7 @@ static uint32_t fuse(struct negotiation *negotiation, struct fusion_plan *plan,
     return count;
 }
 
-/* Of an allgather the output counts; a number of rows that cannot be does no harm. */
+/* For an allgather the output counts; an impossible number of rows does no harm. */
 static size_t bytes_to_move(const struct negotiation *negotiation, const struct pending *first,
                             const struct fusion_plan *plan)
 {
@@ -230,7 +230,7 @@ static bool decide_retirement(struct negotiation *negotiation, struct wire_write
     return true;
 }
 
-/* A name that runs without a rank that has joined must not come behind the end of the join. */
+/* A name that runs without a joined rank must not come behind the end of the join. */
 static bool decide_joined(struct negotiation *negotiation, struct wire_writer *body)
 {
     struct negotiation_root *root = negotiation->root;

@@ -37,7 +37,8 @@ const char *name_shown(const char *name)
     return name + (name[0] == NAME_MARK[0]);
 }
 
-/* A dimension 0 excuses all others but, when it is the first, not the size of one row. */
+/* A later dimension of 0 makes all others irrelevant; if the first dimension is 0, one row must still
+ * fit. */
 bool shape_fits(const struct shape *shape, size_t element_size)
 {
     size_t nbytes = element_size;
@@ -65,7 +66,7 @@ char *shape_text(char text[SHAPE_TEXT], const struct shape *shape, bool own_rows
     return text;
 }
 
-/* Equal numbers are not what is asked for: NaN is to be equal to itself. */
+/* Compares bits, not numbers: NaN must be equal to itself. */
 static uint64_t bits_of(double factor)
 {
     uint64_t bits;
@@ -80,7 +81,7 @@ static double factor_of(uint64_t bits)
     return factor;
 }
 
-/* The kind of memory lies in two bits above that. */
+/* The kind of memory lies in two bits above the kind of collective. */
 enum { FLAG_NAMELESS = 1, MEMORY_SHIFT = 1, MEMORY_MASK = 3, FLAGS = FLAG_NAMELESS | 6 };
 
 static int flags_of(const struct description *description)
@@ -120,7 +121,7 @@ static int decode_shape(struct shape *shape, struct wire_reader *reader, struct 
     return HVD_OK;
 }
 
-/* Only tensors are in memory, and only allreduces (but Adasum) are done by devices. */
+/* Only tensors are in memory, and only allreduces (except Adasum) are reduced by devices. */
 static bool known_memory(const struct description *description)
 {
     switch (description->memory) {
@@ -135,7 +136,7 @@ static bool known_memory(const struct description *description)
     }
 }
 
-/* What has been read is whole and can be. */
+/* Checks that a decoded description is complete and possible. */
 static int check_decoded(const struct description *description, int flags, struct err *err)
 {
     const char *kind = collective_name(description->kind);

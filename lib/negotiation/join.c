@@ -18,7 +18,7 @@ static int child_of(const struct negotiation *negotiation, int rank)
     return index;
 }
 
-/* Those that waited for nobody else. New ones are not made meanwhile, and none goes. */
+/* Names that waited for no other rank. Meanwhile no name is added, and none is removed. */
 static int complete_all(struct negotiation *negotiation, struct err *err)
 {
     for (size_t i = 0; i < negotiation->pending.count; i++) {

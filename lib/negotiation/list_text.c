@@ -14,14 +14,14 @@ void list_text_init(struct list_text *list, char *text, size_t size)
     *text = '\0';
 }
 
-/* A part that is a list of its own may have been cut already. */
+/* A part that is itself a list may have been cut already. */
 static bool ends_with_more(const struct list_text *list)
 {
     const size_t length = sizeof more - 1;
     return list->length >= length && memcmp(list->text + list->length - length, more, length) == 0;
 }
 
-/* There is always room left for the dots. */
+/* There is always room for the dots. */
 void list_text_add(struct list_text *list, const char *format, ...)
 {
     if (list->cut)

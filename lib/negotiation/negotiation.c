@@ -116,8 +116,8 @@ static int refuse_duplicate(const struct offer *offer, struct err *err)
                 collective_name(offer->description.kind), name);
 }
 
-/* How much of its data is kept; data of a reduction that is not complete is of no use, nor is that
- * of an allgather that is too large to come with the agreement. */
+/* How many bytes of an offer are kept. The data of an incomplete reduction is useless, and so is
+ * the data of an allgather that is too large for the messages. */
 static int bound(const struct negotiation *negotiation, const struct offer *offer,
                  struct contribution *contribution, struct err *err)
 {

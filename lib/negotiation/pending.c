@@ -71,7 +71,7 @@ struct pending *pending_find(const struct pending_table *table, const char *name
     return entry;
 }
 
-/* Room for one more name. */
+/* Makes room for one more name. */
 static bool pending_grow(struct pending_table *table)
 {
     if (table->count < table->nbuckets)

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* The new range takes the place of those that it touches. */
+/* The new range replaces the ranges that it touches. */
 void rank_ranges_add(struct rank_ranges *ranges, int first, int end)
 {
     if (first >= end)
@@ -64,7 +64,7 @@ static const char *separator(const struct list_text *list, const struct rank_ran
     return rank_ranges_count(ranges) > 1 ? "ranks " : "rank ";
 }
 
-/* Ranks that follow each other in a set need not do so in the world. */
+/* Consecutive ranks of a set need not be consecutive in the world. */
 static void add_runs(struct list_text *list, const struct rank_ranges *ranges,
                      const struct rank_range *range, const int *world_ranks)
 {

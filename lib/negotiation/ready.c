@@ -21,7 +21,7 @@ static enum pending_failure failure_of(const struct negotiation *negotiation,
     return PENDING_GOOD;
 }
 
-/* Is nothing left to be moved? */
+/* True if no data is left to move. */
 static bool is_done(const struct negotiation *negotiation, const struct pending *entry)
 {
     const struct description *description = negotiation_description(negotiation, entry);
@@ -44,7 +44,7 @@ static void dispatch_all(struct negotiation *negotiation, struct pending_queue *
         dispatch(negotiation, entry);
 }
 
-/* A failure counts in the group of whoever submitted it as a member. */
+/* A failure counts in the group of each rank that submitted the name as a member. */
 static int count_failure(struct negotiation *negotiation, const struct pending *entry,
                          struct pending_queue *complete)
 {

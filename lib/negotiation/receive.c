@@ -7,7 +7,7 @@
 #include "lib/negotiation/state.h"
 #include "lib/reduce/reduce.h"
 
-/* The message, and whose it is. */
+/* The message, and the child that sent it. */
 struct source {
     struct negotiation *negotiation;
     struct wire_reader reader;
@@ -21,7 +21,7 @@ static int cut_short(struct err *err)
     return fail(err, HVD_ERR_PROTOCOL, "a report is cut short");
 }
 
-/* As before. A slot that has been retired here, but not yet there, is as good as its
+/* A bit of a slot. A slot that is retired here, but not yet at the child, still has its
  * description. */
 static int give_slot(struct source *source, int at, struct contribution *contribution,
                      struct err *err)
@@ -86,7 +86,7 @@ static int receive_bits(struct source *source, struct err *err)
     return rc;
 }
 
-/* One that can be reduced, of the size that is said. */
+/* A contribution that can be reduced, with the size in its description. */
 static bool fits_reduction(const struct variants *variants, const struct description *description,
                            size_t nbytes)
 {

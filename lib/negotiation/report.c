@@ -7,7 +7,7 @@
 #include "lib/negotiation/message.h"
 #include "lib/negotiation/state.h"
 
-/* Said by one bit of its slot, and the slot's payload. */
+/* True if the name is reported by the bit of its slot, and the slot's payload. */
 static bool is_bit(const struct negotiation *negotiation, const struct pending *entry)
 {
     if (entry->variants || entry->given != negotiation->everybody)
@@ -17,7 +17,7 @@ static bool is_bit(const struct negotiation *negotiation, const struct pending *
            (description_is_reduction(&slot->description) || contribution_total(entry) == 0);
 }
 
-/* The range of words that have bits. */
+/* The range of words with bits. */
 struct span {
     size_t first, end;
 };
@@ -104,7 +104,6 @@ static void put_bits(struct negotiation *negotiation, struct wire_writer *body,
     }
 }
 
-/* Everything but the flag that says where it is known from. */
 static void put_contribution(struct negotiation *negotiation, struct wire_writer *body,
                              struct pending *entry, int flags)
 {
@@ -119,6 +118,7 @@ static void put_contribution(struct negotiation *negotiation, struct wire_writer
                               description->kind != COLLECTIVE_ALLGATHER || flags & ITEM_COMPLETE);
 }
 
+/* All flags except the one for the slot. */
 static int item_flags(const struct negotiation *negotiation, const struct pending *entry)
 {
     const struct description *description = negotiation_description(negotiation, entry);
@@ -183,7 +183,8 @@ bool negotiation_has_report(const struct negotiation *negotiation)
            negotiation->retirement.to_tell;
 }
 
-/* One name that is as before, and nothing else: what a rank that waits for each says. */
+/* A message with one known name and nothing else: the usual message of a rank that waits for each
+ * tensor. */
 static bool is_one_bit(const struct negotiation *negotiation)
 {
     const struct pending *only = negotiation->ready.first;

@@ -15,7 +15,7 @@
 
 enum { VALUE_TEXT = SHAPE_TEXT, RANKS_TEXT = 40 };
 
-/* A barrier has no type that could be the wrong one. */
+/* A barrier has no element type, so its type cannot differ. */
 static bool same_dtype(const struct description *a, const struct description *b)
 {
     return a->dtype == b->dtype || !collective_has_tensor(a->kind) ||
@@ -161,7 +161,7 @@ static const struct comparison {
     { "tags", same_tag, put_tag },
 };
 
-/* Ranks that say the same, as far as one comparison goes. */
+/* Ranks with the same value in one comparison. */
 struct party {
     const struct description *description;
     struct rank_ranges ranks;
@@ -189,7 +189,7 @@ static int make_parties(struct party parties[VARIANTS_MAX], const struct variant
     return count;
 }
 
-/* "allreduce 'grad'"; "tensor 'grad'" when they do not even agree on that. */
+/* "allreduce 'grad'"; "tensor 'grad'" when even the collectives differ. */
 static void add_label(struct list_text *list, const struct variants *variants, const char *name)
 {
     char quoted[QUOTED_SIZE];
@@ -217,7 +217,7 @@ static void add_party(struct list_text *list, const char *separator, const struc
     list_text_add(list, "%s%s on %s", separator, value, ranks);
 }
 
-/* Of ranks whose description has been forgotten. */
+/* Ranks whose description was dropped. */
 static void add_rest(struct list_text *list, const struct variants *variants,
                      const struct party *parties, int count)
 {

@@ -6,7 +6,7 @@
  * miss it. Only the ranks themselves can say which one (stall_ask() in lib/stall/stall.h). */
 #include "lib/negotiation/state.h"
 
-/* Those of a range that have not joined. */
+/* The ranks of a range that have not joined. */
 static void add_unjoined(const struct negotiation *negotiation, struct rank_ranges *ranges,
                          struct rank_range range)
 {
