@@ -32,7 +32,7 @@ int hvd_is_initialized(void)
     return world != NULL;
 }
 
-/* A number of the place, by where it is in there. */
+/* Returns a number of the rank info, by its offset. */
 static int fact(size_t offset)
 {
     struct err err;

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* What is this rank's own mistake whatever the collective. */
+/* Mistakes of this rank itself that any collective can have. */
 static int hvd_collectives_check(const struct submission *submission, struct err *err)
 {
     const char *call = collective_name(submission->kind);
@@ -44,7 +44,7 @@ static int hvd_collectives_start(const struct submission *submission, int64_t *h
     return process_answer(rc, &err);
 }
 
-/* Memory is given out with a result only. */
+/* The library gives out memory only with a result. */
 static int check_output(const struct submission *submission, const struct hvd_result *results,
                         struct err *err)
 {
@@ -77,8 +77,8 @@ static int hvd_collectives_run(const struct submission *submission, struct hvd_r
 
 /* ---- the short forms ---- */
 
-/* A caller's negative number, which size_t makes huge, is refused as what the caller wrote: no
- * memory holds half of all addresses. */
+/* Refuses a caller's negative number, which size_t makes huge, in the caller's terms: no memory
+ * holds half of all addresses. */
 static int64_t as_dim(size_t count)
 {
     return (int64_t)count;
@@ -109,7 +109,7 @@ int hvd_broadcast(const char *name, void *data, size_t count, enum hvd_dtype dty
     return hvd_collectives_run(&submission, NULL);
 }
 
-/* The output has room for `count` elements of each rank, and without a world of this one. */
+/* The output has room for `count` elements of each rank; without a world, of this rank alone. */
 static size_t gathered_size(size_t count, enum hvd_dtype dtype)
 {
     size_t nbytes;

@@ -90,7 +90,7 @@ static int check_set(const struct hvd_ranks *set, int size, struct err *err)
     return rc;
 }
 
-/* How many sets, or -1 and `err` if one of them is not acceptable. */
+/* The number of sets, or -1 and `err` if one of them is not acceptable. */
 static int check_sets(const struct hvd_ranks *sets, int count, int size, struct err *err)
 {
     for (int i = 0; i < count; i++)
@@ -115,7 +115,7 @@ static int compare_counts(const int *counts, int size, struct err *err)
     return HVD_OK;
 }
 
-/* Every rank must come with as many sets, and good ones, or some would wait for ever. */
+/* Every rank must submit the same number of valid sets, otherwise some would wait for ever. */
 static int agree_on_count(const struct hvd_ranks *sets, int count)
 {
     struct err own = { .code = HVD_OK }, err = { .code = HVD_OK };

@@ -32,8 +32,8 @@ static _Thread_local struct {
     int depth, before; /* how often it holds its cancellation back; its state before the first */
 } cancellation;
 
-/* A thread that ended inside would leave a lock taken and its part of a collective undone, and
- * everybody waiting. So a call ends first. */
+/* A thread that is cancelled inside would leave a lock taken and its part of a collective undone,
+ * and all ranks would wait. So cancellation is delayed until a call ends. */
 static void hold_cancellation(void)
 {
     int before;
@@ -82,7 +82,7 @@ static void watch_forks(void)
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
-/* The id is remembered by the child's own fork handler, so the common case needs no system call. */
+/* The child's own fork handler stores the process id, so the common case needs no system call. */
 int process_check_caller(struct err *err)
 {
     if (device_is_calling())
@@ -108,8 +108,8 @@ static int check_life(struct err *err)
     }
 }
 
-/* Whoever leaves first takes the world away and then looks who is inside; whoever enters is first
- * inside and then looks for the world: one of them sees the other. */
+/* A leaving thread first takes the world away and then checks who is inside; an entering thread
+ * first counts itself inside and then loads the world. So one of them sees the other. */
 struct world *process_enter(struct err *err)
 {
     if (process_check_caller(err) < 0)
@@ -153,7 +153,7 @@ static void set_joined(struct world *world)
     pthread_mutex_unlock(&process.lock);
 }
 
-/* When it is one's turn, nobody else changes `life`. */
+/* While a thread has its turn, no other thread changes `life`. */
 static int join_once(struct err *err)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -184,7 +184,8 @@ int process_join(struct err *err)
     return rc;
 }
 
-/* From now on nobody gets in. NULL if there is nothing to leave, or, at exit, somebody inside. */
+/* From now on no thread can enter. NULL if there is nothing to leave, or, at exit, a thread is
+ * inside. */
 static struct world *set_left(bool at_exit)
 {
     pthread_mutex_lock(&process.lock);
@@ -207,8 +208,8 @@ static void await_the_last(void)
     pthread_mutex_unlock(&process.lock);
 }
 
-/* When it is one's turn. The world is stopped before it is gone: who finds none must not think that
- * its memory is not used any more. At exit nobody is inside. */
+/* For the thread that has its turn. The world is stopped before it is gone: a thread that finds no
+ * world must not conclude that its memory is no longer used. At exit no thread is inside. */
 static void part(bool at_exit)
 {
     struct world *world = atomic_load(&process.world);
@@ -235,9 +236,9 @@ void process_part(bool at_exit)
     allow_cancellation();
 }
 
-/* Normal exit says goodbye, too; unless another thread is still inside a call, which would have to
- * be waited for, or a function of a device has called exit(): its thread holds the engine's lock.
- * The end of the process tells the other ranks then. */
+/* Normal exit says goodbye, too, with two exceptions. Another thread may still be inside a call,
+ * which would have to be waited for. Or a function of a device may have called exit(): its thread
+ * holds the engine's lock. Then the end of the process tells the other ranks. */
 __attribute__((destructor)) static void part_at_exit(void)
 {
     if (atomic_load(&process.owner) == getpid() && !device_is_calling())

@@ -70,14 +70,14 @@ static int start_engine(struct world *world, const struct settings *settings,
     return world->engine ? HVD_OK : err->code;
 }
 
-/* A program that is told of a failure may end without hvd_shutdown(). */
+/* A program that learns of a failure may end without hvd_shutdown(). */
 static void tell_rendezvous(void *arg, const struct rank_end *end)
 {
     struct world *world = arg;
     join_broken(&world->assignment.connection, end);
 }
 
-/* News are heard while the links are made: a rank that is lost will never make its own. */
+/* The news thread already runs while links are made: a lost rank will never make its links. */
 static int world_start(struct world *world, const struct settings *settings,
                        const struct environment *environment, struct err *err)
 {
@@ -167,8 +167,8 @@ void world_stop(struct world *world)
     engine_stop(world->engine);
 }
 
-/* A program that has closed all descriptors has closed ours, too (closefrom(3)): threads that sleep
- * on them cannot be woken, and what has their numbers now may be the program's. */
+/* A program that has closed all descriptors (closefrom(3)) has closed ours, too: threads that sleep
+ * on them cannot be woken, and their numbers may belong to the program now. */
 static bool has_lost_descriptors(const struct world *world)
 {
     return !descriptor_is_event(has_rendezvous(world) ? world->news.stop_fd
