@@ -76,7 +76,7 @@ static bool descriptor_grow(void)
     return true;
 }
 
-/* Under the lock. */
+/* Called under the lock. */
 static int descriptor_keep(int fd)
 {
     fd = standard_streams_lift(fd);
@@ -115,7 +115,7 @@ int descriptor_event(void)
     return fd;
 }
 
-/* The kernel gives what has no file system no type. */
+/* The kernel reports no file type for a descriptor without a file system. */
 bool descriptor_is_event(int fd)
 {
     struct stat status;

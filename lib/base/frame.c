@@ -39,7 +39,7 @@ void frame_end(struct wire_writer *writer, size_t begin)
         writer->data[begin + 8 + (size_t)i] = (unsigned char)(length >> (8 * i));
 }
 
-/* Of the fields behind the magic, flags apart. */
+/* The sum of the fields behind the magic, except the flags. */
 static uint16_t header_sum(uint16_t type, uint32_t length)
 {
     return (uint16_t)sum_word((uint64_t)length << 16 | type, 16);
@@ -81,7 +81,7 @@ void frame_reader_fini(struct frame_reader *reader)
     *reader = (struct frame_reader){ 0 };
 }
 
-/* The length of the frame at the start, or 0 while its header is incomplete or unchecked. */
+/* The length of the first frame, or 0 while its header is incomplete or unchecked. */
 static size_t pending_size(const struct frame_reader *reader)
 {
     if (reader->end - reader->start < FRAME_HEADER_SIZE)
@@ -92,7 +92,7 @@ static size_t pending_size(const struct frame_reader *reader)
     return length > reader->body_max ? 0 : FRAME_HEADER_SIZE + length;
 }
 
-/* To the start of the buffer. */
+/* Moves the bytes to the start of the buffer. */
 static void move_unread(struct frame_reader *reader)
 {
     size_t unread = reader->end - reader->start;
@@ -144,7 +144,7 @@ void frame_reader_commit(struct frame_reader *reader, size_t nbytes)
     reader->end += nbytes;
 }
 
-/* What is wrong with a header. */
+/* Checks a header and describes what is wrong. */
 static int check_header(const struct frame_reader *reader, uint16_t type, uint16_t flags,
                         uint32_t length, struct err *err)
 {
@@ -160,7 +160,7 @@ static int check_header(const struct frame_reader *reader, uint16_t type, uint16
     return HVD_OK;
 }
 
-/* Takes the sum off. */
+/* Removes the sum. */
 static int check_body(struct frame *frame, struct err *err)
 {
     struct wire_reader sum;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An item: a name, or a network, which is one address when all bits count. */
+/* An item: a name, or a network; a network whose bits all count is one address. */
 struct item {
     char text[INET6_ADDRSTRLEN + 5]; /* an address, a slash and three digits are the longest */
     bool is_name;
@@ -79,7 +79,7 @@ static bool parse_network(struct item *item, const char *slash)
     return !slash || (parse_bits(&item->bits, slash + 1) && item->bits <= all_bits(&item->network));
 }
 
-/* What the kernel accepts as a name, without what would be hard to read. */
+/* A name that the kernel accepts, except names that are hard to read. */
 static bool interface_choice_is_name(const char *text)
 {
     size_t length = strlen(text);
@@ -153,7 +153,7 @@ static int no_match(const struct interfaces *interfaces, const struct item *item
     return fail(err, HVD_ERR_INVALID, "no interface '%s' (have: %s)", item->text, have);
 }
 
-/* Calls for each item; the first that fails ends it. */
+/* Calls `each` for each item; the first failure ends the loop. */
 typedef int item_fn(void *context, const struct item *item, struct err *err);
 
 static int each_item(const char *choice, item_fn *on_item, void *context, struct err *err)
@@ -211,7 +211,7 @@ int interfaces_check_choice(const char *choice, struct err *err)
     return each_item(choice, accept_item, NULL, err);
 }
 
-/* "lo", or a network in which there is nothing else. */
+/* True for "lo", or a network that contains only loopback addresses. */
 static int find_other(void *context, const struct item *item, struct err *err)
 {
     bool *found = context;

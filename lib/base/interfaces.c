@@ -14,7 +14,7 @@
 
 /* ---- addresses ---- */
 
-/* The bytes of an address and how many they are; 0 for another family. */
+/* The bytes of an address and their number; 0 for another family. */
 struct bytes {
     const unsigned char *at;
     unsigned count;
@@ -58,7 +58,7 @@ bool address_is_loopback(const struct sockaddr_storage *address)
     return bytes.count == 16 && memcmp(bytes.at, &in6addr_loopback, 16) == 0;
 }
 
-/* ---- what the kernel tells ---- */
+/* ---- the list of the kernel ---- */
 
 static bool is_usable(const struct ifaddrs *told)
 {
@@ -146,8 +146,8 @@ static void add_all(struct interfaces *interfaces, const struct ifaddrs *told, i
             interfaces_add(interfaces, told);
 }
 
-/* The kernel tells all IPv4 addresses before all of IPv6; an interface stands where it is told
- * first. */
+/* The kernel lists all IPv4 addresses before all IPv6 addresses; an interface stands where it is
+ * listed first. */
 void interfaces_sort_out(struct interfaces *interfaces, const struct ifaddrs *list)
 {
     interfaces->count = 0;

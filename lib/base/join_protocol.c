@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-/* A neighbour takes 4 bytes for its rank, 4 and its host, 1 and its addresses, 4 more for each. */
+/* A neighbour takes 4 bytes for its rank, 4 and its host, 1 and its addresses, 4 more for each
+ * address. */
 _Static_assert(PROOF_SIZE + 6 * 4 + 1 + 4 + 1 +
                        NEIGHBOURS_MAX * (4 + 4 + JOIN_HOST_MAX + 1 +
                                          JOIN_ADDRESSES_MAX * (4 + JOIN_ADDRESS_MAX)) <=
@@ -34,7 +35,7 @@ static bool rank_valid(int rank, int size)
     return size >= 1 && size <= WORLD_SIZE_MAX && rank >= 0 && rank < size;
 }
 
-/* The version of another is told even if the rest of its message is unknown. */
+/* The version of another protocol is reported even if the rest of its message is unknown. */
 static int check_version(uint16_t version, struct err *err)
 {
     if (version == JOIN_VERSION)
@@ -162,7 +163,7 @@ static bool rank_info_decode(struct rank_info *rank_info, struct wire_reader *re
            rank_valid(rank_info->cross_rank, rank_info->cross_size);
 }
 
-/* Who they are is known beforehand; where they are is not. */
+/* The ranks of the neighbours are known beforehand; their addresses are not. */
 static bool neighbours_decode(struct join_welcome *message, struct wire_reader *reader)
 {
     int ranks[NEIGHBOURS_MAX];

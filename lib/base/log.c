@@ -44,7 +44,7 @@ void log_configure(enum log_level level, bool hide_time)
     config.hide_time = hide_time;
 }
 
-/* "[2026-11-21 10:00:00.012345: W] [0]: "; returns its length. */
+/* Writes "[2026-11-21 10:00:00.012345: W] [0]: "; returns its length. */
 static size_t put_prefix(char *line, size_t size, enum log_level level, int rank)
 {
     char time_text[64] = "", rank_text[16] = "";
@@ -61,7 +61,7 @@ static size_t put_prefix(char *line, size_t size, enum log_level level, int rank
     return (size_t)snprintf(line, size, "[%s%c]%s: ", time_text, letter, rank_text);
 }
 
-/* Ends a text that was too long, not within a character of UTF-8. Returns the new length. */
+/* Ends a text that was too long, not within a UTF-8 character. Returns the new length. */
 static size_t log_cut(char *line, size_t length)
 {
     length -= 3;

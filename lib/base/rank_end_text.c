@@ -45,7 +45,7 @@ const char *rank_end_kind_name(enum rank_end_kind kind)
     return row_of(kind)->name;
 }
 
-/* A line that grows, as far as there is room. */
+/* A line that grows as long as there is room. */
 struct line {
     char *text;
     size_t size, used;
@@ -80,7 +80,7 @@ static void add_how(struct line *line, const struct rank_end_how *how, enum rank
         add_signal(line, how);
 }
 
-/* A clean exit is a loss only because hvd_shutdown() was not called; that must be said. */
+/* A clean exit is a loss only because hvd_shutdown() was not called, so the text must say so. */
 static void add_missed(struct line *line, const struct rank_end *end)
 {
     add_how(line, &end->how, RANK_END_PASSIVE);
@@ -103,7 +103,7 @@ void rank_end_missed_text(char *text, size_t size, const struct rank_end *end)
     add_missed(&line, end);
 }
 
-/* Of all ranks the words are enough. */
+/* For an end of all ranks the words are enough. */
 static void add_all(struct line *line, const struct rank_end *end)
 {
     if (*end->words)

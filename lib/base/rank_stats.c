@@ -10,7 +10,7 @@ static const char *const names[STATS_OPERATIONS] = { "allreduce", "allgather",  
                                                      "alltoall",  "reducescatter", "barrier",
                                                      "join" };
 
-/* From ranks that share memory to a rank that has written a checkpoint meanwhile. */
+/* The bounds range from ranks that share memory to a rank that writes a checkpoint. */
 static const uint64_t bounds_ns[STATS_BUCKETS] = { 10 * US,  30 * US,  100 * US, 300 * US,
                                                    1 * MS,   3 * MS,   10 * MS,  30 * MS,
                                                    100 * MS, 300 * MS, 1 * S,    10 * S };

@@ -60,7 +60,7 @@ static const struct row rows[] = {
     { ENV_CHECK_NUMERICS, read_check, FIELD(check_numerics), 0, 0, "0, 1, warn or fail" },
 };
 
-/* Reads digits up to anything else; NULL if there are none, or too many. */
+/* Reads digits up to any other character; NULL if there are none, or too many. */
 static const char *read_digits(uint64_t *value, const char *text)
 {
     const char *start = text;
@@ -105,7 +105,7 @@ static bool read_int(void *field, const char *text, const struct row *row)
     return good;
 }
 
-/* Thousandths after a point, further digits are cut off; NULL if there is no digit. */
+/* Reads thousandths after a point, and drops further digits; NULL if there is no digit. */
 static const char *read_fraction(uint64_t *thousandths, const char *text)
 {
     const char *start = text;
@@ -114,7 +114,7 @@ static const char *read_fraction(uint64_t *thousandths, const char *text)
     return text > start ? text : NULL;
 }
 
-/* "20", "0.5", "20.0"; strtod() would ask the host's locale. */
+/* Reads "20", "0.5", "20.0"; strtod() would depend on the host's locale. */
 static bool read_thousandths(void *field, const char *text, const struct row *row)
 {
     uint64_t value, thousandths = 0;
@@ -140,7 +140,7 @@ static bool read_bool(void *field, const char *text, const struct row *row)
     return end && *end == '\0';
 }
 
-/* Nothing, or DYNAMIC, which says that a file will be named later: no file. */
+/* Empty, or DYNAMIC, which means that a file will be named later: no file. */
 static bool read_path(void *field, const char *text, const struct row *row)
 {
     (void)row;
@@ -203,7 +203,7 @@ static int read_row(struct settings *settings, const struct row *row, environmen
     return settings_refuse(row, text, err);
 }
 
-/* Who is to be ended must have been warned. */
+/* A shutdown time needs warnings before it. */
 static int check_times(const struct settings *settings, struct err *err)
 {
     uint64_t check_s = settings->stall_check_s, shutdown_s = settings->stall_shutdown_s;

@@ -34,7 +34,7 @@ void signal_block_end(struct signal_block *block)
     sigset_t set;
     int error = errno;
     only(&set, block->signal);
-    /* One that was pending before is the host's own, and stays. */
+    /* A signal that was pending before belongs to the host program, and stays. */
     if (!block->was_pending && is_pending(block->signal))
         while (sigtimedwait(&set, NULL, &(struct timespec){ 0 }) < 0 && errno == EINTR)
             ;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* The characters that a first byte can begin: how long they are, and which second bytes they have.
+/* The characters that a first byte can begin: their length, and the range of their second bytes.
  * All further bytes are 0x80 to 0xbf. */
 static const struct {
     unsigned char first, last; /* of the first byte */

@@ -12,8 +12,8 @@ int ring_right(int rank, int size)
     return (rank + 1) % size;
 }
 
-/* What lies below the root of a range, cut into as equal parts as can be; each part's first is a
- * child. */
+/* The ranks below the root of a range are cut into parts that are as equal as possible; each part's
+ * first rank is a child. */
 static void topology_cut(struct tree_position *position, int rank, int end)
 {
     int below = end - rank - 1;
