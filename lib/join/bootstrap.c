@@ -31,7 +31,7 @@ static int alone_join(struct rank_assignment *assignment, const struct environme
     return HVD_OK;
 }
 
-/* For the ranks of this host. Where there is no such thing they use TCP, and say so. */
+/* Opens the unix socket for the ranks of this host. Without it they use TCP, and log so. */
 static void offer_unix(struct listener *listener, enum transport transport)
 {
     if (transport != TRANSPORT_TCP)
@@ -50,8 +50,8 @@ static int listen_for_ranks(struct rank_assignment *assignment,
     return listener_open(&assignment->listener, &environment->ports, rank, on_loopback, err);
 }
 
-/* Opens the port for other ranks and tells where it is. A job that is known to be on one host opens
- * none to the network; where those are that a service brings together is known too late. */
+/* Opens the port for other ranks and stores its addresses. A job that is known to be on one host
+ * listens on no network. With a service the hosts are known too late for that. */
 static int offer_port(struct rank_assignment *assignment, const struct environment *environment,
                       struct err *err)
 {
@@ -70,7 +70,7 @@ static int offer_port(struct rank_assignment *assignment, const struct environme
     return HVD_OK;
 }
 
-/* That the neighbours are those of this place has been checked already. */
+/* The neighbours' ranks have been checked already. */
 static int check_welcome(const struct join_welcome *welcome, const struct environment *environment,
                          struct err *err)
 {
@@ -105,7 +105,7 @@ static int say_hello(struct rank_assignment *assignment, const struct environmen
     return rc;
 }
 
-/* Who does not accept the key hangs up without a word; who does not know the job, likewise. */
+/* A rendezvous that does not accept the key, or does not know the job, closes without an answer. */
 static int explain(const struct rank_assignment *assignment, const struct environment *environment,
                    int rc, struct err *err)
 {
@@ -155,7 +155,7 @@ static uint32_t random_number(void)
     return number;
 }
 
-/* Where it was that something failed, and how long that was tried, if more than once. */
+/* Adds to the error what was dialled, and how long it was tried, if more than once. */
 static int tell_where(const struct environment *environment, const struct join_retry *retry,
                       uint64_t took_ms, struct err *err)
 {
@@ -169,7 +169,7 @@ static int tell_where(const struct environment *environment, const struct join_r
                         environment->rendezvous_port, tried);
 }
 
-/* A launcher's rendezvous is there before its workers are; a service may come after them. */
+/* A launcher's rendezvous exists before its workers; a service may start after them. */
 static int rendezvous_join(struct rank_assignment *assignment,
                            const struct environment *environment, struct err *err)
 {

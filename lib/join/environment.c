@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A number that may be there. */
+/* An optional number. */
 struct number {
     const char *name;
     int low, high;
@@ -28,8 +28,9 @@ static const struct number numbers[] = {
 static const struct number start_timeout = { ENV_START_TIMEOUT, 1, JOIN_TIMEOUT_MAX_S,
                                              offsetof(struct environment, join_timeout_s) };
 
-/* With HVD_RENDEZVOUS these must not be there. A worker that takes its place from somewhere else,
- * as a template or another launcher's may say, would not be where the others believe it to be. */
+/* These variables must not be set together with HVD_RENDEZVOUS. A worker that takes its rank info
+ * from another source, for example a template or another launcher, would not be where the others
+ * expect it. */
 static const struct {
     const char *name, *why;
 } contradictions[] = {
@@ -78,7 +79,7 @@ static const struct {
       offsetof(struct rank_info, size), true },
 };
 
-/* At most 9 digits, so that it cannot overflow; -1 if there is anything else. */
+/* At most 9 digits, so that the number cannot overflow; -1 for any other text. */
 static int parse_digits(const char *text)
 {
     int value = 0;
@@ -151,7 +152,8 @@ static int check_limits(const struct rank_info *rank_info, struct err *err)
     return HVD_OK;
 }
 
-/* What may stand in an address or a message: 1 to 255 printable bytes without blanks. */
+/* Characters that are allowed in an address or a message: 1 to 255 printable bytes without
+ * blanks. */
 static bool environment_is_name(const char *text, size_t length)
 {
     bool good = length > 0 && length < JOIN_HOST_MAX;
@@ -237,7 +239,7 @@ static int read_job(struct environment *environment, environment_get_fn *get, st
     return HVD_OK;
 }
 
-/* A numeric one of IPv6, which may name an interface: "fe80::1%eth0". */
+/* A numeric IPv6 address, which may name an interface: "fe80::1%eth0". */
 static bool is_ipv6(const char *text)
 {
     struct in6_addr address;

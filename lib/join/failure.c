@@ -27,7 +27,7 @@ void failure_listen(struct failure *failure, failure_told_fn *told, void *arg)
     pthread_mutex_unlock(&failure->recording);
 }
 
-/* False if it is not the first. */
+/* False if an end was recorded before. */
 static bool failure_set(struct failure *failure, struct rank_end *to, const struct rank_end *end)
 {
     pthread_mutex_lock(&failure->lock);
@@ -38,7 +38,7 @@ static bool failure_set(struct failure *failure, struct rank_end *to, const stru
     return first;
 }
 
-/* What is recorded is not written any more: the listener may read it without the lock. */
+/* A recorded end does not change any more: the listener may read it without the lock. */
 void failure_record(struct failure *failure, const struct rank_end *end)
 {
     bool departure = end->status == HVD_ERR_PEER_LEFT;

@@ -18,8 +18,8 @@ enum { ADDRESS_TIMEOUT_MS = 3000, HELLO_TIMEOUT_MS = 30000, SEND_TIMEOUT_MS = 10
 enum { FRAME_TIMEOUT_MS = 10000 }; /* between the first byte of a frame and the last */
 enum { WAIT_PART_MS = 1000 };      /* a stop costs a waiting rank so much of its time at most */
 
-/* A rendezvous may serve thousands: their hosts are asked less often than those of neighbours, and
- * a network may be away for a little longer. */
+/* A rendezvous may serve thousands of workers: keepalive probes its host less often than a
+ * neighbour's, and allows the network to be away a little longer. */
 static const struct socket_keepalive keepalive = { .idle_s = 5, .interval_s = 2, .probes = 3 };
 
 static int wait_ready(int fd, short events, uint64_t deadline, struct err *err)
@@ -54,7 +54,7 @@ static int send_all(int fd, const struct wire_writer *writer, uint64_t deadline,
     return HVD_OK;
 }
 
-/* 1 and a frame; 0 when it has not come yet. */
+/* 1 and a frame; 0 when none has come yet. */
 static int receive_frame(struct join_connection *connection, struct frame *frame, struct err *err)
 {
     int rc = frame_reader_next(&connection->reader, frame, err);
@@ -89,7 +89,7 @@ static int unexpected(const struct frame *frame, struct err *err)
     return fail(err, HVD_ERR_PROTOCOL, "a frame of type %u where none belongs", frame->type);
 }
 
-/* An address that leads nowhere must leave time for the next. */
+/* An address that leads nowhere must leave time for the next one. */
 static int dial_one(const struct addrinfo *info, uint64_t deadline, struct err *err)
 {
     uint64_t enough = monotonic_ms() + ADDRESS_TIMEOUT_MS;
@@ -186,7 +186,7 @@ int join_open(struct join_connection *connection, const struct join_target *targ
     return rc;
 }
 
-/* Until half a frame has stayed behind, which nothing can follow. */
+/* Goes on until a frame was sent only in part, because nothing can follow it. */
 static int send_sealed(struct join_connection *connection, uint16_t type,
                        const struct wire_writer *body, uint64_t deadline, struct err *err)
 {
@@ -226,8 +226,8 @@ static int on_early_news(struct wire_reader *body, struct err *err)
     return rc < 0 ? rc : rank_end_fail(err, &news);
 }
 
-/* Waits for a part of `*left_ms`, and takes it off; of one that took longer no more than that: this
- * process was stopped. */
+/* Waits for a part of `*left_ms`, and subtracts that part. A wait that took longer subtracts no
+ * more: this process was stopped. */
 static int wait_a_while(int fd, uint64_t *left_ms, struct err *err)
 {
     struct pollfd ready = { .fd = fd, .events = POLLIN };
@@ -247,8 +247,8 @@ static bool has_begun(const struct join_connection *connection)
     return connection->reader.end > connection->reader.start;
 }
 
-/* What has begun must not be waited for as long as what may come at any time: its header may have
- * been changed on the way, and no more bytes are to come. */
+/* The rest of a message that has begun has a shorter limit than the next message: its header may
+ * have been corrupted on the way, so that no more bytes come. */
 static int wait_answer(struct join_connection *connection, struct frame *frame, uint64_t left_ms,
                        struct err *err)
 {
@@ -263,7 +263,7 @@ static int wait_answer(struct join_connection *connection, struct frame *frame, 
     }
 }
 
-/* Whom it waited for it has said when this rank came. */
+/* WAITING has named the missing ranks as of the time when this rank came. */
 static int fell_silent(const struct join_connection *connection, const struct join_waiting *waiting,
                        uint32_t answer_ms, struct err *err)
 {

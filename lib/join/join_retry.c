@@ -9,7 +9,7 @@ void join_retry_init(struct join_retry *retry, uint64_t deadline_ms, bool patien
     *retry = (struct join_retry){ .deadline_ms = deadline_ms, .patient = patient };
 }
 
-/* Between half of what it is due and all of it. */
+/* A random time between half of the pause and the whole pause. */
 static uint64_t pause_after(int attempts, uint32_t random)
 {
     uint64_t due = JOIN_PAUSE_FIRST_MS;

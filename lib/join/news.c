@@ -32,7 +32,7 @@ static void record_lost_rendezvous(struct news *news, const struct err *err)
     record(news, &end);
 }
 
-/* As join_receive(), whose message is dealt with. */
+/* Like join_receive(), and handles the message. */
 static int news_receive(struct news *news)
 {
     struct err err = { 0 };
@@ -47,7 +47,7 @@ static int news_receive(struct news *news)
     return rc;
 }
 
-/* Receives before it waits: something may have come together with WELCOME. */
+/* Receives before it waits: a message may have come together with WELCOME. */
 static void *listen_to_rendezvous(void *argument)
 {
     struct news *news = argument;
