@@ -123,8 +123,8 @@ enum stall_action stall_act(struct stall *stall, const char **text)
 
 /* ---- the root: what a round has shown ---- */
 
-/* The names that still wait for somebody. The others are forgotten: somebody has them overdue by
- * mistake, or had; who still has will say so again. */
+/* The names that still wait for some rank. The others are removed: their rank was wrong, or no
+ * longer waits; a rank that still waits will report the name again. */
 static unsigned stall_judge(struct stall *stall, uint64_t now_ns)
 {
     const struct stall_round *round = &stall->rounds[ROUND_OF_INSPECTOR];
@@ -146,7 +146,7 @@ static unsigned stall_judge(struct stall *stall, uint64_t now_ns)
     return stalled;
 }
 
-/* The one that has waited longest. */
+/* The name that has waited longest. */
 static int worst(const struct stall_answer *answer, unsigned stalled)
 {
     int worst = __builtin_ctz(stalled);
@@ -156,7 +156,7 @@ static int worst(const struct stall_answer *answer, unsigned stalled)
     return worst;
 }
 
-/* Warns about the names in `stalled`, unless it is too early to do so again, or gives up. */
+/* Warns about the names in `stalled`, unless the last warning is too recent, or aborts. */
 static void speak(struct stall *stall, unsigned stalled)
 {
     const struct stall_options *options = &stall->options;
@@ -185,9 +185,9 @@ static bool is_about_deadlock(const struct stall *stall)
     return stall->rounds[ROUND_OF_INSPECTOR].probe.id & STALL_ASKS_WHO_IS_NOT_STUCK;
 }
 
-/* All are stuck, twice, and in all that time nothing was decided: what came in before the first
- * answer would have been. What has come in together with the last answer is not decided yet: then
- * the root is not stuck any more. */
+/* All ranks were stuck, twice, and nothing was decided in between: submissions that came before the
+ * first answer would have been decided. Submissions that came together with the last answer are not
+ * decided yet: then the root is not stuck any more. */
 static void judge_deadlock(struct stall *stall, uint64_t now_ns)
 {
     const struct stall_options *options = &stall->options;
@@ -217,7 +217,7 @@ static uint64_t ask_deadlock_at(const struct stall *stall)
 
 /* ---- a round ---- */
 
-/* What the inspector's round has shown to the root. */
+/* What the root learns from the inspector's round. */
 static void judge_round(struct stall *stall, uint64_t now_ns)
 {
     if (is_about_deadlock(stall)) {
@@ -239,7 +239,7 @@ static void end_round(struct stall *stall, enum stall_round_kind kind, uint64_t 
         judge_round(stall, now_ns);
 }
 
-/* The round's probe is to be answered. */
+/* Answers the round's probe. */
 static void begin_round(struct stall *stall, enum stall_round_kind kind, uint64_t now_ns)
 {
     struct stall_round *round = &stall->rounds[kind];
@@ -253,13 +253,13 @@ static void begin_round(struct stall *stall, enum stall_round_kind kind, uint64_
     stall_probe_encode(compose(stall, kind, STALL_PROBE), &below);
 }
 
-/* How long the root waits for others, to tell of what came about together at once. */
+/* How long the root waits for further reports, to warn about simultaneous stalls at once. */
 static uint64_t grace_ns(const struct stall *stall)
 {
     return earlier(SECOND, stall->options.check_ns / 8);
 }
 
-/* When the root begins the next round: for a warning, or to abort. */
+/* The time of the root's next round: for a warning, or to abort. */
 static uint64_t ask_at(const struct stall *stall)
 {
     const struct stall_options *options = &stall->options;
@@ -275,7 +275,7 @@ static uint64_t ask_at(const struct stall *stall)
     return at_ns;
 }
 
-/* That it was asked is nothing to those who wait for a warning. */
+/* A question for a person does not change when the next warning comes. */
 static void ask_who_is_not_stuck(struct stall *stall, uint64_t now_ns)
 {
     struct stall_probe *probe = &stall->rounds[ROUND_OF_INSPECTOR].probe;
@@ -300,7 +300,7 @@ static void stall_ask_inspector(struct stall *stall, uint64_t now_ns)
     begin_round(stall, ROUND_OF_INSPECTOR, now_ns);
 }
 
-/* ---- rank 1: a root that says nothing ---- */
+/* ---- rank 1: a silent root ---- */
 
 static uint64_t give_up_root_at(const struct stall *stall)
 {
@@ -312,7 +312,7 @@ static uint64_t give_up_root_at(const struct stall *stall)
     return stall->warned_ns ? later(at_ns, stall->warned_ns + options->check_ns) : at_ns;
 }
 
-/* As if all of a round but the root's own answer were there, as far as this rank knows. */
+/* Makes a round as if all answers but the root's were there, as far as this rank knows. */
 static void speak_for_root(struct stall *stall, uint64_t now_ns)
 {
     struct stall_round *round = &stall->rounds[ROUND_OF_INSPECTOR];
@@ -329,7 +329,7 @@ static void speak_for_root(struct stall *stall, uint64_t now_ns)
     stall->asked_ns = asked_ns;
 }
 
-/* ---- what is to be done when time has passed or something is known ---- */
+/* ---- actions after time or news ---- */
 
 static void tell_parent(struct stall *stall, uint64_t now_ns)
 {
@@ -447,7 +447,7 @@ int stall_receive(struct stall *stall, enum stall_message message, int child, co
 
 /* ---- a question for a person ---- */
 
-/* The names that wait here and those that this rank was told of: the oldest few. */
+/* The names that wait here and those that children reported: the oldest few. */
 static void names_for_person(const struct stall *stall, struct stall_names *names, uint64_t now_ns)
 {
     const struct stall_view *view = &stall->options.view;

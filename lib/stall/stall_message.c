@@ -62,7 +62,7 @@ void stall_answer_encode(struct wire_writer *writer, const struct stall_answer *
     }
 }
 
-/* A number that must be below `end`; what is not makes the reader fail. */
+/* A number that must be below `end`; otherwise the reader fails. */
 static int get_less_than(struct wire_reader *reader, uint32_t value, int end)
 {
     if (value < (uint32_t)end)
@@ -113,7 +113,7 @@ int stall_probe_decode(struct stall_probe *probe, const void *body, size_t nbyte
     return stall_message_finish(&reader, "a probe", err);
 }
 
-/* Of ranks first, ..., end - 1. */
+/* Ranges of ranks first, ..., end - 1. */
 static void get_ranges(struct wire_reader *reader, struct rank_ranges *ranges, int first, int end)
 {
     *ranges = (struct rank_ranges){ .count = get_count(reader, VARIANT_RANGES_MAX) };

@@ -18,7 +18,7 @@ void overdue_remove(struct overdue_list *list, struct overdue *overdue)
     *overdue = list->at[--list->count];
 }
 
-/* A free place, or that of the youngest if it is younger; NULL if all are as old. */
+/* A free place, or the place of the youngest name if that is younger; NULL if all are as old. */
 static struct overdue *make_place(struct overdue_list *list, uint64_t since_ns)
 {
     if (list->count < STALL_NAMES_MAX)
@@ -72,7 +72,7 @@ uint64_t overdue_first(const struct overdue_list *list)
     return first;
 }
 
-/* When the parent is to be told of this one. */
+/* When to report this name to the parent. */
 static uint64_t tell_at(const struct overdue *overdue, uint64_t interval_ns)
 {
     if (overdue->told_ns == 0)

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Since when a name counts as waiting. Whoever has joined waits by design, as long as the others
- * get on. */
+/* The time from which on a name counts as waiting. A rank that has joined waits by design, as long
+ * as the other ranks make progress. */
 static uint64_t since(const struct stall_view *view, const struct waiting *waiting)
 {
     uint64_t decided_ns = waiting->kind == COLLECTIVE_JOIN ? view->decided_ns(view->arg) : 0;
@@ -53,7 +53,7 @@ static uint32_t age_ms(uint64_t since_ns, uint64_t now_ns)
     return age < UINT32_MAX ? (uint32_t)age : UINT32_MAX;
 }
 
-/* Fills in the ages; returns which names this rank misses. */
+/* Fills in the ages; returns the names that this rank misses. */
 static unsigned find_missing(const struct stall_view *view, const struct stall_names *names,
                              struct stall_answer *answer, uint64_t now_ns)
 {

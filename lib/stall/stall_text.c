@@ -33,7 +33,7 @@ static bool same_ranks(const struct rank_ranges *a, const struct rank_ranges *b)
     return true;
 }
 
-/* Of the names in `shown` those that are told together with name `index`. */
+/* The names in `shown` that share a line with name `index`. */
 static unsigned alike(const struct stall_names *names, const struct stall_answer *answer,
                       unsigned shown, int index)
 {
