@@ -104,7 +104,7 @@ struct agent_ranks {
     uint64_t started_ms;
     struct cgroup cgroup;
     struct oom_counter oom;
-    bool library_told;              /* the libraries of the program were checked once */
+    bool library_told;              /* a missing library was reported, or none was found missing */
     bool suspended;                 /* the ranks are stopped because hvdrun is */
     struct stopped_process *halted; /* processes that the ranks have started: process_tree_stop() */
     int nhalted;
