@@ -145,15 +145,16 @@ void job_host_send_heartbeat(struct job_host *host);
  * heartbeats come behind them. */
 void job_host_heartbeat_check(struct job_host *host);
 
-/* The first rank there that has not been started, or -1. job_host_is_starting(): was the host told
- * to start them? */
+/* The first rank there that has not been started, or -1. */
 int job_host_waiting_rank(const struct job_host *host);
 
 /* Is the rank stopped by a signal? */
 bool job_host_rank_is_stopped(const struct job_host *host, int rank);
 
-/* For how long nothing has come from a host whose ranks run; 0 if the silence is not unusual. */
+/* For how long nothing has come from a host whose ranks run; 0 if that time is not unusual. */
 uint64_t job_host_silent_ms(const struct job_host *host);
+
+/* Was the host told to start its ranks, and does some rank not run yet? */
 bool job_host_is_starting(const struct job_host *host);
 
 /* Stops the ranks there. A host that is still connecting is given up (on_connect_failed() with

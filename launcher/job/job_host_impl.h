@@ -17,8 +17,8 @@ bool job_host_is_watched(const struct job_host *host);
 /* job_host.c: can anything be sent to the host? */
 bool job_host_is_open(const struct job_host *host);
 
-/* job_host_heartbeat.c: the length of a silence that is reported to people: two heartbeats of
- * five. */
+/* job_host_heartbeat.c: a host that is not heard for so long is reported to people: the time of two
+ * heartbeats of five. */
 uint64_t job_host_worth_telling_ms(const struct job_host *host);
 
 /* job_host_describe.c: everything up to PREPARE. */
