@@ -40,7 +40,7 @@ void heartbeat_timeout_resume(struct heartbeat_timeout *timeout, uint64_t now_ms
  * the time anew. */
 uint64_t heartbeat_timeout_elapsed_ms(const struct heartbeat_timeout *timeout, uint64_t now_ms);
 
-/* Call this every HEARTBEAT_CHECK_MS: has the silence lasted too long? */
+/* Call this every HEARTBEAT_CHECK_MS: has nothing come for too long? */
 bool heartbeat_timeout_check(struct heartbeat_timeout *timeout, uint64_t now_ms);
 
 #endif
