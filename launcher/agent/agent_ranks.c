@@ -303,16 +303,16 @@ int agent_on_signal(struct agent *agent, struct wire_reader *body, struct err *e
 /* A child that ended, as reported by waitpid(). */
 struct ended {
     struct agent_rank *rank; /* NULL: an adopted orphan */
-    int wait_status;
+    struct rank_end_how how;
 };
 
 /* A loader exits with 127 when a library is missing, and a shell when it finds no command. The
  * ranks of a host have the same program, so the note is sent once. */
-static void tell_library(struct agent *agent, int rank, int wait_status)
+static void tell_library(struct agent *agent, int rank, const struct rank_end_how *how)
 {
     struct agent_note note;
     char text[200];
-    if (!WIFEXITED(wait_status) || WEXITSTATUS(wait_status) != STATUS_NOT_FOUND ||
+    if (how->kind != RANK_END_EXITED || how->code != STATUS_NOT_FOUND ||
         agent->ending.stop.phase != STOP_IDLE || agent->ranks.library_told)
         return;
     agent->ranks.library_told = true;
@@ -327,28 +327,32 @@ static void report_exit(struct agent *agent, const struct ended *ended)
 {
     uint64_t now_us = uv_hrtime() / 1000;
     bool told = agent->ending.stop.phase != STOP_IDLE;
-    bool killed = WIFSIGNALED(ended->wait_status) && WTERMSIG(ended->wait_status) == SIGKILL;
+    bool killed = ended->how.kind == RANK_END_KILLED && ended->how.code == SIGKILL;
     struct agent_exited exited = {
-        .rank = ended->rank->rank,
-        .wait_status = ended->wait_status,
+        .end = rank_end_none(),
         .after_ms = now_us / 1000 - agent->ranks.started_ms,
-        .at_us = now_us,
         .told = told,
-        .oom = killed && !told && oom_counter_rose(&agent->ranks.oom),
     };
-    tell_library(agent, exited.rank, exited.wait_status);
+    exited.end.rank = ended->rank->rank;
+    exited.end.how = ended->how;
+    exited.end.how.oom = killed && !told && oom_counter_rose(&agent->ranks.oom);
+    exited.end.at_us = now_us;
+    tell_library(agent, exited.end.rank, &exited.end.how);
     agent_exited_encode(frame_link_begin(&agent->link, AGENT_EXITED), &exited);
     frame_link_send(&agent->link);
 }
 
-/* Reports that a signal has stopped a rank, or SIGCONT that the rank goes on. Not reported while
+/* Reports that a signal has stopped a rank, or that the rank goes on. Not reported while
  * hvdrun stops too, or while the ranks are being ended. */
-static void report_stop(struct agent *agent, const struct agent_rank *rank, int signum)
+static void report_stop(struct agent *agent, const struct agent_rank *rank, int wait_status)
 {
-    struct agent_rank_number stopped = { rank->rank, 0, (uint32_t)signum };
+    struct rank_end stopped = rank_end_none();
     if (agent->ranks.suspended || agent->ending.stop.phase != STOP_IDLE)
         return;
-    agent_rank_number_encode(frame_link_begin(&agent->link, AGENT_STOPPED), &stopped);
+    stopped.rank = rank->rank;
+    if (WIFSTOPPED(wait_status))
+        stopped.how = rank_end_how_of(wait_status);
+    agent_stopped_encode(frame_link_begin(&agent->link, AGENT_STOPPED), &stopped);
     frame_link_send(&agent->link);
 }
 
@@ -365,7 +369,7 @@ static struct agent_rank *rank_of_pid(struct agent *agent, pid_t pid)
 static int signalled_first(const void *a, const void *b)
 {
     const struct ended *x = a, *y = b;
-    return (int)!!WIFSIGNALED(y->wait_status) - (int)!!WIFSIGNALED(x->wait_status);
+    return (int)(y->how.kind == RANK_END_KILLED) - (int)(x->how.kind == RANK_END_KILLED);
 }
 
 bool agent_reap(struct agent *agent)
@@ -377,12 +381,12 @@ bool agent_reap(struct agent *agent)
         struct agent_rank *rank = rank_of_pid(agent, pid);
         bool is_end = WIFEXITED(status) || WIFSIGNALED(status);
         if (rank && !is_end)
-            report_stop(agent, rank, WIFSTOPPED(status) ? WSTOPSIG(status) : SIGCONT);
+            report_stop(agent, rank, status);
         if (!rank || !is_end)
             continue;
         rank->running = false;
         agent->ranks.running--;
-        ended[count++] = (struct ended){ rank, status };
+        ended[count++] = (struct ended){ rank, rank_end_how_of(status) };
     }
     if (count > 0)
         agent_relay_take_rest(agent);

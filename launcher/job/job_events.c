@@ -5,10 +5,9 @@
 #include "launcher/job/job_impl.h"
 
 #include "launcher/base/exit_status.h"
-#include "launcher/base/wait_status.h"
+#include "lib/base/rank_end_text.h"
 
 #include <stdio.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static void on_job_events_step(void *context, int host, enum host_step step)
@@ -103,28 +102,27 @@ static void on_stdin_credit(void *context, uint32_t nbytes)
 static void on_exited(void *context, const struct agent_exited *exited)
 {
     struct job *job = context;
+    int rank = exited->end.rank, host = job->options->plan->ranks[rank].host;
+    struct job_rank_end end = { exited->end.how, exited->told };
     char how[96];
-    wait_status_text(how, sizeof how, exited->wait_status);
-    job_note(job, "rank %d %s", exited->rank, how);
+    rank_end_how_text(how, sizeof how, &end.how, RANK_END_SHORT);
+    job_note(job, "rank %d %s", rank, how);
     job_record_exited(job, exited);
-    job_act(job, job_state_on_rank_exited(&job->state, job->options->plan->ranks[exited->rank].host,
-                                          exited->rank, exited->wait_status, exited->after_ms));
-    struct job_rank_end end = { rank_end_how_of(exited->wait_status), exited->told };
-    end.how.oom = exited->oom;
-    job->rendezvous.on_rank_ended(job->rendezvous.context, exited->rank, &end);
+    job_act(job, job_state_on_rank_exited(&job->state, host, rank, &end.how, exited->after_ms));
+    job->rendezvous.on_rank_ended(job->rendezvous.context, rank, &end);
 }
 
-static void on_stopped(void *context, int rank, int signum)
+static void on_stopped(void *context, int rank, const struct rank_end_how *how)
 {
     struct job *job = context;
     int host = job->options->plan->ranks[rank].host;
     const struct report_rank *record = &job->report.ranks[rank];
-    char how[96];
-    wait_status_text(how, sizeof how, W_STOPCODE(signum));
-    job_output_say(job->output, "rank %d on %s (pid %d) was %s", rank, job_host_name(job, host),
-                   record->pid, how);
+    char text[96];
+    rank_end_how_text(text, sizeof text, how, RANK_END_PASSIVE);
+    job_output_say(job->output, "rank %d on %s (pid %d) %s", rank, job_host_name(job, host),
+                   record->pid, text);
     if (job->options->stopped_fails)
-        job_act(job, job_state_on_rank_stopped(&job->state, host, rank, signum,
+        job_act(job, job_state_on_rank_stopped(&job->state, host, rank, how,
                                                job_now_ms() - record->started_ms));
 }
 

@@ -55,7 +55,7 @@ struct job_host_events {
     void (*on_exited)(void *context, const struct agent_exited *exited);
 
     /* A signal has stopped a rank. May be NULL. */
-    void (*on_stopped)(void *context, int rank, int signum);
+    void (*on_stopped)(void *context, int rank, const struct rank_end_how *how);
     void (*on_done)(void *context, int host, int left);
 
     /* The link has ended before the host was done; see lost_reason and lost_status. */

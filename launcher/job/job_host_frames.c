@@ -4,10 +4,8 @@
 #include "launcher/job/job_host_impl.h"
 
 #include "launcher/base/exit_status.h"
-#include "launcher/base/wait_status.h"
 #include "lib/base/text.h"
 
-#include <signal.h>
 #include <string.h>
 
 /* Limits of an agent's values: the highest pid of Linux, and times far below the overflow of
@@ -147,10 +145,9 @@ static int on_exited(struct job_host *host, struct wire_reader *body, struct err
     int rc = agent_exited_decode(&exited, body, err);
     if (rc < 0)
         return rc;
-    struct host_rank *rank = job_host_find_rank(host, exited.rank);
-    if (!rank || rank->phase != RANK_RUNNING || exited.at_us > CLOCK_MAX_MS ||
-        !wait_status_is_end(exited.wait_status))
-        return not_here(exited.rank, err);
+    struct host_rank *rank = job_host_find_rank(host, exited.end.rank);
+    if (!rank || rank->phase != RANK_RUNNING || exited.end.at_us > CLOCK_MAX_MS)
+        return not_here(exited.end.rank, err);
     rank->phase = RANK_ENDED;
     host->events->on_exited(host->context, &exited);
     return HVD_OK;
@@ -159,16 +156,16 @@ static int on_exited(struct job_host *host, struct wire_reader *body, struct err
 /* Reports at most NOTES_MAX stops of each rank. */
 static int on_stopped(struct job_host *host, struct wire_reader *body, struct err *err)
 {
-    struct agent_rank_number stopped;
-    int rc = agent_rank_number_decode(&stopped, body, err);
+    struct rank_end stopped;
+    int rc = agent_stopped_decode(&stopped, body, err);
     if (rc < 0)
         return rc;
     struct host_rank *rank = job_host_find_rank(host, stopped.rank);
-    if (!rank || rank->phase != RANK_RUNNING || stopped.number == 0 || stopped.number >= NSIG)
+    if (!rank || rank->phase != RANK_RUNNING)
         return not_here(stopped.rank, err);
-    rank->stopped = stopped.number != SIGCONT;
+    rank->stopped = stopped.how.kind == RANK_END_STOPPED;
     if (host->events->on_stopped && rank->stopped && rank->nstops++ < NOTES_MAX)
-        host->events->on_stopped(host->context, stopped.rank, (int)stopped.number);
+        host->events->on_stopped(host->context, stopped.rank, &stopped.how);
     return HVD_OK;
 }
 

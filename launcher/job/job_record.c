@@ -4,7 +4,6 @@
 #include "launcher/job/job_impl.h"
 
 #include "launcher/base/exit_status.h"
-#include "launcher/base/wait_status.h"
 #include "launcher/base/xalloc.h"
 #include "launcher/verdict/job_blame_text.h"
 
@@ -20,13 +19,13 @@ void job_record_started(struct job *job, int rank, pid_t pid)
 
 void job_record_exited(struct job *job, const struct agent_exited *exited)
 {
-    struct report_rank *record = &job->report.ranks[exited->rank];
+    struct report_rank *record = &job->report.ranks[exited->end.rank];
     record->end = exited->told ? END_TERMINATED : END_BY_ITSELF;
-    record->wait_status = exited->wait_status;
+    record->how = exited->end.how;
     record->terminated = job->state.cause != CAUSE_NONE;
     record->after_ms = exited->after_ms;
-    record->oom = exited->oom;
-    record->slack_us = job_host_time(&job->hosts[record->host], exited->at_us, &record->ended_us);
+    record->slack_us =
+        job_host_time(&job->hosts[record->host], exited->end.at_us, &record->ended_us);
     record->ended_ms = record->ended_us / 1000;
     if (record->started_ms > record->ended_ms) /* hvdrun was told of the start later */
         record->started_ms = record->ended_ms;
@@ -102,9 +101,8 @@ static void blame_host(struct job *job, const struct job_blame *blame)
 /* The status of a rank that was told to end is meaningless. */
 static int status_of_left(const struct job_report *report, const struct job_blame *blame)
 {
-    return blame->reason == BLAME_NAMED
-               ? wait_status_exit(report->ranks[blame->reporter].wait_status)
-               : STATUS_PROTOCOL;
+    return blame->reason == BLAME_NAMED ? rank_end_exit_status(&report->ranks[blame->reporter].how)
+                                        : STATUS_PROTOCOL;
 }
 
 void job_record_blame(struct job *job)
@@ -126,8 +124,7 @@ void job_record_blame(struct job *job)
         job_state_blame_left(state, rank->host, blame.rank, blame.reporter, rank->terminated,
                              status_of_left(&job->report, &blame), text);
     else
-        job_state_blame(state, rank->host, blame.rank, rank->wait_status, rank->after_ms, rank->oom,
-                        text);
+        job_state_blame(state, rank->host, blame.rank, &rank->how, rank->after_ms, text);
 }
 
 void job_record_verdict(struct job *job, const char *verdict)

@@ -129,23 +129,35 @@ int agent_bound_decode(struct agent_bound *message, struct wire_reader *reader, 
 
 void agent_exited_encode(struct wire_writer *writer, const struct agent_exited *message)
 {
-    wire_put_i32(writer, message->rank);
-    wire_put_i32(writer, message->wait_status);
+    rank_end_encode(writer, &message->end);
     wire_put_u64(writer, message->after_ms);
-    wire_put_u64(writer, message->at_us);
     wire_put_u8(writer, message->told);
-    wire_put_u8(writer, message->oom);
 }
 
 int agent_exited_decode(struct agent_exited *message, struct wire_reader *reader, struct err *err)
 {
-    message->rank = wire_get_i32(reader);
-    message->wait_status = wire_get_i32(reader);
+    rank_end_decode(&message->end, reader);
     message->after_ms = wire_get_u64(reader);
-    message->at_us = wire_get_u64(reader);
     message->told = wire_get_u8(reader) != 0;
-    message->oom = wire_get_u8(reader) != 0;
+    enum rank_end_kind kind = message->end.how.kind;
+    if (!reader->failed && kind != RANK_END_EXITED && kind != RANK_END_KILLED)
+        return fail(err, HVD_ERR_PROTOCOL, "EXITED of rank %d, which has not ended",
+                    message->end.rank);
     return agent_frame_finished(reader, AGENT_EXITED, err);
+}
+
+void agent_stopped_encode(struct wire_writer *writer, const struct rank_end *message)
+{
+    rank_end_encode(writer, message);
+}
+
+int agent_stopped_decode(struct rank_end *message, struct wire_reader *reader, struct err *err)
+{
+    rank_end_decode(message, reader);
+    enum rank_end_kind kind = message->how.kind;
+    if (!reader->failed && kind != RANK_END_STOPPED && kind != RANK_END_NONE)
+        return fail(err, HVD_ERR_PROTOCOL, "STOPPED of rank %d, which has ended", message->rank);
+    return agent_frame_finished(reader, AGENT_STOPPED, err);
 }
 
 void agent_heartbeat_encode(struct wire_writer *writer, const struct agent_heartbeat *message)

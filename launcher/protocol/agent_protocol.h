@@ -22,10 +22,11 @@
  *                                      <-  STDIN_CREDIT nbytes
  *   SIGNAL   signum                    ->             to every rank's process group
  *   STOP     signum, grace             ->             signum now, SIGKILL after the grace
- *                                      <-  STOPPED    rank, signum: a signal has stopped it;
- *                                                     SIGCONT: it goes on
- *                                      <-  EXITED     rank, wait status, milliseconds since START,
- *                                                     when, whether STOP had come before
+ *                                      <-  STOPPED    the record of an end (rank_end.h), stopped:
+ *                                                     a signal has stopped it; none: it goes on
+ *                                      <-  EXITED     the record of an end, exited or killed;
+ *                                                     milliseconds since START, whether STOP had
+ *                                                     come before
  *                                      <-  RELAY_OPEN id, own: a client connects to the rendezvous
  *                                                     here, and whether the kernel says that it is
  *                                                     the agent's own user
@@ -56,13 +57,14 @@
 
 #include "launcher/base/rank_attributes.h"
 #include "launcher/protocol/host_step.h"
+#include "lib/base/rank_end.h"
 #include "lib/base/status.h"
 #include "lib/base/wire.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { AGENT_VERSION = 8 };
+enum { AGENT_VERSION = 9 };
 
 /* Bytes of one output stream that hvdrun may not have written yet, and the same limit for stdin. */
 enum { STREAM_WINDOW = 128 * 1024, STDIN_WINDOW = 64 * 1024 };
@@ -139,13 +141,10 @@ struct agent_bound {
 };
 
 struct agent_exited {
-    int rank;
-    int wait_status; /* as waitpid() gave it */
+    struct rank_end end; /* EXITED or KILLED; at_us on the clock of HEARTBEAT; oom: killed, by an
+                          * unknown sender, while the kernel killed because memory ran out */
     uint64_t after_ms;
-    uint64_t at_us; /* when, on the clock of HEARTBEAT */
-    bool told;      /* STOP, or a signal to the agent, had come before: it had to end */
-    bool oom;       /* killed, by an unknown sender, while the kernel killed because memory ran
-                     * out */
+    bool told; /* STOP, or a signal to the agent, had come before: it had to end */
 };
 
 /* The agent's HEARTBEAT. */
@@ -174,8 +173,7 @@ struct agent_done {
     int left; /* processes that could not be killed */
 };
 
-/* A rank and a number: STARTED (pid), STOPPED (signum); CREDIT and OUTPUT_END carry a stream
- * too. */
+/* A rank and a number: STARTED (pid); CREDIT and OUTPUT_END carry a stream too. */
 struct agent_rank_number {
     int rank;
     uint8_t stream;
@@ -193,6 +191,8 @@ void agent_bound_encode(struct wire_writer *writer, const struct agent_bound *me
 int agent_bound_decode(struct agent_bound *message, struct wire_reader *reader, struct err *err);
 void agent_exited_encode(struct wire_writer *writer, const struct agent_exited *message);
 int agent_exited_decode(struct agent_exited *message, struct wire_reader *reader, struct err *err);
+void agent_stopped_encode(struct wire_writer *writer, const struct rank_end *message);
+int agent_stopped_decode(struct rank_end *message, struct wire_reader *reader, struct err *err);
 void agent_heartbeat_encode(struct wire_writer *writer, const struct agent_heartbeat *message);
 int agent_heartbeat_decode(struct agent_heartbeat *message, struct wire_reader *reader,
                            struct err *err);

@@ -3,21 +3,17 @@
  * order in which their ends became known does not matter. */
 #include "launcher/verdict/job_blame.h"
 
-#include <signal.h>
-#include <sys/wait.h>
-
 /* The longest time that a rank may take to fail because another rank has left. */
 enum { FOLLOWS_WITHIN_MS = 60000 };
 
 static bool has_failed(const struct report_rank *rank)
 {
-    return rank->end == END_BY_ITSELF && rank->wait_status != 0;
+    return rank->end == END_BY_ITSELF && !rank_end_is_clean_exit(&rank->how);
 }
 
-/* The rank chose to end, as a rank does that has lost another. */
 static bool gave_up(const struct report_rank *rank)
 {
-    return WIFEXITED(rank->wait_status) || WTERMSIG(rank->wait_status) == SIGABRT;
+    return rank_end_gave_up(&rank->how);
 }
 
 /* `rank` may have ended before `other`, as far as the clocks can tell. */
@@ -134,7 +130,7 @@ static const struct report_rank *origin_gone(const struct job_report *report)
 static bool blame_who_ended(struct job_blame *blame, const struct job_report *report)
 {
     const struct report_rank *gone = origin_gone(report);
-    if (!gone || gone->end != END_BY_ITSELF || gone->wait_status != 0)
+    if (!gone || gone->end != END_BY_ITSELF || !rank_end_is_clean_exit(&gone->how))
         return false;
     blame_gone(blame, report, BLAME_ENDED_WELL);
     return true;

@@ -25,7 +25,7 @@ struct report_rank {
     int host;
     enum report_end end;
     int pid;                       /* 0: not started */
-    int wait_status;               /* of BY_ITSELF and TERMINATED */
+    struct rank_end_how how;       /* of BY_ITSELF and TERMINATED: EXITED or KILLED */
     uint64_t started_ms, ended_ms; /* ended: 0 if unknown */
     uint64_t after_ms;             /* time between start and end */
     uint64_t ended_us, slack_us;   /* ended_ms in microseconds, and the possible error */
@@ -36,7 +36,6 @@ struct report_rank {
     uint64_t left_ms;              /* when that became known */
     bool disconnected;             /* from the rendezvous, without a word, before it had ended, or
                                     * any rank had failed */
-    bool oom;                      /* killed, and the kernel has killed because memory ran out */
     char *said;                    /* owned; from last_lines_text(), or NULL */
     bool said_on_stdout;           /* `said` is from stdout: stderr was empty */
 };

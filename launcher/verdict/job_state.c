@@ -3,13 +3,11 @@
 #include "launcher/verdict/job_state.h"
 
 #include "launcher/base/exit_status.h"
-#include "launcher/base/wait_status.h"
 
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 
 void job_state_init(struct job_state *state, int nhosts, int nranks)
 {
@@ -48,18 +46,18 @@ enum job_action job_state_on_rank_started(struct job_state *state)
     return JOB_WAIT;
 }
 
-static enum job_action fail_rank(struct job_state *state, int host, int rank, int wait_status,
-                                 uint64_t after_ms)
+static enum job_action fail_rank(struct job_state *state, int host, int rank,
+                                 const struct rank_end_how *how, uint64_t after_ms)
 {
     state->cause_host = host;
     state->cause_rank = rank;
-    state->cause_wait_status = wait_status;
+    state->cause_how = *how;
     state->cause_after_ms = after_ms;
-    return job_state_stop(state, CAUSE_RANK, wait_status_exit(wait_status), SIGTERM);
+    return job_state_stop(state, CAUSE_RANK, rank_end_exit_status(how), SIGTERM);
 }
 
 enum job_action job_state_on_rank_exited(struct job_state *state, int host, int rank,
-                                         int wait_status, uint64_t after_ms)
+                                         const struct rank_end_how *how, uint64_t after_ms)
 {
     bool is_cause = state->cause == CAUSE_RANK && state->cause_rank == rank; /* it was stopped by a
                                                                               * signal */
@@ -68,17 +66,17 @@ enum job_action job_state_on_rank_exited(struct job_state *state, int host, int 
         state->terminated += !is_cause;
         return JOB_WAIT;
     }
-    if (wait_status == 0)
+    if (rank_end_is_clean_exit(how))
         return JOB_WAIT;
-    return fail_rank(state, host, rank, wait_status, after_ms);
+    return fail_rank(state, host, rank, how, after_ms);
 }
 
-enum job_action job_state_on_rank_stopped(struct job_state *state, int host, int rank, int signum,
-                                          uint64_t after_ms)
+enum job_action job_state_on_rank_stopped(struct job_state *state, int host, int rank,
+                                          const struct rank_end_how *how, uint64_t after_ms)
 {
     if (state->cause != CAUSE_NONE)
         return JOB_WAIT;
-    return fail_rank(state, host, rank, W_STOPCODE(signum), after_ms);
+    return fail_rank(state, host, rank, how, after_ms);
 }
 
 enum job_action job_state_on_rank_lost(struct job_state *state)
@@ -102,9 +100,8 @@ enum job_action job_state_on_host_failed(struct job_state *state, int host, int 
 /* The verdict's rank failed by itself, and not on that host. */
 static bool has_given_up(const struct job_state *state, int host)
 {
-    int status = state->cause_wait_status;
     return state->cause == CAUSE_RANK && state->cause_host != host &&
-           (WIFEXITED(status) || WTERMSIG(status) == SIGABRT);
+           rank_end_gave_up(&state->cause_how);
 }
 
 enum job_action job_state_on_host_lost(struct job_state *state, int host, int exit_status,
@@ -172,20 +169,19 @@ enum job_action job_state_on_timeout(struct job_state *state, int exit_status, c
 /* A rank stopped by a signal has not exited, so the exit of another rank cannot explain it. */
 static bool is_stop(const struct job_state *state)
 {
-    return state->cause == CAUSE_RANK && WIFSTOPPED(state->cause_wait_status);
+    return state->cause == CAUSE_RANK && state->cause_how.kind == RANK_END_STOPPED;
 }
 
-void job_state_blame(struct job_state *state, int host, int rank, int wait_status,
-                     uint64_t after_ms, bool oom, const char *text)
+void job_state_blame(struct job_state *state, int host, int rank, const struct rank_end_how *how,
+                     uint64_t after_ms, const char *text)
 {
     if (is_stop(state))
         return;
     state->cause_host = host;
     state->cause_rank = rank;
-    state->cause_wait_status = wait_status;
+    state->cause_how = *how;
     state->cause_after_ms = after_ms;
-    state->cause_oom = oom;
-    state->exit_status = wait_status_exit(wait_status);
+    state->exit_status = rank_end_exit_status(how);
     snprintf(state->cause_text, sizeof state->cause_text, "%s", text);
 }
 

@@ -14,6 +14,8 @@
 #ifndef LAUNCHER_VERDICT_JOB_STATE_H
 #define LAUNCHER_VERDICT_JOB_STATE_H
 
+#include "lib/base/rank_end.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -29,7 +31,7 @@ enum job_action {
 /* Why the job failed. */
 enum job_cause {
     CAUSE_NONE,
-    CAUSE_RANK,    /* a rank failed: cause_rank, cause_wait_status, cause_after_ms */
+    CAUSE_RANK,    /* a rank failed: cause_rank, cause_how, cause_after_ms, text */
     CAUSE_LEFT,    /* a rank has left, or ended well, while another needed it: cause_rank,
                       cause_reporter, text */
     CAUSE_HOST,    /* a failure on a host, or of a rank there: cause_host, cause_rank or -1, text */
@@ -45,10 +47,10 @@ struct job_state {
     int nranks, ranks_running;
     bool told_to_stop; /* by a signal to hvdrun or by time, whatever the cause is */
     enum job_cause cause;
-    int exit_status;                               /* the exit status of hvdrun */
-    int cause_rank, cause_host, cause_wait_status; /* cause_host: of a rank, too */
+    int exit_status;            /* the exit status of hvdrun */
+    int cause_rank, cause_host; /* cause_host: of a rank, too */
+    struct rank_end_how cause_how;
     uint64_t cause_after_ms;
-    bool cause_oom;
     int cause_reporter;
     char cause_text[800];
     int lost_host; /* the first host that was lost after the verdict; -1 */
@@ -66,11 +68,11 @@ enum job_action job_state_on_rank_started(struct job_state *state);
 
 /* A rank has ended by itself or by a signal; `after_ms` since it was started. */
 enum job_action job_state_on_rank_exited(struct job_state *state, int host, int rank,
-                                         int wait_status, uint64_t after_ms);
+                                         const struct rank_end_how *how, uint64_t after_ms);
 
 /* A signal has stopped a rank, and that is a failure. */
-enum job_action job_state_on_rank_stopped(struct job_state *state, int host, int rank, int signum,
-                                          uint64_t after_ms);
+enum job_action job_state_on_rank_stopped(struct job_state *state, int host, int rank,
+                                          const struct rank_end_how *how, uint64_t after_ms);
 
 /* A rank cannot be watched any more, because its host is lost. */
 enum job_action job_state_on_rank_lost(struct job_state *state);
@@ -107,8 +109,8 @@ enum job_action job_state_on_timeout(struct job_state *state, int exit_status, c
 /* For jobs whose cause is a rank: now that everything is known, this rank is to blame, which may be
  * another than the first known, or the same. `text` is its failure, or "". A rank that was stopped
  * stays the cause. */
-void job_state_blame(struct job_state *state, int host, int rank, int wait_status,
-                     uint64_t after_ms, bool oom, const char *text);
+void job_state_blame(struct job_state *state, int host, int rank, const struct rank_end_how *how,
+                     uint64_t after_ms, const char *text);
 
 /* As job_state_blame(), when no rank would have failed if `rank` had not left, or failed without
  * ending: `reporter` has failed. `terminated`: `rank` has ended, or was lost, after the verdict. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Wording a job's end; see job_verdict.h. */
 #include "launcher/verdict/job_verdict.h"
-#include "launcher/base/wait_status.h"
+
+#include "lib/base/rank_end_text.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -12,21 +13,11 @@ static const char *rank_host(const struct rank_plan *plan, int rank)
     return plan->hosts[plan->ranks[rank].host].host->name;
 }
 
-/* "killed by signal 9 (SIGKILL; kernel OOM counter rose)" */
-static void add_oom(char *how, size_t size)
-{
-    size_t length = strlen(how);
-    if (length > 0 && how[length - 1] == ')')
-        snprintf(how + length - 1, size - length + 1, "; kernel OOM counter rose)");
-}
-
 static int rank_words(char *text, size_t size, const struct job_state *state,
                       const struct rank_plan *plan, pid_t pid)
 {
     char how[160];
-    wait_status_text(how, sizeof how, state->cause_wait_status);
-    if (state->cause_oom)
-        add_oom(how, sizeof how);
+    rank_end_how_text(how, sizeof how, &state->cause_how, RANK_END_SHORT);
     return snprintf(text, size, "FAILED rank %d on %s (pid %d): %s after %.1f s%s%s",
                     state->cause_rank, rank_host(plan, state->cause_rank), (int)pid, how,
                     (double)state->cause_after_ms / 1000, *state->cause_text ? ": " : "",

@@ -18,6 +18,7 @@
 #include "lib/base/collective_kind.h"
 #include "lib/base/wire.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -87,6 +88,12 @@ struct rank_end_how rank_end_how_of(int wait_status);
 
 /* The status as in a shell: the exit status, or 128 + the signal; -1 if there is neither. */
 int rank_end_exit_status(const struct rank_end_how *how);
+
+/* The rank chose to end, as a rank does that has lost another: it exited, or called abort(). */
+static inline bool rank_end_gave_up(const struct rank_end_how *how)
+{
+    return how->kind == RANK_END_EXITED || (how->kind == RANK_END_KILLED && how->code == SIGABRT);
+}
 
 static inline bool rank_end_is_clean_exit(const struct rank_end_how *how)
 {

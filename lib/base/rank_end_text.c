@@ -13,36 +13,29 @@
 enum detail { NO_DETAIL, EXIT_STATUS, SIGNAL };
 
 static const struct row {
-    const char *name;
     const char *before, *after;
     bool is_passive;
     enum detail detail;
 } rows[RANK_END_KINDS] = {
-    [RANK_END_NONE] = { "none", "", "ended", false, NO_DETAIL },
-    [RANK_END_EXITED] = { "exited", "", "exited with status", false, EXIT_STATUS },
-    [RANK_END_KILLED] = { "killed", "", "killed by signal", true, SIGNAL },
-    [RANK_END_STOPPED] = { "stopped", "", "stopped by signal", true, SIGNAL },
-    [RANK_END_HOST_LOST] = { "host_lost", "", "lost with its host's agent", true, NO_DETAIL },
-    [RANK_END_NOT_STARTED] = { "not_started", "", "not started", true, NO_DETAIL },
-    [RANK_END_NOT_KILLED] = { "not_killed", "", "could not be killed", false, NO_DETAIL },
-    [RANK_END_LEFT] = { "left", "", "left (hvd_shutdown or exit)", false, NO_DETAIL },
-    [RANK_END_DISCONNECTED] = { "disconnected", "the connection to ", "broke", false, NO_DETAIL },
-    [RANK_END_UNREACHABLE] = { "unreachable", "connection to ", "broke", false, NO_DETAIL },
-    [RANK_END_FAILED] = { "failed", "", "", false, NO_DETAIL },
-    [RANK_END_TIMEOUT] = { "timeout", "", "timed out", false, NO_DETAIL },
-    [RANK_END_RENDEZVOUS_LOST] = { "rendezvous_lost", "", "the rendezvous is gone", false,
-                                   NO_DETAIL },
-    [RANK_END_BY_REQUEST] = { "by_request", "", "the job was ended", false, NO_DETAIL },
+    [RANK_END_NONE] = { "", "ended", false, NO_DETAIL },
+    [RANK_END_EXITED] = { "", "exited with status", false, EXIT_STATUS },
+    [RANK_END_KILLED] = { "", "killed by signal", true, SIGNAL },
+    [RANK_END_STOPPED] = { "", "stopped by signal", true, SIGNAL },
+    [RANK_END_HOST_LOST] = { "", "lost with its host's agent", true, NO_DETAIL },
+    [RANK_END_NOT_STARTED] = { "", "not started", true, NO_DETAIL },
+    [RANK_END_NOT_KILLED] = { "", "could not be killed", false, NO_DETAIL },
+    [RANK_END_LEFT] = { "", "left (hvd_shutdown or exit)", false, NO_DETAIL },
+    [RANK_END_DISCONNECTED] = { "the connection to ", "broke", false, NO_DETAIL },
+    [RANK_END_UNREACHABLE] = { "connection to ", "broke", false, NO_DETAIL },
+    [RANK_END_FAILED] = { "", "", false, NO_DETAIL },
+    [RANK_END_TIMEOUT] = { "", "timed out", false, NO_DETAIL },
+    [RANK_END_RENDEZVOUS_LOST] = { "", "the rendezvous is gone", false, NO_DETAIL },
+    [RANK_END_BY_REQUEST] = { "", "the job was ended", false, NO_DETAIL },
 };
 
 static const struct row *row_of(enum rank_end_kind kind)
 {
     return &rows[kind < RANK_END_KINDS ? kind : RANK_END_NONE];
-}
-
-const char *rank_end_kind_name(enum rank_end_kind kind)
-{
-    return row_of(kind)->name;
 }
 
 /* A line that grows as long as there is room. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The text of a record of an end (rank_end.h), for people: hvd_last_error(), hvdrun's last line,
- * the report, the status page and the labels of metrics. No other file has these words. A text is
- * one line and is cut at `size`. */
+ * the report and the status page. No other file has these words. A text is one line and is cut at
+ * `size`. */
 #ifndef LIB_BASE_RANK_END_TEXT_H
 #define LIB_BASE_RANK_END_TEXT_H
 
@@ -34,8 +34,5 @@ void rank_end_text(char *text, size_t size, const struct rank_end *end);
 /* Writes the text of rank_end_text() as the failure of a call, with the status of `end`, and
  * returns the status. */
 int rank_end_fail(struct err *err, const struct rank_end *end);
-
-/* The name of the enumerator, for labels: "exited", "host_lost". */
-const char *rank_end_kind_name(enum rank_end_kind kind);
 
 #endif

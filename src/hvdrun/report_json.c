@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 
 /* The version of the keys and their meaning. */
@@ -90,19 +89,18 @@ static void add_verdict(struct json_build *build, const struct job_report *repor
 static void add_how(struct json_build *build, cJSON *parent, const struct report_rank *rank)
 {
     bool known = rank->end == END_BY_ITSELF || rank->end == END_TERMINATED;
-    bool signalled = known && WIFSIGNALED(rank->wait_status);
-    int signum = signalled ? WTERMSIG(rank->wait_status) : 0;
+    bool signalled = known && rank->how.kind == RANK_END_KILLED;
+    int signum = signalled ? rank->how.code : 0;
     const char *abbreviation = signalled ? sigabbrev_np(signum) : NULL;
     char name[32] = "";
     if (abbreviation)
         snprintf(name, sizeof name, "SIG%s", abbreviation);
     json_string(build, parent, "end", report_end_name(rank->end));
-    json_number_if(build, parent, "exit_status", known && !signalled,
-                   WEXITSTATUS(rank->wait_status));
+    json_number_if(build, parent, "exit_status", known && !signalled, rank->how.code);
     json_number_if(build, parent, "signal", signalled, signum);
     add_text(build, parent, "signal_name", name);
-    json_bool(build, parent, "core_dumped", signalled && WCOREDUMP(rank->wait_status));
-    json_bool(build, parent, "oom", rank->oom);
+    json_bool(build, parent, "core_dumped", signalled && rank->how.core_dumped);
+    json_bool(build, parent, "oom", rank->how.oom);
 }
 
 static void add_rank(struct json_build *build, cJSON *ranks, const struct job_report *report,

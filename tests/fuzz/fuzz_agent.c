@@ -80,8 +80,9 @@ static void on_exited(struct wire_reader *body)
     PROMISE(agent_exited_decode(&exited, body, NULL) == HVD_OK);
     if (scene.strange)
         return;
-    PROMISE(is_rank(exited.rank) && scene.started[exited.rank] && !scene.ended[exited.rank]);
-    scene.ended[exited.rank] = true;
+    int rank = exited.end.rank;
+    PROMISE(is_rank(rank) && scene.started[rank] && !scene.ended[rank]);
+    scene.ended[rank] = true;
 }
 
 static void on_ready(struct wire_reader *body)

@@ -34,6 +34,15 @@ AGAIN(stop)
 AGAIN(relay_client)
 AGAIN(rank_number)
 
+static bool stopped_again(struct wire_reader *reader, struct wire_writer *writer)
+{
+    struct rank_end decoded;
+    if (agent_stopped_decode(&decoded, reader, NULL) != HVD_OK)
+        return false;
+    agent_stopped_encode(writer, &decoded);
+    return true;
+}
+
 static fuzz_again_fn *const bodies[AGENT_FRAME_TYPES] = {
     [AGENT_JOB] = job_again,
     [AGENT_READY] = ready_again,
@@ -44,7 +53,7 @@ static fuzz_again_fn *const bodies[AGENT_FRAME_TYPES] = {
     [AGENT_STOP] = stop_again,
     [AGENT_EXITED] = exited_again,
     [AGENT_HEARTBEAT] = heartbeat_again,
-    [AGENT_STOPPED] = rank_number_again,
+    [AGENT_STOPPED] = stopped_again,
     [AGENT_NOTE] = note_again,
     [AGENT_RELAY_OPEN] = relay_client_again,
 };

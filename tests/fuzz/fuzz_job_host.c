@@ -137,9 +137,11 @@ static void on_stdin_credit(void *context, uint32_t nbytes)
 
 static void on_exited(void *context, const struct agent_exited *exited)
 {
-    PROMISE(context == &heard && is_here(exited->rank) && !heard.done);
-    PROMISE(heard.started[exited->rank] && !heard.ended[exited->rank]);
-    heard.ended[exited->rank] = true;
+    int rank = exited->end.rank;
+    PROMISE(context == &heard && is_here(rank) && !heard.done);
+    PROMISE(heard.started[rank] && !heard.ended[rank]);
+    PROMISE(exited->end.how.kind == RANK_END_EXITED || exited->end.how.kind == RANK_END_KILLED);
+    heard.ended[rank] = true;
 }
 
 /* ---- the rendezvous: ends a connection on which an odd byte comes, wants only so many ---- */
@@ -284,7 +286,9 @@ static uint16_t put_stdin_credit(struct wire_writer *body, struct fuzz_input *in
 
 static uint16_t put_exited(struct wire_writer *body, struct fuzz_input *input)
 {
-    struct agent_exited exited = { .rank = some_rank(input), .wait_status = fuzz_u16(input) };
+    struct agent_exited exited = { .end = rank_end_none() };
+    exited.end.rank = some_rank(input);
+    exited.end.how = rank_end_how_of(fuzz_u16(input));
     exited.after_ms = fuzz_u16(input);
     agent_exited_encode(body, &exited);
     return AGENT_EXITED;

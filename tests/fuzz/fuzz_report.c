@@ -95,16 +95,16 @@ static void draw_rank(struct fuzz_input *input, int number)
         .host = report.nhosts > 0 ? fuzz_u8(input) % report.nhosts : -1,
         .end = (enum report_end)(fuzz_u8(input) % REPORT_ENDS),
         .pid = fuzz_i32(input),
-        .wait_status = fuzz_u16(input),
+        .how = rank_end_how_of(fuzz_u16(input)),
         .started_ms = fuzz_u16(input),
         .ended_ms = fuzz_u16(input),
         .ended_us = fuzz_u16(input),
         .slack_us = fuzz_u8(input),
         .met = fuzz_u8(input) & 1,
         .left_because = fuzz_u8(input) & 1 ? &left_because[number] : NULL,
-        .oom = fuzz_u8(input) & 1,
         .said_on_stdout = fuzz_u8(input) & 1,
     };
+    rank->how.oom = rank->how.kind == RANK_END_KILLED && fuzz_u8(input) & 1;
     rank->said = say(input);
 }
 
@@ -161,7 +161,7 @@ static void check_blame(void)
     int failed = blame.reporter >= 0 ? blame.reporter : blame.rank;
     PROMISE(blame.rank >= 0 && blame.rank < report.nranks && blame.rank != blame.reporter);
     PROMISE(failed < report.nranks && ranks[failed].end == END_BY_ITSELF);
-    PROMISE(ranks[failed].wait_status != 0);
+    PROMISE(!rank_end_is_clean_exit(&ranks[failed].how));
 }
 
 static void check_strict(const char *json)

@@ -25,11 +25,6 @@ static const char *const names[RANK_END_KINDS] = {
     NAME(BY_REQUEST),
 };
 
-const char *rank_end_kind_name(enum rank_end_kind kind)
-{
-    return names[kind];
-}
-
 void rank_end_how_text(char *text, size_t size, const struct rank_end_how *how,
                        enum rank_end_form form)
 {

@@ -43,7 +43,11 @@ static pid_t bring_to(enum stage stage)
 }
 
 #define BODY(bytes) bytes, sizeof bytes - 1
+#define JOB_BODY(array) array, sizeof array
 #define ZERO4 "\0\0\0\0"
+
+static const char job_cut_off[] = { AGENT_VERSION };
+static const char job_without_end[] = { AGENT_VERSION, 0, -1, -1, -1, -1, '/' };
 
 /* What a false launcher says, and what the agent says of it. */
 static const struct {
@@ -57,8 +61,8 @@ static const struct {
     { NOTHING_SAID, 99, BODY(""), "frame of unknown type 99" },
     { NOTHING_SAID, AGENT_READY, BODY(""), "frame of unknown type 6" },
     { NOTHING_SAID, AGENT_JOB, BODY(""), "malformed JOB" },
-    { NOTHING_SAID, AGENT_JOB, BODY("\10"), "malformed JOB" },
-    { NOTHING_SAID, AGENT_JOB, BODY("\10\0\377\377\377\377/"), "malformed JOB" },
+    { NOTHING_SAID, AGENT_JOB, JOB_BODY(job_cut_off), "malformed JOB" },
+    { NOTHING_SAID, AGENT_JOB, JOB_BODY(job_without_end), "malformed JOB" },
     { NOTHING_SAID, AGENT_ARGUMENTS, BODY("\5\0\0\0true"), "malformed ARGUMENTS" },
     { NOTHING_SAID, AGENT_ARGUMENTS, BODY("\5\0\0\0tr\0ue"), "malformed ARGUMENTS" },
     { NOTHING_SAID, AGENT_ENVIRONMENT, BODY("\1"), "malformed ENVIRONMENT" },
@@ -239,8 +243,9 @@ START_TEST(the_end_of_a_rank_does_not_wait_for_a_flood_of_another)
     agent_fixture_run(&agent, &flooding);
     struct wire_reader body = agent_fixture_until(&agent, AGENT_EXITED);
     ck_assert_int_eq(agent_exited_decode(&exited, &body, NULL), HVD_OK);
-    ck_assert_int_eq(exited.rank, 9);
-    ck_assert_int_eq(WEXITSTATUS(exited.wait_status), 5);
+    ck_assert_int_eq(exited.end.rank, 9);
+    ck_assert_int_eq(exited.end.how.kind, RANK_END_EXITED);
+    ck_assert_int_eq(exited.end.how.code, 5);
     ck_assert_int_eq(agent_fixture_stop(&agent), 0);
 }
 END_TEST

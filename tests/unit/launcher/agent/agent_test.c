@@ -43,7 +43,8 @@ START_TEST(a_job_goes_from_description_to_done)
     agent_fixture_until(&agent, AGENT_STARTED);
     body = agent_fixture_until(&agent, AGENT_EXITED);
     ck_assert_int_eq(agent_exited_decode(&exited, &body, NULL), HVD_OK);
-    ck_assert_int_eq(WEXITSTATUS(exited.wait_status), 3);
+    ck_assert_int_eq(exited.end.how.kind, RANK_END_EXITED);
+    ck_assert_int_eq(exited.end.how.code, 3);
     agent_fixture_until(&agent, AGENT_DONE);
     ck_assert_int_eq(agent_fixture_wait(&agent), 0);
 }

@@ -4,6 +4,7 @@
 #include "launcher/protocol/agent_protocol.h"
 #include "tests/support/unit.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -147,15 +148,72 @@ END_TEST
 
 START_TEST(exited_is_read_as_it_was_written)
 {
-    struct agent_exited exited = { 65535, 0x8b, UINT64_MAX, 1 << 30, true, true }, read;
+    struct agent_exited exited = { { .how = { RANK_END_KILLED, SIGSEGV, true, true },
+                                     .rank = 65535,
+                                     .because_of = RANK_NONE,
+                                     .at_us = 1 << 30 },
+                                   UINT64_MAX,
+                                   true },
+                        read;
     agent_exited_encode(&out, &exited);
     ck_assert_int_eq(agent_exited_decode(&read, first(out.length), NULL), HVD_OK);
-    ck_assert_int_eq(read.rank, 65535);
-    ck_assert_int_eq(read.wait_status, 0x8b);
+    ck_assert_int_eq(read.end.rank, 65535);
+    ck_assert_int_eq(read.end.how.kind, RANK_END_KILLED);
+    ck_assert_int_eq(read.end.how.code, SIGSEGV);
+    ck_assert(read.end.how.core_dumped && read.end.how.oom);
+    ck_assert_uint_eq(read.end.at_us, 1 << 30);
     ck_assert_uint_eq(read.after_ms, UINT64_MAX);
-    ck_assert_uint_eq(read.at_us, 1 << 30);
-    ck_assert(read.told && read.oom);
+    ck_assert(read.told);
     CHECK_LENGTHS(agent_exited_decode, &read);
+}
+END_TEST
+
+START_TEST(stopped_is_read_as_it_was_written)
+{
+    struct rank_end stopped = rank_end_none(), read;
+    stopped.rank = 7;
+    stopped.how = (struct rank_end_how){ RANK_END_STOPPED, .code = SIGSTOP };
+    agent_stopped_encode(&out, &stopped);
+    ck_assert_int_eq(agent_stopped_decode(&read, first(out.length), NULL), HVD_OK);
+    ck_assert_int_eq(read.rank, 7);
+    ck_assert_int_eq(read.how.kind, RANK_END_STOPPED);
+    ck_assert_int_eq(read.how.code, SIGSTOP);
+    CHECK_LENGTHS(agent_stopped_decode, &read);
+}
+END_TEST
+
+/* Which kinds of end EXITED and STOPPED may say: each has the code that the kind needs. */
+static const struct {
+    struct rank_end_how how;
+    bool exited, stopped;
+} kinds[] = {
+    { { RANK_END_NONE, .code = 0 }, false, true }, /* it goes on */
+    { { RANK_END_EXITED, .code = 0 }, true, false },
+    { { RANK_END_EXITED, .code = 255 }, true, false },
+    { { RANK_END_EXITED, .code = 256 }, false, false },
+    { { RANK_END_KILLED, .code = SIGKILL }, true, false },
+    { { RANK_END_KILLED, .code = 64 }, true, false },
+    { { RANK_END_KILLED, .code = 65 }, false, false },
+    { { RANK_END_KILLED, .code = 0 }, false, false },
+    { { RANK_END_STOPPED, .code = SIGSTOP }, false, true },
+    { { RANK_END_STOPPED, .code = 65 }, false, false },
+    { { RANK_END_HOST_LOST, .code = 0 }, false, false },
+    { { RANK_END_LEFT, .code = 0 }, false, false },
+};
+
+START_TEST(only_what_waitpid_says_is_an_end_or_a_stop)
+{
+    struct agent_exited exited = { .end = rank_end_none() };
+    exited.end.how = kinds[_i].how;
+    agent_exited_encode(&out, &exited);
+    ck_assert_int_eq(agent_exited_decode(&exited, first(out.length), NULL),
+                     kinds[_i].exited ? HVD_OK : HVD_ERR_PROTOCOL);
+    struct rank_end stopped = rank_end_none();
+    stopped.how = kinds[_i].how;
+    out.length = 0;
+    agent_stopped_encode(&out, &stopped);
+    ck_assert_int_eq(agent_stopped_decode(&stopped, first(out.length), NULL),
+                     kinds[_i].stopped ? HVD_OK : HVD_ERR_PROTOCOL);
 }
 END_TEST
 
@@ -261,6 +319,9 @@ int main(void)
     tcase_add_test(tcase, a_step_that_does_not_exist_is_refused);
     tcase_add_test(tcase, a_failure_with_an_exit_status_that_is_none_is_refused);
     tcase_add_test(tcase, exited_is_read_as_it_was_written);
+    tcase_add_test(tcase, stopped_is_read_as_it_was_written);
+    tcase_add_loop_test(tcase, only_what_waitpid_says_is_an_end_or_a_stop, 0,
+                        sizeof kinds / sizeof *kinds);
     tcase_add_test(tcase, a_heartbeat_is_read_as_it_was_written);
     tcase_add_test(tcase, a_note_is_read_as_it_was_written);
     tcase_add_test(tcase, stop_is_read_as_it_was_written);

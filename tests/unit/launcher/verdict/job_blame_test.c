@@ -24,7 +24,7 @@ static void setup(void)
     memset(ranks, 0, sizeof ranks);
     for (int i = 0; i < RANKS; i++)
         ranks[i] = (struct report_rank){
-            .met = true, .host = i / 2, .end = END_TERMINATED, .wait_status = SIGTERM
+            .met = true, .host = i / 2, .end = END_TERMINATED, .how = rank_end_how_of(SIGTERM)
         };
     memset(hosts, 0, sizeof hosts);
     report = (struct job_report){
@@ -35,7 +35,7 @@ static void setup(void)
 static void fails(int rank, int wait_status, uint64_t at_us, uint64_t slack_us)
 {
     ranks[rank].end = END_BY_ITSELF;
-    ranks[rank].wait_status = wait_status;
+    ranks[rank].how = rank_end_how_of(wait_status);
     ranks[rank].ended_us = at_us;
     ranks[rank].slack_us = slack_us;
 }
@@ -375,7 +375,7 @@ START_TEST(who_failed_first_is_to_blame_though_it_did_not_end_in_failure)
     all_know_of_rank_2(SIGTERM, 2000);
     for (int i = 0; i < 2; i++) {
         ranks[2].end = i ? END_BY_ITSELF : END_TERMINATED;
-        ranks[2].wait_status = i ? EXITED(0) : SIGTERM;
+        ranks[2].how = rank_end_how_of(i ? EXITED(0) : SIGTERM);
         ck_assert(job_blame_choose(&blame, &report));
         ck_assert_int_eq(blame.rank, 2);
         ck_assert_int_eq(blame.reporter, 1);

@@ -1,24 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What becomes of a job, event by event. */
 #include "launcher/base/exit_status.h"
-#include "launcher/base/wait_status.h"
 #include "launcher/verdict/job_state.h"
 #include "launcher/verdict/job_verdict.h"
+#include "tests/support/rank_ends.h"
 #include "tests/support/unit.h"
 
 #include <limits.h>
 #include <signal.h>
-#include <sys/wait.h>
-
-/* Wait statuses as Linux encodes them. */
-static int exited(int code)
-{
-    return code << 8;
-}
-static int killed(int signum)
-{
-    return signum;
-}
 
 static struct job_state state;
 
@@ -52,7 +41,7 @@ END_TEST
 START_TEST(ranks_that_end_well_make_a_job_that_ends_well)
 {
     for (int rank = 0; rank < 4; rank++)
-        ck_assert_int_eq(job_state_on_rank_exited(&state, 0, rank, exited(0), 10), JOB_WAIT);
+        ck_assert_int_eq(job_state_on_rank_exited(&state, 0, rank, EXITED_WITH(0), 10), JOB_WAIT);
     end_hosts();
     ck_assert_int_eq(state.cause, CAUSE_NONE);
     ck_assert_int_eq(state.exit_status, 0);
@@ -61,11 +50,11 @@ END_TEST
 
 START_TEST(the_first_failure_stops_the_others_and_is_the_verdict)
 {
-    ck_assert_int_eq(job_state_on_rank_exited(&state, 0, 2, exited(42), 1234), JOB_STOP);
+    ck_assert_int_eq(job_state_on_rank_exited(&state, 0, 2, EXITED_WITH(42), 1234), JOB_STOP);
     ck_assert_int_eq(state.stop_signal, SIGTERM);
-    ck_assert_int_eq(job_state_on_rank_exited(&state, 0, 0, killed(SIGTERM), 1240), JOB_WAIT);
-    ck_assert_int_eq(job_state_on_rank_exited(&state, 0, 1, exited(7), 1241), JOB_WAIT);
-    ck_assert_int_eq(job_state_on_rank_exited(&state, 0, 3, exited(0), 1242), JOB_WAIT);
+    ck_assert_int_eq(job_state_on_rank_exited(&state, 0, 0, KILLED_BY(SIGTERM), 1240), JOB_WAIT);
+    ck_assert_int_eq(job_state_on_rank_exited(&state, 0, 1, EXITED_WITH(7), 1241), JOB_WAIT);
+    ck_assert_int_eq(job_state_on_rank_exited(&state, 0, 3, EXITED_WITH(0), 1242), JOB_WAIT);
     end_hosts();
     ck_assert_int_eq(state.exit_status, 42);
     ck_assert_int_eq(state.cause_rank, 2);
@@ -75,7 +64,7 @@ END_TEST
 
 START_TEST(death_by_a_signal_is_128_and_its_number)
 {
-    ck_assert_int_eq(job_state_on_rank_exited(&state, 0, 1, killed(SIGSEGV), 5), JOB_STOP);
+    ck_assert_int_eq(job_state_on_rank_exited(&state, 0, 1, KILLED_BY(SIGSEGV), 5), JOB_STOP);
     ck_assert_int_eq(state.exit_status, 128 + SIGSEGV);
 }
 END_TEST
@@ -131,7 +120,7 @@ END_TEST
 
 START_TEST(a_failure_before_the_signal_stays_the_verdict)
 {
-    job_state_on_rank_exited(&state, 0, 0, exited(3), 5);
+    job_state_on_rank_exited(&state, 0, 0, EXITED_WITH(3), 5);
     ck_assert_int_eq(job_state_on_told_to_stop(&state, SIGINT, ""), JOB_STOP);
     ck_assert_int_eq(state.stop_signal, SIGKILL);
     ck_assert_int_eq(state.exit_status, 3);
@@ -141,7 +130,7 @@ END_TEST
 START_TEST(a_finished_job_cannot_be_stopped)
 {
     for (int rank = 0; rank < 4; rank++)
-        job_state_on_rank_exited(&state, 0, rank, exited(0), 10);
+        job_state_on_rank_exited(&state, 0, rank, EXITED_WITH(0), 10);
     end_hosts();
     ck_assert_int_eq(job_state_on_told_to_stop(&state, SIGTERM, ""), JOB_WAIT);
     ck_assert_int_eq(job_state_on_failed(&state, CAUSE_JOB, 75, "late"), JOB_WAIT);
@@ -152,7 +141,7 @@ END_TEST
 START_TEST(a_reader_that_went_away_may_turn_out_at_the_very_end)
 {
     for (int rank = 0; rank < 4; rank++)
-        job_state_on_rank_exited(&state, 0, rank, exited(0), 10);
+        job_state_on_rank_exited(&state, 0, rank, EXITED_WITH(0), 10);
     end_hosts();
     ck_assert_int_eq(job_state_on_failed(&state, CAUSE_OUTPUT, 141, "gone"), JOB_WAIT);
     ck_assert_int_eq(state.exit_status, 141);
@@ -172,7 +161,7 @@ END_TEST
 
 START_TEST(time_that_is_up_later_changes_no_verdict)
 {
-    job_state_on_rank_exited(&state, 0, 0, exited(3), 5);
+    job_state_on_rank_exited(&state, 0, 0, EXITED_WITH(3), 5);
     ck_assert_int_eq(job_state_on_timeout(&state, STATUS_JOB_TIMEOUT, "late"), JOB_WAIT);
     ck_assert(state.told_to_stop); /* but nobody waits for readers any more */
     ck_assert_int_eq(state.exit_status, 3);
@@ -182,7 +171,7 @@ END_TEST
 START_TEST(time_may_be_up_while_only_output_is_in_transit)
 {
     for (int rank = 0; rank < 4; rank++)
-        job_state_on_rank_exited(&state, 0, rank, exited(0), 10);
+        job_state_on_rank_exited(&state, 0, rank, EXITED_WITH(0), 10);
     end_hosts();
     ck_assert_int_eq(job_state_on_timeout(&state, STATUS_JOB_TIMEOUT, "late"), JOB_WAIT);
     ck_assert_int_eq(state.exit_status, 124);
@@ -228,20 +217,22 @@ static const char *verdict(pid_t pid, uint64_t elapsed_ms)
 
 START_TEST(a_failed_rank_is_named_with_host_process_and_signal)
 {
-    job_state_on_rank_exited(&state, 0, 2, killed(SIGKILL), 12345);
-    job_state_on_rank_exited(&state, 0, 0, killed(SIGTERM), 12346);
+    job_state_on_rank_exited(&state, 0, 2, KILLED_BY(SIGKILL), 12345);
+    job_state_on_rank_exited(&state, 0, 0, KILLED_BY(SIGTERM), 12346);
     ck_assert_str_eq(verdict(4711, 13000),
                      "FAILED rank 2 on node1 (pid 4711): killed by signal 9 "
                      "(SIGKILL) after 12.3 s; 1 other rank terminated, 0 left");
 }
 END_TEST
 
+static const struct rank_end_how stopped = { RANK_END_STOPPED, .code = SIGSTOP };
+
 START_TEST(a_rank_that_is_stopped_may_be_a_failure)
 {
-    ck_assert_int_eq(job_state_on_rank_stopped(&state, 0, 1, SIGSTOP, 500), JOB_STOP);
-    ck_assert_int_eq(job_state_on_rank_stopped(&state, 0, 2, SIGSTOP, 501), JOB_WAIT);
-    job_state_on_rank_exited(&state, 0, 1, killed(SIGTERM), 510);
-    job_state_on_rank_exited(&state, 0, 2, killed(SIGTERM), 510);
+    ck_assert_int_eq(job_state_on_rank_stopped(&state, 0, 1, &stopped, 500), JOB_STOP);
+    ck_assert_int_eq(job_state_on_rank_stopped(&state, 0, 2, &stopped, 501), JOB_WAIT);
+    job_state_on_rank_exited(&state, 0, 1, KILLED_BY(SIGTERM), 510);
+    job_state_on_rank_exited(&state, 0, 2, KILLED_BY(SIGTERM), 510);
     ck_assert_str_eq(
         verdict(4711, 1000),
         "FAILED rank 1 on node1 (pid 4711): stopped by signal 19 (SIGSTOP) after 0.5 s; "
@@ -252,8 +243,9 @@ END_TEST
 
 START_TEST(a_rank_killed_for_want_of_memory_is_told_so)
 {
-    job_state_on_rank_exited(&state, 0, 2, killed(SIGKILL), 1);
-    job_state_blame(&state, 0, 3, killed(SIGKILL), 2000, true, "");
+    job_state_on_rank_exited(&state, 0, 2, KILLED_BY(SIGKILL), 1);
+    struct rank_end_how how = { RANK_END_KILLED, .code = SIGKILL, .oom = true };
+    job_state_blame(&state, 0, 3, &how, 2000, "");
     ck_assert_str_eq(verdict(4711, 13000),
                      "FAILED rank 3 on node1 (pid 4711): killed by signal 9 (SIGKILL; kernel OOM "
                      "counter rose) after 2.0 s");
@@ -263,8 +255,8 @@ END_TEST
 
 START_TEST(what_has_failed_in_a_rank_is_told)
 {
-    job_state_on_rank_exited(&state, 0, 2, exited(1), 1);
-    job_state_blame(&state, 0, 3, exited(5), 2000, false, "accept: Too many open files");
+    job_state_on_rank_exited(&state, 0, 2, EXITED_WITH(1), 1);
+    job_state_blame(&state, 0, 3, EXITED_WITH(5), 2000, "accept: Too many open files");
     ck_assert_str_eq(verdict(4711, 13000),
                      "FAILED rank 3 on node1 (pid 4711): exited with status 5 after 2.0 s: accept: "
                      "Too many open files");
@@ -274,9 +266,9 @@ END_TEST
 
 START_TEST(a_rank_that_left_is_blamed_instead_of_who_needed_it)
 {
-    job_state_on_rank_exited(&state, 0, 2, exited(0), 1);
-    job_state_on_rank_exited(&state, 0, 1, exited(1), 2);
-    job_state_on_rank_exited(&state, 0, 0, killed(SIGTERM), 3);
+    job_state_on_rank_exited(&state, 0, 2, EXITED_WITH(0), 1);
+    job_state_on_rank_exited(&state, 0, 1, EXITED_WITH(1), 2);
+    job_state_on_rank_exited(&state, 0, 0, KILLED_BY(SIGTERM), 3);
     job_state_blame_left(&state, 0, 2, 1, false, STATUS_PROTOCOL,
                          "left before barrier, for which rank 1 waited");
     state.left = 2;
@@ -296,10 +288,10 @@ static const struct {
 START_TEST(who_left_is_not_one_of_the_others)
 {
     int first = leavers[_i].first, second = leavers[_i].second;
-    job_state_on_rank_exited(&state, 0, first, exited(first == 1), 1);
-    job_state_on_rank_exited(&state, 0, second, exited(second == 1), 2);
-    job_state_on_rank_exited(&state, 0, 0, killed(SIGTERM), 3);
-    job_state_on_rank_exited(&state, 0, 3, killed(SIGTERM), 3);
+    job_state_on_rank_exited(&state, 0, first, EXITED_WITH(first == 1), 1);
+    job_state_on_rank_exited(&state, 0, second, EXITED_WITH(second == 1), 2);
+    job_state_on_rank_exited(&state, 0, 0, KILLED_BY(SIGTERM), 3);
+    job_state_on_rank_exited(&state, 0, 3, KILLED_BY(SIGTERM), 3);
     job_state_blame_left(&state, 0, 2, 1, leavers[_i].terminated, STATUS_PROTOCOL, "left");
     ck_assert_int_eq(state.terminated, 3);
 }
@@ -307,10 +299,10 @@ END_TEST
 
 START_TEST(a_host_may_be_the_verdict_when_all_is_known)
 {
-    job_state_on_rank_exited(&state, 0, 1, exited(1), 1);
+    job_state_on_rank_exited(&state, 0, 1, EXITED_WITH(1), 1);
     for (int rank = 0; rank < 4; rank++)
         if (rank != 1)
-            job_state_on_rank_exited(&state, rank / 2, rank, killed(SIGTERM), 3);
+            job_state_on_rank_exited(&state, rank / 2, rank, KILLED_BY(SIGTERM), 3);
     job_state_blame_host(&state, 1, STATUS_HOST_LOST, "it heard nothing");
     ck_assert_int_eq(state.cause, CAUSE_HOST);
     ck_assert_int_eq(state.cause_host, 1);
@@ -323,9 +315,9 @@ END_TEST
 
 START_TEST(a_rank_that_was_stopped_stays_the_verdict)
 {
-    job_state_on_rank_stopped(&state, 0, 1, SIGSTOP, 500);
-    job_state_on_rank_exited(&state, 0, 2, exited(3), 501);
-    job_state_blame(&state, 0, 2, exited(3), 501, false, "");
+    job_state_on_rank_stopped(&state, 0, 1, &stopped, 500);
+    job_state_on_rank_exited(&state, 0, 2, EXITED_WITH(3), 501);
+    job_state_blame(&state, 0, 2, EXITED_WITH(3), 501, "");
     job_state_blame_left(&state, 0, 2, 3, true, STATUS_PROTOCOL, "left");
     job_state_blame_host(&state, 1, STATUS_HOST_LOST, "it heard nothing");
     ck_assert_int_eq(state.cause, CAUSE_RANK);
@@ -377,15 +369,16 @@ START_TEST(a_verdict_that_does_not_fit_is_cut)
 END_TEST
 
 static const struct {
-    int cause_host, wait_status;
+    int cause_host;
+    struct rank_end_how how;
     bool silent;
     enum job_cause verdict;
 } losses[] = {
-    { 0, 1 << 8, true, CAUSE_HOST }, /* its peer gave up first */
-    { 0, SIGABRT, true, CAUSE_HOST },
-    { 0, 1 << 8, false, CAUSE_RANK }, /* it lived when the rank failed */
-    { 1, 1 << 8, true, CAUSE_RANK },  /* its own rank */
-    { 0, SIGSEGV, true, CAUSE_RANK }, /* no peer's loss does that */
+    { 0, { RANK_END_EXITED, .code = 1 }, true, CAUSE_HOST }, /* its peer gave up first */
+    { 0, { RANK_END_KILLED, .code = SIGABRT }, true, CAUSE_HOST },
+    { 0, { RANK_END_EXITED, .code = 1 }, false, CAUSE_RANK }, /* it lived when the rank failed */
+    { 1, { RANK_END_EXITED, .code = 1 }, true, CAUSE_RANK },  /* its own rank */
+    { 0, { RANK_END_KILLED, .code = SIGSEGV }, true, CAUSE_RANK }, /* no peer's loss does that */
 };
 
 START_TEST(a_host_that_was_lost_before_is_why_a_rank_elsewhere_gave_up)
@@ -395,43 +388,16 @@ START_TEST(a_host_that_was_lost_before_is_why_a_rank_elsewhere_gave_up)
         job_state_on_host_ready(&state);
         job_state_on_rank_started(&state);
     }
-    ck_assert_int_eq(
-        job_state_on_rank_exited(&state, losses[_i].cause_host, 0, losses[_i].wait_status, 5),
-        JOB_STOP);
+    ck_assert_int_eq(job_state_on_rank_exited(&state, losses[_i].cause_host, 0, &losses[_i].how, 5),
+                     JOB_STOP);
     ck_assert_int_eq(job_state_on_host_lost(&state, 1, STATUS_HOST_LOST, "gone", losses[_i].silent),
                      JOB_WAIT);
     ck_assert_int_eq(state.cause, losses[_i].verdict);
     ck_assert_int_eq(state.exit_status, losses[_i].verdict == CAUSE_HOST
                                             ? STATUS_HOST_LOST
-                                            : wait_status_exit(losses[_i].wait_status));
+                                            : rank_end_exit_status(&losses[_i].how));
     ck_assert_int_eq(state.terminated, losses[_i].verdict == CAUSE_HOST);
     ck_assert_int_eq(state.lost_host, losses[_i].verdict == CAUSE_HOST ? -1 : 1);
-}
-END_TEST
-
-static const struct {
-    int wait_status;
-    bool is_end;
-} ends[] = {
-    { 0, true },
-    { 0xff00, true },
-    { SIGKILL, true },
-    { SIGSEGV | 0x80, true },
-    { 64, true },
-    { 65, false },
-    { 0x7f, false },
-    { 0x80, false }, /* status 0, and yet not 0 */
-    { 0x10000, false },
-    { SIGKILL | 0x100, false },
-    { W_STOPCODE(SIGSTOP), false },
-    { 0xffff, false }, /* it goes on */
-    { -1, false },
-    { INT_MIN, false },
-};
-
-START_TEST(only_what_waitpid_says_is_an_end)
-{
-    ck_assert_int_eq(wait_status_is_end(ends[_i].wait_status), ends[_i].is_end);
 }
 END_TEST
 
@@ -464,8 +430,6 @@ int main(void)
     tcase_add_loop_test(tcase, who_left_is_not_one_of_the_others, 0,
                         (int)(sizeof leavers / sizeof *leavers));
     tcase_add_test(tcase, a_rank_that_was_stopped_stays_the_verdict);
-    tcase_add_loop_test(tcase, only_what_waitpid_says_is_an_end, 0,
-                        (int)(sizeof ends / sizeof *ends));
     tcase_add_test(tcase, ranks_of_a_lost_host_count_as_terminated);
     tcase_add_test(tcase, processes_that_are_left_on_many_hosts_do_not_overflow);
     tcase_add_test(tcase, a_failed_rank_is_named_with_host_process_and_signal);

@@ -22,7 +22,7 @@ static void setup(void)
     ranks[0] = (struct report_rank){ .host = 0,
                                      .end = END_BY_ITSELF,
                                      .pid = 4711,
-                                     .wait_status = 3 << 8,
+                                     .how = { RANK_END_EXITED, .code = 3 },
                                      .started_ms = 1500,
                                      .ended_ms = 2750 };
     ranks[1] = (struct report_rank){ .host = 1 };
@@ -99,7 +99,7 @@ static const struct {
 START_TEST(ends_have_words_and_only_known_ones_a_status)
 {
     ranks[0].end = ends[_i].end;
-    ranks[0].wait_status = ends[_i].wait_status;
+    ranks[0].how = rank_end_how_of(ends[_i].wait_status);
     has(ends[_i].part);
 }
 END_TEST
