@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* How far apart two points of the cube may be and still tell of each other; what keeps equal points
- * without noise from being one equation twice. */
+/* The distance in the cube over which two points are correlated; and the noise that keeps equal
+ * points from giving the same equation twice. */
 static const double length = 0.4, jitter = 1e-6;
 
 /* Row `row` of the lower triangle. */
@@ -70,7 +70,8 @@ static double dot(const double *a, const double *b, int count)
     return sum;
 }
 
-/* Solves factor * x = kernel(points, point) for the first `count` rows; x takes their place. */
+/* Solves factor * x = kernel(points, point) for the first `count` rows; x replaces the right
+ * side. */
 static void project(const struct gaussian_process *process, const double *point, double *x,
                     int count)
 {

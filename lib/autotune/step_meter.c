@@ -33,7 +33,7 @@ void step_meter_fini(struct step_meter *meter)
     *meter = (struct step_meter){ 0 };
 }
 
-/* Was the name done in this step before? If not, it is now. */
+/* True if the name was done in this step before; otherwise notes it. */
 static bool is_known(struct step_meter *meter, uint64_t name)
 {
     uint64_t at = name * 0x9e3779b97f4a7c15 >> (64 - NAMES_BITS);

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Fields are a size_t, but `few`. */
+/* Fields are a size_t, except `few`. */
 static const struct row {
     const char *name;
     size_t offset;
@@ -47,7 +47,7 @@ static struct slice trim(struct slice text)
     return text;
 }
 
-/* Takes what comes before `mark`, or all; false if there is no mark. */
+/* Takes the text before `mark`, or all of it; false if there is no mark. */
 static bool thresholds_file_cut(struct slice *rest, char mark, struct slice *before)
 {
     const char *at = rest->length > 0 ? memchr(rest->at, mark, rest->length) : NULL;
@@ -129,7 +129,7 @@ static int thresholds_file_cannot(const char *name, const char *what, struct err
     return fail_context(err, ENV_TUNING ": %.200s", name);
 }
 
-/* The whole file; one that is larger fills more than THRESHOLDS_FILE_MAX bytes. */
+/* Reads the whole file; a larger file fills more than THRESHOLDS_FILE_MAX bytes. */
 static int thresholds_file_read_all(int fd, char text[THRESHOLDS_FILE_MAX + 1], size_t *length,
                                     const char *name, struct err *err)
 {

@@ -82,9 +82,9 @@ const struct tuning *tuner_tuning(const struct tuner *tuner)
     return &tuner->tuning;
 }
 
-/* ---- where to look next ---- */
+/* ---- the next trial ---- */
 
-/* From 0 to 1, the same each time: splitmix64. */
+/* A number from 0 to 1, the same in every run: splitmix64. */
 static double throw_dice(struct tuner *tuner)
 {
     uint64_t bits = tuner->dice += 0x9e3779b97f4a7c15;
@@ -93,7 +93,7 @@ static double throw_dice(struct tuner *tuner)
     return (double)((bits ^ bits >> 31) >> 11) / (double)(1ull << 53);
 }
 
-/* Points that fill the cube evenly: along axis i by the powers of the root of x^(ndims+1) = x+1. */
+/* Points that fill the cube evenly: coordinate i uses powers of the root of x^(ndims+1) = x+1. */
 static void spread_point(double *point, int number, int ndims)
 {
     double root = 2;
@@ -124,7 +124,7 @@ static double believed(const struct tuner *tuner, const struct trial *trial)
     return gaussian_process_mean(&tuner->process, trial->point);
 }
 
-/* Of the trials, as the process believes. */
+/* The best of the trials, by the process's estimate. */
 static const struct trial *find_believed(const struct tuner *tuner)
 {
     const struct trial *best = &tuner->trials[0];
@@ -143,7 +143,7 @@ static const struct trial *find_fastest(const struct tuner *tuner)
     return best;
 }
 
-/* Where the most is expected, of many points. */
+/* The point with the greatest expected improvement, out of many. */
 static void promising_point(struct tuner *tuner, double *point)
 {
     const struct trial *best = find_believed(tuner);
@@ -173,7 +173,7 @@ static void propose(struct tuner *tuner)
     tuner->tuning = next->tuning;
 }
 
-/* ---- what to keep ---- */
+/* ---- the final numbers ---- */
 
 static void enter_finalist(struct tuner *tuner, const struct trial *trial)
 {
@@ -192,7 +192,7 @@ static void begin_comparing(struct tuner *tuner)
     tuner->tuning = tuner->finalists[0].trial->tuning;
 }
 
-/* Of three. */
+/* The median of three. */
 static double median(const double rates[ROUNDS])
 {
     double a = rates[0], b = rates[1], c = rates[2];

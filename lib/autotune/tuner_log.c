@@ -17,7 +17,7 @@ static const char columns[] =
     "hierarchical_allreduce,hierarchical_allgather,torus_allreduce,cache_enabled,cycle_time_ms,"
     "tensor_fusion_threshold,score,fused_tensor_max,small_allreduce_max,large_allreduce_min\n";
 
-/* Thousandths, with a point. */
+/* Prints thousandths, with a point. */
 static void put_decimal(char *text, size_t size, uint64_t thousandths)
 {
     snprintf(text, size, "%" PRIu64 ".%03d", thousandths / 1000, (int)(thousandths % 1000));
