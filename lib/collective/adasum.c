@@ -15,7 +15,7 @@ static struct adasum *adasum_of(struct operation *operation)
     return (struct adasum *)(void *)operation;
 }
 
-/* Peers in the order of levels; the one outside the core is the last, or the only one. */
+/* Peers in the order of levels; the peer outside the core is the last, or the only one. */
 static int npeers(const struct adasum *adasum)
 {
     return adasum_is_extra(adasum->rank, adasum->size) ? 1 : adasum->levels + 1;
@@ -29,7 +29,7 @@ static struct incoming *find_incoming(const struct adasum *adasum, int peer)
     return NULL;
 }
 
-/* Leaves behind the steps of which everything has come, and those in which nothing does. */
+/* Advances past the steps whose data have all come, and past steps without incoming data. */
 static void skip_completed_steps(const struct adasum *adasum, struct incoming *incoming)
 {
     while (incoming->step.phase != ADASUM_DONE &&
@@ -41,7 +41,7 @@ static void skip_completed_steps(const struct adasum *adasum, struct incoming *i
     }
 }
 
-/* How much of what this step awaits has come. */
+/* How many of the bytes of this step have come. */
 static size_t received(const struct adasum *adasum)
 {
     int peer = adasum_peer(adasum->step, adasum->rank, adasum->size);
@@ -51,7 +51,7 @@ static size_t received(const struct adasum *adasum)
                : adasum_awaited(adasum, adasum->step).nbytes;
 }
 
-/* The two operands of a fold or a level, and where their combination goes. */
+/* The two operands of a fold or a level, and the place of their combination. */
 struct operands {
     const unsigned char *a, *b;
     unsigned char *out;
@@ -71,7 +71,7 @@ static struct operands operands(const struct adasum *adasum)
                               own.nbytes / adasum->element_size };
 }
 
-/* Takes the dot products of all blocks that have come completely. */
+/* Computes the dot products of all blocks that have come completely. */
 static void take_dots(struct adasum *adasum)
 {
     const struct operands of = operands(adasum);
@@ -97,7 +97,7 @@ static void adasum_combine_blocks(struct adasum *adasum)
     adasum->dotted = 0;
 }
 
-/* The lower rank's numbers are the left ones, on both sides. */
+/* The lower rank's numbers are the left operands, on both sides. */
 static void add_sums(struct adasum *adasum)
 {
     struct adasum_step step = adasum->step;
@@ -112,7 +112,7 @@ static bool takes_dots(const struct adasum *adasum)
            (adasum->step.phase == ADASUM_FOLD && !adasum_is_extra(adasum->rank, adasum->size));
 }
 
-/* What a step gives once everything has been sent and received. */
+/* Computes the result of a step once everything has been sent and received. */
 static void finish_step(struct adasum *adasum)
 {
     struct adasum_step step = adasum->step;
@@ -130,7 +130,7 @@ static bool step_is_over(struct adasum *adasum)
            received(adasum) == adasum_awaited(adasum, adasum->step).nbytes;
 }
 
-/* Does what can be done with what has come. */
+/* Does all work that received data permit. */
 static void adasum_advance(struct adasum *adasum)
 {
     while (adasum->step.phase != ADASUM_DONE) {

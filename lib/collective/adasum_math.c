@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* `out` equal to an operand is no dependence between iterations. */
+/* `out` equal to an operand creates no dependence between iterations. */
 #if defined __clang__
 #pragma STDC FP_CONTRACT OFF
 #define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
@@ -39,7 +39,7 @@ struct adasum_sums adasum_add(const struct adasum_sums *x, const struct adasum_s
     return (struct adasum_sums){ x->dot + y->dot, x->a + y->a, x->b + y->b };
 }
 
-/* Written so that NaN goes on. */
+/* Written so that NaN propagates. */
 static double factor(double dot, double square)
 {
     return square < DBL_MIN ? 1 : 1 - dot / square / 2;
@@ -50,8 +50,8 @@ struct adasum_factors adasum_factors(const struct adasum_sums *sums)
     return (struct adasum_factors){ factor(sums->dot, sums->a), factor(sums->dot, sums->b) };
 }
 
-/* Element i is added to lane i % LANES: of the first vector, then of the second. A vector is as
- * wide as AVX2's; GCC 12 keeps wider ones in memory where the processor has none. */
+/* Element i is added to lane i % LANES: of the first vector, then of the second. A vector has the
+ * width of AVX2; GCC 12 keeps wider vectors in memory where the processor has none. */
 enum { VECTOR = 4, LANES = 2 * VECTOR };
 
 typedef float float32_vector __attribute__((vector_size(VECTOR * sizeof(float))));

@@ -15,7 +15,7 @@ struct area adasum_part(const struct adasum *adasum, const unsigned char *vector
                           piece.count * adasum->element_size };
 }
 
-/* Elements of the halves of the levels below `level`. */
+/* The number of elements in the halves of the levels below `level`. */
 static size_t halves_of_lower_levels(size_t count, int rank, int level)
 {
     size_t sum = 0;

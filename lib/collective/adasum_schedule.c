@@ -89,7 +89,7 @@ int adasum_peer(struct adasum_step step, int rank, int size)
     }
 }
 
-/* Sums are added up with those that halves have been exchanged with. */
+/* A rank adds up its sums with the ranks that it has exchanged halves with. */
 int adasum_peers(int rank, int size, int *peers)
 {
     int count = 0;

@@ -11,7 +11,7 @@ enum {
     ADASUM = 1 << OPERATION_ADASUM
 };
 
-/* What each can do. */
+/* The operations that each algorithm can do. */
 static const int kinds[ALGORITHMS] = {
     [ALGORITHM_RING] = ALLREDUCE | ALLGATHER | BROADCAST | REDUCESCATTER,
     [ALGORITHM_DIRECT] = ALLREDUCE | ALLGATHER | REDUCESCATTER,
@@ -30,9 +30,9 @@ const struct algorithm_thresholds algorithm_defaults = {
     .few = 16,
 };
 
-/* Up to so many ranks whole vectors, which take the fewest messages, are worth it for twice the
- * bytes: 64 KiB of 4 ranks on 2 processors take a quarter less over TCP, and the same over shared
- * memory; with 8 ranks shared memory takes half as long again. */
+/* Up to so many ranks, whole vectors, which take the fewest messages, pay off for twice the bytes:
+ * 64 KiB of 4 ranks on 2 processors take a quarter less over TCP, and the same over shared memory;
+ * with 8 ranks shared memory takes half as long again. */
 enum { FEW_STEPS = 4 };
 
 struct algorithm_thresholds algorithm_defaults_for(int size)
@@ -53,7 +53,7 @@ bool algorithm_is_near(enum algorithm algorithm)
     return algorithm == ALGORITHM_RING;
 }
 
-/* Where the ranks are. */
+/* The ranks' distribution over hosts. */
 enum { ONE_HOST = 1, APART = 2 /* each on its own */, SHARED = 4 /* several on some */ };
 
 static int placing(const struct algorithm_case *what)
@@ -81,9 +81,9 @@ static bool is_within(enum limit limit, const struct algorithm_case *what,
     }
 }
 
-/* The first row that fits says which; what none fits goes around the ring. Whole vectors are
- * exchanged in log2 steps if the ranks are a power of two, else in two more: then few ranks are
- * done sooner when each reduces its share. */
+/* The first row that matches decides; without a match the ring is used. Whole vectors are exchanged
+ * in log2 steps if the number of ranks is a power of two, else in two more steps: then few ranks
+ * are done sooner when each reduces its share. */
 static const struct row {
     int kinds, placing;
     bool few, power;
@@ -108,7 +108,7 @@ static bool fits(const struct row *row, const struct algorithm_case *what,
            is_within(row->limit, what, thresholds);
 }
 
-/* Alltoall and Adasum know one way, even where nobody knows how to get there. */
+/* Alltoall and Adasum have one algorithm, even where the addresses are not known to all ranks. */
 static bool has_choice(enum operation_kind kind)
 {
     return algorithm_can(ALGORITHM_RING, kind);

@@ -10,7 +10,7 @@
 
 enum { NUMBER_SIZE = 8 };
 
-/* One direction of one pair: the number, then the rows. */
+/* One direction of a pair: the number, then the rows. */
 struct stream {
     unsigned char number[NUMBER_SIZE];
     unsigned char *rows;
@@ -44,7 +44,7 @@ static bool is_complete(const struct stream *stream)
     return stream->done == NUMBER_SIZE + stream->nbytes;
 }
 
-/* What comes next of a stream of which so much is done. */
+/* The next bytes of a stream of which so many are done. */
 static unsigned char *stream_at(struct stream *stream, size_t done, size_t *nbytes)
 {
     if (done < NUMBER_SIZE) {

@@ -19,7 +19,7 @@ static size_t no_operands(const struct exchange_flow *flow, int index)
     return 0;
 }
 
-/* The root has all of them. */
+/* The root has all results from the start. */
 static size_t broadcast_tree_results_ready(const struct exchange_flow *flow, int index)
 {
     const struct exchange *above = &flow->exchanges[0];

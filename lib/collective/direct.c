@@ -18,7 +18,7 @@ struct direct {
 
 static const struct operation_type type = EXCHANGE_OPERATION_TYPE("direct");
 
-/* With room for the bounds of the shares behind the exchanges. */
+/* Allocates room for the bounds of the shares behind the exchanges. */
 static struct direct *direct_create(struct operation_store *store,
                                     const struct operation_task *task, size_t **bounds,
                                     struct err *err)
@@ -41,14 +41,14 @@ static struct direct *direct_create(struct operation_store *store,
     return direct;
 }
 
-/* Cuts `count` things of `size` bytes. */
+/* Cuts `count` items of `size` bytes. */
 static void direct_cut(size_t *bounds, const struct operation_task *task, size_t count, size_t size)
 {
     for (int rank = 0; rank <= task->size; rank++)
         bounds[rank] = chunk_start(count, task->size, rank) * size;
 }
 
-/* The plan has everything but what is the same for all. */
+/* The plan is complete except for the fields that are the same for all. */
 static struct operation *direct_begin(struct direct *direct, const struct operation_task *task,
                                       struct direct_plan *plan, struct err *err)
 {

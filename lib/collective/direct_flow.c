@@ -19,7 +19,7 @@ static size_t share_size(const struct direct_plan *plan, int member)
     return plan->bounds[member + 1] - plan->bounds[member];
 }
 
-/* How much of what begins at `operands` has been fed. */
+/* How many of the bytes that begin at `operands` have been fed. */
 static size_t fed(const struct direct_flow *direct, const unsigned char *operands)
 {
     size_t start = (size_t)(operands - direct->input);
@@ -38,7 +38,7 @@ static size_t direct_flow_results_ready(const struct exchange_flow *flow, int in
     return direct->released;
 }
 
-/* The exchange whose operands the own ones are combined with. */
+/* The exchange whose operands are combined with the own ones. */
 static int own_exchange(const struct direct_flow *direct)
 {
     return direct->self > 0 ? direct->self - 1 : 0;
@@ -52,8 +52,8 @@ static size_t direct_flow_turn(const struct exchange_flow *flow, int index)
     return own < before ? own : before;
 }
 
-/* The own operands come after those of the members before: all but the first of these have been
- * combined in front. */
+/* The own operands come after those of the previous members: all but the first of these have been
+ * combined at `front`. */
 static void combine_own(const struct direct_flow *direct, const unsigned char *before,
                         size_t offset, size_t nbytes)
 {
@@ -61,7 +61,7 @@ static void combine_own(const struct direct_flow *direct, const unsigned char *b
                    direct->self == direct->members - 1);
 }
 
-/* Of a member before this one. */
+/* For a member before this one. */
 static void combine_before(const struct direct_flow *direct, int member, size_t offset,
                            const unsigned char *data, size_t nbytes)
 {
@@ -102,14 +102,14 @@ static void direct_flow_combine(struct exchange_flow *flow, int index, size_t of
 static const struct exchange_rules rules = { direct_flow_operands_ready, direct_flow_results_ready,
                                              direct_flow_turn, direct_flow_combine };
 
-/* Does what the members before have need a place of its own, since the own operands, which come
- * after it, lie where the result goes? */
+/* True if the combined operands of the previous members need memory of their own, because the own
+ * operands, which come after them, lie where the result goes. */
 static bool needs_front(const struct direct_plan *plan)
 {
     return plan->self > 1 && plan->input && plan->input + plan->bounds[plan->self] == plan->result;
 }
 
-/* What comes in exchange 0 may have to wait for the own operands, but for nothing else. */
+/* The data of exchange 0 may have to wait for the own operands, but for nothing else. */
 static bool first_waits(const struct direct_plan *plan)
 {
     return plan->fed && plan->self < 2;
@@ -138,7 +138,8 @@ static void direct_flow_fill(const struct direct_plan *plan, struct exchange *ex
     exchange->results_size = plan->output ? own_size : 0;
 }
 
-/* Of two members or more before this one, what the first has is put where the sum begins. */
+/* With two or more members before this one, the operands of the first are put where the sum
+ * begins. */
 static void divide_scratch(struct direct_flow *direct, const struct direct_plan *plan,
                            unsigned char *scratch)
 {
@@ -205,7 +206,7 @@ void direct_flow_release(struct direct_flow *direct, size_t nbytes)
     direct->released = nbytes;
 }
 
-/* How much there is of the result of a member's share; `*size` of it. */
+/* How much of the result of a member's share is complete; `*size` is the size of the share. */
 static size_t result_of(const struct direct_flow *direct, int member, size_t *size)
 {
     const struct exchange *exchanges = direct->flow.exchanges;

@@ -4,8 +4,8 @@
 
 #include "lib/collective/exchange_schedule.h"
 
-/* The one that is folded out gives its vector and gets the result: what comes overwrites what has
- * been read, for its sum could not have been made without it. */
+/* The rank that is folded out sends its vector and gets the result. The result overwrites only data
+ * that have been read, because it could not have been made without them. */
 static void fold(struct doubling *doubling, struct exchange *exchange)
 {
     size_t nbytes = doubling->nbytes;

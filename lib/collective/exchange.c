@@ -98,7 +98,7 @@ void combiner_apply(const struct combiner *combiner, unsigned char *out, const u
         thread_pool_reduce(combiner->pool, combiner->reduce, out, left, right, count, size);
 }
 
-/* What fits into a near cache three times, or is worth being divided among threads. */
+/* A block fits three times into a near cache, or is large enough to be divided among threads. */
 size_t combiner_block(const struct combiner *combiner)
 {
     return combiner->pool ? 256 * 1024 : 64 * 1024;

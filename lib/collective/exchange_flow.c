@@ -37,9 +37,9 @@ bool exchange_flow_done(const struct exchange_flow *flow)
     return flow->left == 0;
 }
 
-/* ---- out ---- */
+/* ---- sending ---- */
 
-/* How many bytes of a stretch of what goes out are there. */
+/* How many bytes of an outgoing stretch are ready. */
 static size_t ready(const struct exchange_flow *flow, int index, const struct stretch *stretch)
 {
     const struct exchange_rules *rules = flow->rules;
@@ -65,9 +65,9 @@ const void *exchange_flow_output(struct exchange_flow *flow, int index, size_t a
     return (stretch.of_results ? exchange->results : exchange->operands) + stretch.start;
 }
 
-/* ---- in ---- */
+/* ---- receiving ---- */
 
-/* What comes next from a peer. */
+/* The next data from a peer. */
 static struct stretch next_stretch(const struct exchange_flow *flow,
                                    const struct exchange *exchange)
 {
@@ -82,7 +82,7 @@ static size_t exchange_flow_turn(const struct exchange_flow *flow, int index)
     return nbytes - nbytes % flow->element_size;
 }
 
-/* Where the operands are that have come and were not combined. */
+/* The operands that have come and were not combined. */
 static unsigned char *pending(struct exchange *exchange)
 {
     return exchange->slot ? exchange->slot + exchange->used : exchange->carry;
@@ -97,7 +97,7 @@ static void exchange_flow_combine(struct exchange_flow *flow, int index, const u
     flow->left -= nbytes;
 }
 
-/* Combines a block of what waits in the slot, if it is its turn. */
+/* Combines a block of the operands in the slot, if it is their turn. */
 static bool combine_pending(struct exchange_flow *flow, int index)
 {
     struct exchange *exchange = &flow->exchanges[index];
@@ -109,7 +109,7 @@ static bool combine_pending(struct exchange_flow *flow, int index)
     return true;
 }
 
-/* Something of exchange `index` has been combined: so can be what waited for it. */
+/* Operands of exchange `index` have been combined: so operands that waited for them may be, too. */
 static void exchange_flow_pass_on(struct exchange_flow *flow, int index)
 {
     while (++index < flow->count && combine_pending(flow, index))
@@ -122,7 +122,7 @@ void exchange_flow_advance(struct exchange_flow *flow, int index)
         exchange_flow_pass_on(flow, index);
 }
 
-/* `data` are whole elements, and it is their turn. */
+/* `data` are whole elements whose turn has come. */
 static void combine_all(struct exchange_flow *flow, int index, const unsigned char *data,
                         size_t nbytes)
 {
@@ -142,8 +142,8 @@ void exchange_flow_sent(struct exchange_flow *flow, int index, size_t nbytes)
         exchange_flow_advance(flow, flow->count - 1);
 }
 
-/* So much can come into the staging, behind the part of an element that waits; 0 if what comes is
- * early. */
+/* How many bytes can come into the staging, behind the part of an element that waits; 0 if the next
+ * data are early. */
 static size_t staging_room(const struct exchange_flow *flow, int index, size_t left)
 {
     const struct exchange *exchange = &flow->exchanges[index];
@@ -173,7 +173,7 @@ void *exchange_flow_space(struct exchange_flow *flow, int index, size_t *nbytes)
     return flow->staging + waiting;
 }
 
-/* The staging has been filled with so much, what was there before included. */
+/* The staging now holds so many bytes, including those that were there before. */
 static void use_staged(struct exchange_flow *flow, int index, size_t nbytes)
 {
     size_t rest = nbytes % flow->element_size;
@@ -212,7 +212,7 @@ static size_t exchange_flow_keep(struct exchange *exchange, const unsigned char 
     return nbytes;
 }
 
-/* Completes the element of which a part has come. Returns how many bytes of `data` that takes. */
+/* Completes an element of which a part has come. Returns how many bytes of `data` this takes. */
 static size_t exchange_flow_complete(struct exchange_flow *flow, int index,
                                      const unsigned char *data, size_t nbytes)
 {

@@ -13,7 +13,7 @@ static size_t ready_before(const struct doubling *doubling, int index)
     return index == 0 ? doubling->nbytes : doubling->exchanges[index - 1].used;
 }
 
-/* What is ready of the half that begins at `start` of the piece. */
+/* How much is ready of the half that begins at `start` of the piece. */
 static size_t behind(size_t start, size_t ready)
 {
     return ready > start ? ready - start : 0;
@@ -33,8 +33,8 @@ static size_t halving_doubling_turn(const struct exchange_flow *flow, int index)
     return behind(lower ? 0 : flow->exchanges[index].operands_size, ready_before(doubling, index));
 }
 
-/* How much of the result is complete, from the front of what goes out in exchange `index`: of the
- * own piece, and those that have been put next to it since. */
+/* How much of the result is complete, from the front of the outgoing data of exchange `index`: the
+ * own piece, and pieces that have been put next to it since. */
 static size_t halving_doubling_results_ready(const struct exchange_flow *flow, int index)
 {
     const struct doubling *doubling = doubling_of(flow);
@@ -84,7 +84,7 @@ static void halving_doubling_fill(struct doubling *doubling, int index)
     exchange->place_size = others.count * size;
 }
 
-/* What comes in the first exchange never waits. */
+/* The data of the first exchange never wait. */
 static int fill_all(struct doubling *doubling, struct err *err)
 {
     size_t scratch = 0;

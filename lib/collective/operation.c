@@ -58,7 +58,7 @@ static int of_adasum(const struct operation_task *task, int *peers)
     return adasum_peers(task->rank, task->size, peers);
 }
 
-/* What algorithm_can() says is what is here. */
+/* algorithm_can() describes what is implemented here. */
 static const struct {
     peers_fn *peers;
     start_fn *start[OPERATION_ADASUM + 1];

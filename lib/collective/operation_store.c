@@ -49,8 +49,8 @@ void operation_store_destroy(struct operation_store *store)
     free(store);
 }
 
-/* Up to the next of eight steps between two powers of two, so that blocks fit what is nearly as
- * large. 0 for what is too much. */
+/* Rounds up to the next of eight steps between two powers of two, so that blocks fit requests of
+ * nearly the same size. 0 for a size that is too large. */
 static size_t round_up(size_t size)
 {
     size_t step = OPERATION_ALIGNMENT;

@@ -5,13 +5,13 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* One block of memory, with what is drawn up in it. */
+/* Makes one block of memory with all tables in it. */
 struct tables {
     struct placing placing;
     int numbers[];
 };
 
-/* Returns how many hosts there are; `number` has room for every place. */
+/* Returns the number of hosts; `number` has room for every place. */
 static int number_hosts(int *host, int *number, const int *places, int size, int limit)
 {
     int nhosts = 0;

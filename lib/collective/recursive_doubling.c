@@ -8,7 +8,7 @@
  * first partner must have read before. */
 #include "lib/collective/doubling.h"
 
-/* What this rank has before exchange `index`, and where it has what comes out of that. */
+/* The vector of this rank before exchange `index`, and the place of the exchange's result. */
 static const unsigned char *vector_before(const struct doubling *doubling, int index)
 {
     return index == 0 ? doubling->input : doubling->exchanges[index - 1].slot;

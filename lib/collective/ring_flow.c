@@ -12,7 +12,7 @@ static size_t chunk_size(const struct ring_flow *flow, const struct ring_cursor 
     return flow->bounds[cursor->chunk + 1] - flow->bounds[cursor->chunk];
 }
 
-/* Leaves behind the chunks that are complete, and the empty ones. */
+/* Advances past the chunks that are complete, and past empty chunks. */
 static void skip_completed_chunks(const struct ring_flow *flow, struct ring_cursor *cursor)
 {
     while (cursor->step < cursor->end && cursor->done == chunk_size(flow, cursor)) {
@@ -22,7 +22,7 @@ static void skip_completed_chunks(const struct ring_flow *flow, struct ring_curs
     }
 }
 
-/* Past so many bytes, of one chunk or several. */
+/* Advances by so many bytes, of one chunk or several. */
 static void ring_flow_advance(const struct ring_flow *flow, struct ring_cursor *cursor,
                               size_t nbytes)
 {

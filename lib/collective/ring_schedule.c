@@ -2,7 +2,7 @@
 /* The arithmetic of the ring; see ring_schedule.h. */
 #include "lib/collective/ring_schedule.h"
 
-/* Into [0, size), for any number of times around either way. */
+/* Reduces a number modulo `size` to [0, size), in both directions. */
 static int around(int position, int size)
 {
     int rest = position % size;

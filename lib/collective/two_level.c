@@ -12,13 +12,13 @@
 
 #include <string.h>
 
-/* An exchange with a peer: number `exchange` of a flow. Of several with the same peer the next one
- * is `next`, -1 behind the last. */
+/* An exchange with a peer: number `exchange` of a flow. If there are several with the same peer,
+ * `next` is the next one, -1 behind the last. */
 struct route {
     int flow, exchange, next;
 };
 
-/* A flow, and how long its part of the vector is. */
+/* A flow, and the length of its part of the vector. */
 struct level {
     struct direct_flow direct;
     size_t nbytes;
@@ -35,7 +35,7 @@ struct two_level {
     struct route *routes;       /* likewise */
     int *peer_routes;           /* the first of each rank, or -1 */
 
-    /* For planning alone. */
+    /* Used only for planning. */
     size_t *bounds;
     int *ranks;
 };
@@ -45,10 +45,10 @@ static struct two_level *two_level_of(const struct operation *operation)
     return (struct two_level *)(void *)operation;
 }
 
-/* ---- motion ---- */
+/* ---- progress ---- */
 
-/* What has been reduced inside is there for the flows between hosts, all of it where there is
- * nobody else inside; what these have finished is given to all inside. */
+/* Feeds data that has been reduced inside the host to the flows between hosts, or all data where
+ * this rank is alone; and releases what these flows have finished to the ranks of the host. */
 static void two_level_pass_on(struct two_level *two_level)
 {
     struct direct_flow *inside = two_level->inside ? &two_level->flows[0].direct : NULL;
@@ -120,7 +120,7 @@ static void two_level_sent(struct operation *operation, int peer, size_t nbytes)
     two_level_pass_on(two_level);
 }
 
-/* Where what comes next from a peer belongs; NULL when everything has come. */
+/* The place of the next data from a peer; NULL when everything has come. */
 static const struct route *incoming(const struct two_level *two_level, int peer)
 {
     const struct route *route = first_route(two_level, peer);
@@ -191,7 +191,7 @@ static const struct operation_type type = {
 
 /* ---- planning ---- */
 
-/* Which flow is planned: where its part of the vector begins. */
+/* The flow that is being planned: where its part of the vector begins. */
 struct planning {
     const struct operation_task *task;
     struct two_level *two_level;
@@ -233,7 +233,7 @@ static struct direct_plan plan_inside(const struct planning *planning)
     return plan;
 }
 
-/* Goes on to the next. */
+/* Goes on to the next flow. */
 static struct direct_plan plan_between(struct planning *planning)
 {
     const struct operation_task *task = planning->task;
@@ -276,7 +276,7 @@ static struct planning begin_planning(const struct operation_task *task,
     return (struct planning){ task, two_level, two_level_begin(task->placing, task->rank) };
 }
 
-/* Behind those with the same peer. */
+/* Appended behind the exchanges with the same peer. */
 static void add_route(struct two_level *two_level, int peer, int flow, int exchange)
 {
     int *link = &two_level->peer_routes[peer];
@@ -320,7 +320,7 @@ static void begin_flows(const struct operation_task *task, struct two_level *two
 
 /* ---- memory ---- */
 
-/* How much of everything there is. */
+/* The sizes of all tables. */
 struct counts {
     size_t flows, exchanges, bounds, ranks;
 };

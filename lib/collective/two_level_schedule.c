@@ -20,7 +20,7 @@ bool cut_is_before(struct cut a, struct cut b)
     return (int64_t)a.part * b.parts < (int64_t)b.part * a.parts;
 }
 
-/* Which of `shares` equal shares the cut lies in, or in front of. */
+/* The number of the share, out of `shares` equal ones, that the cut lies in, or in front of. */
 static int share_at(struct cut cut, int shares)
 {
     return (int)((int64_t)cut.part * shares / cut.parts);
@@ -68,7 +68,7 @@ static int local_peers(const struct placing *placing, int rank, int *peers)
     return count;
 }
 
-/* Those who carry something of this share on another host follow each other there. */
+/* The ranks of another host that carry a part of this share are consecutive there. */
 static int peers_on(const struct placing *placing, int rank, int host, int *peers)
 {
     int count = 0, last = -1;
