@@ -13,7 +13,7 @@ static struct {
     int last_number;
 } devices = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* What the table lacks, or NULL. */
+/* The function that the table lacks, or NULL. */
 static const char *missing(const struct hvd_device *table)
 {
     const struct {
@@ -69,7 +69,7 @@ int device_register(const struct hvd_device *table, struct err *err)
     return device->number;
 }
 
-/* Where the device of a number is linked from; what it points to is NULL if there is none. */
+/* The pointer in the list to the device of a number; it points to NULL if there is none. */
 static struct device **device_find(int number)
 {
     struct device **link = &devices.first;

@@ -24,7 +24,8 @@ static void free_buffers(struct device *device, struct device_buffer *buffer)
     }
 }
 
-/* Those that are still in use have nothing but themselves that is ours. */
+/* The event and memory of a lost buffer that is still in use stay with the vendor; only the struct
+ * is freed. */
 static void free_lost(struct device *device)
 {
     const struct hvd_device *table = &device->table;
@@ -50,7 +51,7 @@ static void lacks(const struct device *device, const char *what, struct err *err
     fail(err, HVD_ERR_NOMEM, "device %d (%s) has no %s", device->number, device->name, what);
 }
 
-/* Under the device's lock. */
+/* Called under the device's lock. */
 static struct device_buffer *make_buffer(struct device *device, bool pinned, struct err *err)
 {
     const struct hvd_device *table = &device->table;

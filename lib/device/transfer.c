@@ -64,7 +64,7 @@ static int begin_piece(struct transfer *transfer, struct err *err)
     return rc;
 }
 
-/* 1 if the oldest piece under way is there, 0 if not. */
+/* 1 if the oldest piece under way is copied, 0 if not. */
 static int finish_piece(struct transfer *transfer, struct err *err)
 {
     size_t piece = transfer->finished;
