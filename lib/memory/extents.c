@@ -26,7 +26,7 @@ static int extents_find(const struct extents *extents, uint32_t offset)
     return low;
 }
 
-/* Where parts that are not taken leave so much room, whichever they are. */
+/* The offset at which parts that are not taken leave so much room, fresh or used. */
 static bool find_room(const struct extents *extents, uint32_t size, uint32_t alignment,
                       uint32_t *offset)
 {
@@ -44,7 +44,7 @@ static bool find_room(const struct extents *extents, uint32_t size, uint32_t ali
     return false;
 }
 
-/* The part that begins at `offset`, if need be by cutting one in two. */
+/* The part that begins at `offset`, after cutting a part in two if need be. */
 static int extents_cut(struct extents *extents, uint32_t offset)
 {
     int index = extents_find(extents, offset);
@@ -107,7 +107,7 @@ uint32_t extents_give(struct extents *extents, uint32_t offset)
     return size;
 }
 
-/* Where the last `least` units of a part begin, or more of them. */
+/* The offset where the last `least` units of a part begin, or more of them. */
 static uint32_t tail(const struct extent *extent, uint32_t least, uint32_t alignment)
 {
     if (extent->size <= least)
@@ -116,7 +116,7 @@ static uint32_t tail(const struct extent *extent, uint32_t least, uint32_t align
     return begin < extent->offset ? extent->offset : begin;
 }
 
-/* Up to the multiples of `alignment` around it, as far as the part goes in which it lies. */
+/* Extends to the multiples of `alignment` around, within the part. */
 static void widen(const struct extents *extents, uint32_t alignment, struct extent *extent)
 {
     const struct extent *whole = &extents->list[extents_find(extents, extent->offset)];

@@ -30,7 +30,8 @@ static size_t page_size(void)
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* A system may insist that nothing in a memfd can be executed; older ones do not know that flag. */
+/* A system may demand that nothing in a memfd can be executed; older systems do not know the
+ * flag. */
 static int open_memory(void)
 {
     struct standard_streams held;
@@ -60,9 +61,9 @@ static int map(struct segment *segment, int fd, size_t size, struct err *err)
     return HVD_OK;
 }
 
-/* No fallocate(): it would make all pages now, when half of a segment may never be touched. What
- * it would buy, an error instead of SIGBUS, is only an issue where memory is not overcommitted
- * (segment_populate()); elsewhere a page that cannot be had ends a process as any other page
+/* No fallocate(): it would allocate all pages now, when half of a segment may never be touched. Its
+ * benefit, an error instead of SIGBUS, matters only where memory is not overcommitted
+ * (segment_populate()); elsewhere a page that cannot be allocated ends a process as any other page
  * does. */
 static int fill_segment(struct segment *segment, int fd, size_t size, struct err *err)
 {
@@ -88,7 +89,7 @@ int segment_create(struct segment *segment, size_t size, struct err *err)
     return rc;
 }
 
-/* Only a memfd has these seals: asked for those of another file, the kernel says EINVAL, or that it
+/* Only a memfd has these seals: for another file the kernel returns EINVAL, or seals that say it
  * can never be sealed. */
 static int check_imported(int fd, size_t least, size_t most, size_t *size, struct err *err)
 {
@@ -117,7 +118,7 @@ int segment_adopt(struct segment *segment, int fd, size_t least, size_t most, st
     return rc;
 }
 
-/* For kernels without MADV_POPULATE_WRITE. In pieces: a signal undoes the one that it
+/* For kernels without MADV_POPULATE_WRITE. Works in pieces: a signal undoes the piece that it
  * interrupts. */
 static int allocate_pages(int fd, size_t offset, size_t size)
 {

@@ -72,7 +72,7 @@ void segment_index_remove(struct segment_index *index, const void *memory)
     end_change(index);
 }
 
-/* One look, which may have been at half of a change. */
+/* One try, which may have read in the middle of a change. */
 static bool segment_index_look(struct segment_index *index, uintptr_t address, size_t nbytes,
                                struct shared_place *place)
 {

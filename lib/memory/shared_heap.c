@@ -76,7 +76,7 @@ static void *alloc_in_pool(struct heap *heap, size_t nbytes)
     return shared_heap_take(heap, spans_open(&heap->spans, pool_size(heap), true), nbytes);
 }
 
-/* One that is kept, unless it is much too large; or another. */
+/* Uses a kept span, unless it is much too large; or opens another. */
 static void *alloc_alone(struct heap *heap, size_t nbytes)
 {
     for (int at = 0; at < heap->spans.count; at++) {
@@ -100,7 +100,7 @@ static void give_back(struct heap *heap, int at, const void *memory)
         spans_close_free(&heap->spans, SPARE_MAX);
 }
 
-/* Does the system promise no more memory than it has? */
+/* True if the system does not overcommit memory. */
 static bool is_strict(struct heap *heap)
 {
     if (heap->promises == UNKNOWN)
@@ -108,7 +108,7 @@ static bool is_strict(struct heap *heap)
     return heap->promises == STRICT;
 }
 
-/* Then the pages of a segment must be had now, or they may be SIGBUS when they are touched. */
+/* Then the pages of a segment must be allocated now, or touching them may raise SIGBUS. */
 static void *keep_promise(struct heap *heap, void *memory, size_t nbytes)
 {
     int at = memory ? spans_find(&heap->spans, memory) : -1;
@@ -142,7 +142,7 @@ void *shared_heap_alloc(size_t nbytes)
     return memory;
 }
 
-/* What the heap does not know is a parent's. */
+/* Memory that the heap does not know belongs to a parent. */
 void shared_heap_free(void *memory)
 {
     struct heap *heap = atomic_load(&the_heap);

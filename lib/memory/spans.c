@@ -116,7 +116,7 @@ static void close_span(struct spans *spans, int at)
     spans_give_up(&span);
 }
 
-/* What is a page or more gets whole pages: they can be given back. */
+/* Requests of a page or more get whole pages, which can be given back. */
 static void *carve(struct span *span, size_t nbytes)
 {
     size_t size = nbytes > 0 ? (nbytes + SPAN_UNIT - 1) / SPAN_UNIT : 1;
@@ -170,7 +170,7 @@ bool spans_give(struct spans *spans, int at, const void *memory)
     return true;
 }
 
-/* The end of what it keeps: the next is carved from the beginning. */
+/* Drops pages at the end of the kept memory: the next allocation uses the beginning. */
 static void spans_drop_excess(struct span *span, size_t excess)
 {
     size_t kept = span->kept;
