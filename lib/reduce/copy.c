@@ -19,7 +19,7 @@ static void stream_line(unsigned char *to, const unsigned char *from)
                          _mm_loadu_si128((const __m128i *)(const void *)(from + i)));
 }
 
-/* Such stores may be seen after later ones. */
+/* Other threads may see such stores after later ones. */
 static void copy_finish(void)
 {
     _mm_sfence();
@@ -33,7 +33,7 @@ static void stream_line(unsigned char *to, const unsigned char *from)
 static void copy_finish(void) {}
 #endif
 
-/* Lines that are written in part are read first anyway. */
+/* Lines that are only partly written are read first anyway. */
 static void stream(unsigned char *to, const unsigned char *from, size_t nbytes)
 {
     size_t lead = -(uintptr_t)to % LINE, done = lead < nbytes ? lead : nbytes;

@@ -50,7 +50,7 @@ void reduce_path_force(const struct reduce_path *path)
     atomic_store(&chosen, path);
 }
 
-/* Threads that ask at the same time come to the same answer. */
+/* Threads that choose at the same time choose the same. */
 static const struct reduce_path *current_path(void)
 {
     const struct reduce_path *path = atomic_load(&chosen);
@@ -79,7 +79,7 @@ divide_fn *divide_function(enum hvd_dtype dtype)
     return known_dtype((int)dtype) ? current_path()->divide[dtype] : NULL;
 }
 
-/* A logical or of x and x is whether x is true. */
+/* The logical or of x and x is the truth value of x. */
 void reduce_single(void *out, const void *in, size_t count, enum hvd_dtype dtype)
 {
     if (dtype == HVD_BOOL)

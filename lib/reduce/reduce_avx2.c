@@ -12,7 +12,7 @@
 #define PATH_SUPPORTED has_avx2_and_f16c
 #define PATH_TARGET __attribute__((target("avx2,f16c")))
 
-/* Whether the system keeps wide registers is part of the answer for AVX2. Not every compiler knows
+/* The answer for AVX2 includes whether the system saves wide registers. Not every compiler knows
  * the name of F16C. */
 static bool has_avx2_and_f16c(void)
 {
@@ -73,7 +73,7 @@ PATH_TARGET static inline void reg_to_bfloat16(void *to, reg x)
         to, _mm_packus_epi32(_mm256_castsi256_si128(halves), _mm256_extracti128_si256(halves, 1)));
 }
 
-/* Not an expression: a compiler may exchange its operands. */
+/* An intrinsic, not an expression: a compiler may exchange the operands of an expression. */
 PATH_TARGET static inline reg reg_sum(reg x, reg y)
 {
     reg sum;
@@ -88,8 +88,8 @@ PATH_TARGET static inline reg reg_product(reg x, reg y)
     return product;
 }
 
-/* The sum where either is NaN. Of an expression Clang 14 makes a slow comparison of float16s, if
- * they have just been widened. The instructions for the least and the greatest give the second
+/* The sum where either operand is NaN. From an expression Clang 14 makes a slow comparison of
+ * float16s that have just been widened. The instructions for minimum and maximum return the second
  * operand when both are zero. */
 PATH_TARGET static inline reg reg_unless_nan(reg x, reg y, reg chosen)
 {

@@ -11,8 +11,8 @@
 #define PATH_NAME "avx512"
 #define PATH_SUPPORTED has_avx512
 
-/* What the vectoriser makes has 256 bits: in the cache it is as fast as 512, and beyond it a tenth
- * faster (bench/README.md). */
+/* The vectoriser uses 256 bits: in the cache this is as fast as 512, and beyond it a tenth faster
+ * (bench/README.md). */
 #ifdef __clang__
 #define PREFER_256_BITS
 #else
@@ -78,7 +78,7 @@ PATH_TARGET static inline void reg_to_bfloat16(void *to, reg x)
     _mm256_storeu_si256(to, _mm512_cvtepi32_epi16(halves));
 }
 
-/* Not an expression: a compiler may exchange its operands. */
+/* An intrinsic, not an expression: a compiler may exchange the operands of an expression. */
 PATH_TARGET static inline reg reg_sum(reg x, reg y)
 {
     reg sum;
@@ -93,8 +93,8 @@ PATH_TARGET static inline reg reg_product(reg x, reg y)
     return product;
 }
 
-/* The sum where either is NaN. Of an expression Clang 14 makes a slow comparison of float16s, if
- * they have just been widened. The instructions for the least and the greatest give the second
+/* The sum where either operand is NaN. From an expression Clang 14 makes a slow comparison of
+ * float16s that have just been widened. The instructions for minimum and maximum return the second
  * operand when both are zero. */
 PATH_TARGET static inline reg reg_unless_nan(reg x, reg y, reg chosen)
 {

@@ -44,7 +44,7 @@ typedef float lanes;
 CONVERSIONS(float16)
 CONVERSIONS(bfloat16)
 
-/* x if it is NaN, else y; without a branch behind which y would be computed. */
+/* x if it is NaN, else y; without a branch, behind which y would be computed. */
 static inline lanes nan_or(lanes x, lanes y)
 {
     return float_from_bits(half_select(-(uint32_t)(x != x), float_to_bits(x), float_to_bits(y)));

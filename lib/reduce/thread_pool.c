@@ -76,7 +76,7 @@ static void help(struct thread_pool *pool, uint32_t number)
         }
 }
 
-/* Is there a job after that one, or none ever again? */
+/* True if there is a job after that one, or the pool is stopping. */
 static bool has_news(struct thread_pool *pool, uint32_t number)
 {
     return thread_pool_job_of(atomic_load(&pool->ticket)) != number || atomic_load(&pool->is_over);
@@ -106,7 +106,7 @@ static void *helper_main(void *arg)
     return NULL;
 }
 
-/* Under the lock they cannot miss it. */
+/* Under the lock helpers cannot miss the wake-up. */
 static void wake_sleepers(struct thread_pool *pool)
 {
     if (atomic_load(&pool->sleepers) == 0)
@@ -150,7 +150,7 @@ void thread_pool_destroy(struct thread_pool *pool)
     free(pool);
 }
 
-/* Is there anybody to share such a job with? */
+/* True if there is a thread to share such a job with. */
 static bool has_helpers(struct thread_pool *pool, size_t nbytes)
 {
     if (!pool || pool->helpers == 0 || nbytes < 2 * PART)
