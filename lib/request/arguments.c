@@ -52,7 +52,7 @@ static int check_tensors(const struct submission *submission, struct err *err)
     return rc;
 }
 
-/* Hands out what is wrong, if anything. */
+/* Returns the mistake, if any. */
 static int arguments_answer(int rc, const struct err *own, struct err *err)
 {
     if (own->code != HVD_ERR_INVALID)

@@ -30,7 +30,7 @@ static const struct rule {
     [COLLECTIVE_REDUCESCATTER] = { .reduces = true, .rows = true, .reads = true, .writes = true },
 };
 
-/* Everything there is to look at. */
+/* All inputs of the checks. */
 struct request {
     struct description *description; /* what has been checked already */
     const struct rule *rule;
@@ -150,7 +150,7 @@ static int check_factors(struct request *request, struct err *err)
     return rc < 0 ? rc : check_factor(request, "postscale", &description->postscale, err);
 }
 
-/* Finds the root's place in the set. */
+/* Finds the root's rank in the set. */
 static int check_root(struct request *request, int root, struct err *err)
 {
     const struct request_set *set = request->set;
@@ -172,7 +172,7 @@ static int check_root(struct request *request, int root, struct err *err)
     return fail(err, HVD_ERR_INVALID, "root %d is not in process set %d", root, set->id);
 }
 
-/* Have [a, a + a_size) and [b, b + b_size) a byte in common? */
+/* True if [a, a + a_size) and [b, b + b_size) have a byte in common. */
 static bool overlap(const void *a, size_t a_size, const void *b, size_t b_size)
 {
     uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
@@ -181,7 +181,7 @@ static bool overlap(const void *a, size_t a_size, const void *b, size_t b_size)
     return x <= y ? y - x < a_size : x - y < b_size;
 }
 
-/* Bytes of the output that will be written, or may be. */
+/* The bytes of the output that will be written, or may be. */
 static size_t output_bytes(const struct request *request)
 {
     const struct description *description = request->description;
@@ -198,8 +198,8 @@ static size_t output_bytes(const struct request *request)
            dtype_size((int)description->dtype);
 }
 
-/* An allgather may find its input in the output, at the own part. Where that begins is known when
- * the other ranks have said how much they give: here it may be at any row. */
+/* The input of an allgather may be the own part of the output. The place of the own part is known
+ * only when the other ranks have sent their sizes: here it may be at any row. */
 static bool is_own_part(const struct request *request, size_t nbytes)
 {
     const struct hvd_tensor *tensor = request->tensor;
@@ -224,7 +224,7 @@ static int check_overlap(const struct request *request, size_t nbytes, size_t ou
                 kind == COLLECTIVE_ALLTOALL ? "" : " in part");
 }
 
-/* Where the memory is, and what the device does itself. */
+/* The kind of memory, and whether the device reduces itself. */
 static int request_check_device(struct request *request, struct err *err)
 {
     const struct hvd_tensor *tensor = request->tensor;

@@ -90,9 +90,9 @@ static int check_all_named(const struct hvd_tensor *tensors, int count, struct e
     return HVD_OK;
 }
 
-/* A hash table whose memory is found in the descriptions themselves, so that nothing is allocated:
+/* A hash table whose memory lies in the descriptions themselves, so that nothing is allocated:
  * `tag` of description b is 1 + the first tensor in bucket b, `group_size` of description i is 1 +
- * the one behind i. */
+ * the next tensor behind i. */
 static int check_names_differ(struct description *descriptions, const struct hvd_tensor *tensors,
                               int count, struct err *err)
 {
