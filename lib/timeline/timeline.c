@@ -50,7 +50,7 @@ static void put_pid(struct timeline *timeline, uint32_t pid)
     timeline_file_number(&timeline->file, pid);
 }
 
-/* {"ph":"M","name":"...","pid":1,"args":{   and what is to follow ends with }} */
+/* {"ph":"M","name":"...","pid":1,"args":{   the caller appends the rest, which ends with }} */
 static void begin_metadata(struct timeline *timeline, const char *name, uint32_t pid)
 {
     timeline_file_begin(&timeline->file);
@@ -156,7 +156,7 @@ bool timeline_is_open(struct timeline *timeline, const char *tensor)
     return name && name->depth > 0;
 }
 
-/* "name":"text" with what parts it from the one before. */
+/* "name":"text" with a separator from the previous field. */
 static void put_text_arg(struct timeline *timeline, const char **comma, const char *name,
                          const char *text)
 {

@@ -21,7 +21,8 @@ static void timeline_file_put(struct timeline_file *file, const char *bytes, siz
     file->nkept += length;
 }
 
-/* One pwrite() unless it is cut short: then the next one says why. 0 or an errno. */
+/* One pwrite() unless it writes only a part: then the next one returns the reason. 0 or an
+ * errno. */
 static int timeline_file_write_all(int fd, const char *bytes, size_t length, off_t at)
 {
     while (length > 0) {
@@ -37,7 +38,7 @@ static int timeline_file_write_all(int fd, const char *bytes, size_t length, off
     return 0;
 }
 
-/* What is there stays; a bracket where one was before needs no new space. */
+/* The old contents stay; a bracket where one was before needs no new space. */
 static int write_kept(struct timeline_file *file)
 {
     struct signal_block blocked;
@@ -135,7 +136,7 @@ void timeline_file_number(struct timeline_file *file, uint64_t number)
     timeline_file_put(file, digits + at, sizeof digits - at);
 }
 
-/* Escapes one character; returns how many bytes of the text it was. */
+/* Escapes one character; returns how many bytes of the text it had. */
 static size_t put_character(struct timeline_file *file, const char *text)
 {
     static const char hex[] = "0123456789abcdef";

@@ -15,7 +15,7 @@ static uint32_t hash_of(const char *text)
     return hash;
 }
 
-/* Where the name is, or the free place where it belongs. There is one. */
+/* The place of the name, or the free place where it belongs. There always is one. */
 static struct timeline_name *timeline_names_place(struct timeline_name *at, size_t capacity,
                                                   const char *text, uint32_t hash)
 {
@@ -34,7 +34,7 @@ struct timeline_name *timeline_names_find(const struct timeline_names *names, co
     return name->text ? name : NULL;
 }
 
-/* Moves the names into a new table, all or only those with open spans. */
+/* Moves the names into a new table, all names or only those with open spans. */
 static bool rebuild(struct timeline_names *names, size_t capacity, bool forget)
 {
     struct timeline_name *at = calloc(capacity, sizeof *at);
