@@ -68,7 +68,8 @@ static int find_mistake(const struct agreement *agreement, bool mine, int *lowes
     return rc;
 }
 
-/* The text of the lowest rank, in place; from another process, so it is looked at again. */
+/* The text of the lowest rank, in place. The text comes from another process, so it is cleaned
+ * again. */
 static int share_text(const struct agreement *agreement, int lowest, struct err *text,
                       struct err *err)
 {
@@ -102,8 +103,9 @@ int agreement_complete(const char *what, int process_set, const struct err *own,
     return call_own_mistake_first(rc, own, err);
 }
 
-/* What travels when all is well. Of all ranks: the greatest of each byte of the digest and of its
- * complement. If the latter is the complement of the former, the least is the greatest. */
+/* The message when all is well: for each byte of the digest, the maximum over all ranks, and the
+ * maximum of its complement. If the latter is the complement of the former, minimum and maximum are
+ * equal. */
 struct summary {
     unsigned char mistaken; /* 0 or 1 */
     unsigned char digest[DIGEST_SIZE], complement[DIGEST_SIZE];
@@ -125,7 +127,8 @@ static bool is_equal(const struct summary *summary)
     return true;
 }
 
-/* The lines of the first rank; owned. NULL and `err` on failure, which is one on every rank. */
+/* The lines of the first rank; owned. NULL and `err` on failure, which is a failure on every
+ * rank. */
 static char *get_reference(const struct agreement *agreement, const char *lines, struct err *err)
 {
     struct err own = { .code = HVD_OK };
@@ -146,7 +149,7 @@ static char *get_reference(const struct agreement *agreement, const char *lines,
     return NULL;
 }
 
-/* Head and tail of a line when it is too long. Returns `out`. */
+/* Shortens a long line to its head and tail. Returns `out`. */
 static char *shorten(char out[LINE_SHOWN + 1], const char *line)
 {
     enum { TAIL = 80, HEAD = LINE_SHOWN - TAIL - 3 };
@@ -179,7 +182,8 @@ static bool has_line(const char *lines, const char *line)
     return false;
 }
 
-/* What `lines` says of the name of `line`, its first word, and `others` does not; or NULL. */
+/* The line in `lines` that has the name of `line`, its first word, and that `others` lacks; or
+ * NULL. */
 static const char *find_counterpart(const char *lines, const char *others, const char *line)
 {
     for (; *lines != '\0'; lines = next_line(lines))

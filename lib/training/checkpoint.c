@@ -31,7 +31,7 @@ struct job {
     struct checkpoint_list list;
 };
 
-/* ---- what both do ---- */
+/* ---- common to both ---- */
 
 static int fail_call(struct err *err)
 {
@@ -53,7 +53,7 @@ static int check_own_list(struct job *job, const struct hvd_checkpoint *checkpoi
     return checkpoint_list_init(&job->list, checkpoint, err);
 }
 
-/* Own mistakes are in `own` then: all have to hear of them. */
+/* A mistake of this rank is then in `own`: all ranks have to learn of it. */
 static int job_init(struct job *job, const char *path, const struct hvd_checkpoint *checkpoint,
                     int process_set, struct err *own, struct err *err)
 {
@@ -72,7 +72,7 @@ static void job_fini(struct job *job)
     checkpoint_list_fini(&job->list);
 }
 
-/* The first rank has done its part, or found out why not. All get that. */
+/* The first rank has done its part, or has failed. All ranks get its result. */
 static int checkpoint_tell(const struct job *job, const struct err *own, struct err *err)
 {
     struct err told = *own;
@@ -127,7 +127,7 @@ int hvd_checkpoint_save(const char *file, const struct hvd_checkpoint *checkpoin
 
 /* ---- restore ---- */
 
-/* The others' lists must be those of the first rank: only those are compared with the file. */
+/* The other ranks' lists must equal the first rank's: only the first is compared with the file. */
 static int compare_lists(const struct job *job, struct err *own, struct err *err)
 {
     struct wire_writer lines = { 0 };
@@ -140,7 +140,7 @@ static int compare_lists(const struct job *job, struct err *own, struct err *err
     return rc;
 }
 
-/* On the first rank: the file, and where in it each entry of the list is. */
+/* On the first rank: the file, and the place in the file of each entry of the list. */
 struct source {
     struct checkpoint_file file;
     size_t *places; /* owned */

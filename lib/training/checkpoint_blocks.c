@@ -73,7 +73,7 @@ static void digest_of(const crypto_generichash_state *state,
     crypto_generichash_final(&last, digest, CHECKPOINT_DIGEST_SIZE);
 }
 
-/* Into the buffer; `state` goes over it. */
+/* Reads a block into the buffer; `state` runs over it. */
 static int read_block(struct checkpoint_blocks *blocks, uint64_t block,
                       crypto_generichash_state *state, struct err *err)
 {
@@ -106,7 +106,7 @@ struct checkpoint_blocks *checkpoint_blocks_scan(int fd, uint64_t size,
     return blocks;
 }
 
-/* Has the buffer hold the block, if that is what it was. */
+/* Loads a block into the buffer, if it has not changed. */
 static int hold(struct checkpoint_blocks *blocks, uint64_t block, struct err *err)
 {
     unsigned char found[CHECKPOINT_DIGEST_SIZE], expected[CHECKPOINT_DIGEST_SIZE];

@@ -66,7 +66,7 @@ static bool same_form(entry_pointer a, entry_pointer b)
            memcmp(a->dims, b->dims, sizeof a->dims) == 0;
 }
 
-/* One of both may be missing. */
+/* One of the two may be missing. */
 static int check_pair(entry_pointer expected, entry_pointer found, struct err *err)
 {
     char quoted[QUOTED_SIZE], is[FORM_SIZE], should_be[FORM_SIZE];
@@ -85,7 +85,7 @@ static int check_pair(entry_pointer expected, entry_pointer found, struct err *e
     return HVD_OK;
 }
 
-/* Of the next of each, NULL at its end, the later one is not looked at yet. */
+/* Of the next entries of both, NULL at the end, the later one is not compared yet. */
 static void keep_first(entry_pointer *expected, entry_pointer *found)
 {
     int order = *expected && *found ? checkpoint_match_compare(*expected, *found) : 0;

@@ -21,7 +21,7 @@
 
 static const struct checkpoint_file nothing = { .fd = -1 };
 
-/* The true size goes to `size`. */
+/* Stores the true size in `size`. */
 static int read_head(int fd, struct checkpoint_head *head, struct err *err)
 {
     struct stat status;
@@ -36,7 +36,7 @@ static int read_head(int fd, struct checkpoint_head *head, struct err *err)
     return rc < 0 ? rc : checkpoint_head_decode(head, bytes, size, err);
 }
 
-/* From then on only what has been checked is read. */
+/* From then on only checked bytes are read. */
 static int check_digest(struct checkpoint_file *file, const struct checkpoint_head *head,
                         struct err *err)
 {
@@ -49,7 +49,7 @@ static int check_digest(struct checkpoint_file *file, const struct checkpoint_he
     return rc;
 }
 
-/* The head again, as it was checked: another one would misread what follows. */
+/* Reads the head again and compares it: a changed head would make the rest unreadable. */
 static int read_checked_head(struct checkpoint_file *file, struct checkpoint_head *head,
                              struct err *err)
 {
@@ -79,7 +79,7 @@ static int checkpoint_read_list(struct checkpoint_file *file, const struct check
 static int checkpoint_read_all(struct checkpoint_file *file, struct err *err)
 {
     struct checkpoint_head head;
-    /* Opening a pipe must not wait for its other end. */
+    /* Opening a pipe must not wait for a writer. */
     file->fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file->fd < 0)
         return fail_errno(err, HVD_ERR_SYSTEM, errno, "cannot be read");

@@ -45,9 +45,9 @@ static void read_boot(char boot[BOOT_DIGITS + 1])
         fclose(file);
 }
 
-/* ---- what others have left ---- */
+/* ---- abandoned files ---- */
 
-/* "BASE.tmp-BOOT-RANDOM"; returns where BOOT is, or NULL. */
+/* Matches "BASE.tmp-BOOT-RANDOM"; returns where BOOT is, or NULL. */
 static const char *boot_in(const char *name, const char *base)
 {
     static const char digits[] = "0123456789abcdef";
@@ -66,7 +66,7 @@ static bool is_old(const struct stat *file, const struct stat *now)
     return now->st_mtime - file->st_mtime > CHECKPOINT_TEMPORARY_AGE_S;
 }
 
-/* `fd` is locked: is it still what the name stands for, and may it go? */
+/* `fd` is locked. True if the name still stands for this file, and the file may be removed. */
 static bool is_abandoned(int directory, const char *name, int fd, bool own_kernel,
                          const struct stat *now)
 {
@@ -89,13 +89,13 @@ static void remove_abandoned(int directory, const char *name, bool own_kernel,
     close(fd);
 }
 
-/* Kernels that do not tell their boot id cannot be told apart. */
+/* Kernels without a boot id cannot be told apart. */
 static bool is_own_kernel(const char *by, const char *boot)
 {
     return strcmp(boot, no_boot) != 0 && strncmp(by, boot, BOOT_DIGITS) == 0;
 }
 
-/* `now` is of a file that was made just now, by the clock of the file system. */
+/* `now` is the time of a file that was made just now, by the clock of the file system. */
 static void clean_up(const char *temporary, const char *target, const char *boot,
                      const struct stat *now)
 {
@@ -114,9 +114,9 @@ static void clean_up(const char *temporary, const char *target, const char *boot
     closedir(directory);
 }
 
-/* ---- one's own ---- */
+/* ---- the own file ---- */
 
-/* Has somebody who cleans up been faster? */
+/* True if another process has removed the file while cleaning up. */
 static bool is_taken(int fd, struct stat *status)
 {
     if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)

@@ -137,7 +137,7 @@ static int put_all(int fd, const struct checkpoint_entry *entries, size_t count,
 
 /* ---- files ---- */
 
-/* Where `path` leads to, for free(); itself if there is nothing yet. */
+/* The target of `path`, for free(); `path` itself if there is nothing yet. */
 static char *find_target(const char *path, struct err *err)
 {
     struct stat status;
@@ -155,7 +155,8 @@ static char *find_target(const char *path, struct err *err)
     return NULL;
 }
 
-/* Who cannot read the old file cannot read the new one. Not every file system has permissions. */
+/* A user who cannot read the old file must not be able to read the new one. Not every file system
+ * has permissions. */
 static int keep_permissions(int fd, const char *target, struct err *err)
 {
     struct stat status;
@@ -186,8 +187,8 @@ static int flush_directory(const char *target, struct err *err)
                : fail_errno(err, HVD_ERR_SYSTEM, errnum, "cannot flush the checkpoint's directory");
 }
 
-/* A second descriptor keeps the file locked until it is renamed: the next writer removes a
- * temporary file that is not. */
+/* A second descriptor keeps the file locked until it is renamed, because the next writer removes
+ * temporary files that are not locked. */
 static int write_target(const char *target, const struct checkpoint_entry *entries, size_t count,
                         checkpoint_source_fn *source, void *arg, struct err *err)
 {

@@ -33,7 +33,7 @@ struct average {
     struct hvd_result messages; /* of all ranks, one after the other */
 };
 
-/* ---- giving ---- */
+/* ---- sending ---- */
 
 static int metrics_prepare(struct average *average, struct err *err)
 {
@@ -50,7 +50,7 @@ static int metrics_prepare(struct average *average, struct err *err)
     return names_sort("metric", average->order, count, err);
 }
 
-/* Own mistakes are in `own` then: all have to hear of them. */
+/* A mistake of this rank is then in `own`: all ranks have to learn of it. */
 static int find_ranks(struct average *average, struct err *own, struct err *err)
 {
     int rc = call_answer(hvd_process_set_rank(average->process_set), err);
@@ -83,7 +83,7 @@ static void metrics_put(struct average *average, const struct err *own)
     }
 }
 
-/* A rank that has no memory for its message says so. */
+/* A rank that has no memory for its message reports this. */
 static int exchange(struct average *average, struct err *own, struct err *err)
 {
     static const char exhausted[] = "\1\xd\0\0\0out of memory";
@@ -100,9 +100,9 @@ static int exchange(struct average *average, struct err *own, struct err *err)
                              &average->messages, err);
 }
 
-/* ---- taking ---- */
+/* ---- reading ---- */
 
-/* What the set's k-th rank has said; begins with whether that is a mistake. */
+/* The message of the set's k-th rank, which begins with whether it has a mistake. */
 static struct wire_reader message_of(const struct average *average, int k)
 {
     struct wire_reader reader;
@@ -146,7 +146,7 @@ static struct entry metrics_next_entry(struct wire_reader *reader)
     return entry;
 }
 
-/* Has it a name that the other, in the same order, has not? */
+/* True if it has a name that the other, in the same order, has not. */
 static bool is_alone(const struct entry *entry, const struct entry *other)
 {
     const struct wire_text *a = &entry->name, *b = &other->name;
@@ -164,7 +164,7 @@ static int quote_difference(const struct entry *entry, int rank, int other, stru
                 other);
 }
 
-/* Adds the values of the set's k-th rank, as long as its names are those of the first. */
+/* Adds the values of the set's k-th rank, as long as its names are those of the first rank. */
 static int metrics_add(struct average *average, int k, struct err *err)
 {
     int first = average->ranks[0], rank = average->ranks[k];

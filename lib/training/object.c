@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More than this is refused by the collectives. */
+/* The collectives refuse more than this. */
 #define OBJECT_MAX (SIZE_MAX / 256)
 
 enum { ALIGNMENT = _Alignof(max_align_t) };
@@ -84,7 +84,7 @@ static int no_memory(uint64_t size, struct err *err)
 
 /* ---- broadcast ---- */
 
-/* Memory for what comes. */
+/* Allocates memory for the object. */
 static void *object_receive(uint64_t size, struct err *own)
 {
     void *data = size > 0 && size <= OBJECT_MAX ? malloc((size_t)size) : NULL;
@@ -93,7 +93,7 @@ static void *object_receive(uint64_t size, struct err *own)
     return data;
 }
 
-/* `received` is the object of the root, and what is made for it on the others. */
+/* `received` is the root's object, or the object that other ranks make. */
 static int broadcast_bytes(const struct parcel *parcel, const struct hvd_object *object,
                            const struct err *mistake, struct hvd_object *received, struct err *err)
 {
@@ -159,8 +159,8 @@ int hvd_broadcast_object(const char *name, struct hvd_object *object, int root, 
 
 /* ---- allgather ---- */
 
-/* Of one block of memory: the objects, then their data; at its end, until they are moved, the bytes
- * as they come, with nothing between them. */
+/* One block of memory: the objects, then their data. Until they are moved, the received bytes lie
+ * at its end, with nothing between them. */
 struct block {
     struct hvd_object *objects; /* owned; NULL when there is no memory */
     int count;
@@ -174,7 +174,7 @@ static size_t aligned(size_t size)
     return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* What the set's k-th rank has said. */
+/* The message of the set's k-th rank. */
 static uint64_t size_of(const struct hvd_result *sizes, int k)
 {
     uint64_t size;
@@ -235,7 +235,7 @@ static int object_fill(const struct parcel *parcel, const struct block *block, c
     return rc;
 }
 
-/* Towards the front, so the first is moved first. */
+/* Objects move towards the front, so the first is moved first. */
 static void spread(const struct block *block)
 {
     unsigned char *to = block->data, *from = block->packed;

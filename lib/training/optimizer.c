@@ -30,7 +30,7 @@ static int check_gradient(const struct hvd_optimizer *optimizer, int parameter, 
     return HVD_OK;
 }
 
-/* Under the lock. */
+/* Called under the lock. */
 static int check_state(const struct hvd_optimizer *optimizer, const struct gradient *gradient,
                        struct err *err)
 {
@@ -144,7 +144,7 @@ static void warn(struct hvd_optimizer *optimizer)
     optimizer->warned = true;
 }
 
-/* The gradients as the synchronization has left them. */
+/* Uses the gradients as the synchronization has left them. */
 static int take_synchronized(struct hvd_optimizer *optimizer, struct err *err)
 {
     if (!optimizer->synchronized)
@@ -169,7 +169,7 @@ static int prepare_update(struct hvd_optimizer *optimizer, struct err *err)
     return optimizer_reduce(optimizer, err);
 }
 
-/* The update can do with gradients what it likes. */
+/* The update may do anything with gradients. */
 static int update(struct hvd_optimizer *optimizer, int *updated, struct err *err)
 {
     optimizer->synchronized = false;

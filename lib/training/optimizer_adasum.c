@@ -24,7 +24,7 @@ static void add_to_data(const struct gradient *gradient, const void *what)
     reduce_function(gradient->parameter.dtype, HVD_SUM)(data, data, what, gradient->count);
 }
 
-/* Data becomes what has changed. */
+/* The data become the changes. */
 static void take_change(const struct gradient *gradient, bool updated)
 {
     if (updated)

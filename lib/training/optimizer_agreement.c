@@ -35,7 +35,7 @@ static void put_settings(struct wire_writer *lines, const struct optimizer_setti
     put(lines, "predivide_factor %.17g\n", settings->predivide_factor);
 }
 
-/* The line without its end, and more. */
+/* Replaces the line's newline and appends more. */
 static void put_parameter(struct wire_writer *lines, const struct hvd_parameter *parameter)
 {
     parameter_put_line(lines, parameter);

@@ -44,7 +44,7 @@ static void discard(struct hvd_optimizer *optimizer)
     free(optimizer);
 }
 
-/* What create is asked for. */
+/* The arguments of the create call. */
 struct plan {
     const struct hvd_parameter *parameters;
     int count;

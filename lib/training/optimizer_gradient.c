@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Elements that are converted at a time, by way of the stack. */
+/* The number of elements that are converted at a time, by way of the stack. */
 enum { BLOCK = 1024 };
 
 static bool is_half(enum hvd_dtype dtype)
@@ -39,7 +39,7 @@ static enum hvd_dtype wire_dtype(enum hvd_dtype dtype, enum hvd_compression comp
     return compressible && compression != HVD_COMPRESSION_NONE ? halves[compression] : dtype;
 }
 
-/* ---- what it consists of ---- */
+/* ---- memory ---- */
 
 static bool get_buffer(void **buffer, bool wanted, size_t count, enum hvd_dtype dtype)
 {
@@ -110,7 +110,7 @@ static void optimizer_gradient_combine(void *out, const void *left, const void *
         reduce_function(dtype, HVD_SUM)(out, left, right, count);
 }
 
-/* Blocks of a gradient of halves are combined with the sum, and go there, or back. */
+/* Combines blocks of a gradient of halves with the sum, into the sum or back into the gradient. */
 static void combine_halves(const struct gradient *gradient, bool back, int divisor)
 {
     enum hvd_dtype dtype = gradient->parameter.dtype;
@@ -135,7 +135,7 @@ static void take_first(const struct gradient *gradient)
         memcpy(gradient->sum, parameter->gradient, gradient->nbytes);
 }
 
-/* To the sum, or, if it is the last, with the sum back into the gradient. */
+/* Adds a pass to the sum; the last pass and the sum go back into the gradient. */
 static void optimizer_gradient_add(const struct gradient *gradient, bool last, int divisor)
 {
     const struct hvd_parameter *parameter = &gradient->parameter;
@@ -202,7 +202,7 @@ int gradient_await(const struct gradient *gradient, struct err *err)
 
 /* ---- compression ---- */
 
-/* What is too large for a float becomes infinite in a half, too. */
+/* A value that is too large for a float becomes infinite in a half, too. */
 static void narrow_doubles(convert_fn *narrow, uint16_t *halves, const double *doubles,
                            size_t count)
 {

@@ -51,7 +51,7 @@ static void make_equal(struct hvd_optimizer *optimizer, int pieces)
     }
 }
 
-/* What travels, behind what the group has already. */
+/* Appends a gradient's tensor to the tensors of the group. */
 static void make_tensor(struct hvd_optimizer *optimizer, struct gradient *gradient)
 {
     const struct optimizer_settings *settings = &optimizer->settings;

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* More than any division of a sum can be by (lib/reduce/reduce.h). */
+/* More than any divisor of a sum (lib/reduce/reduce.h). */
 enum { PASSES_MAX = 1 << 24 };
 
 typedef int check_fn(const struct hvd_optimizer_options *options, struct err *err);

@@ -31,7 +31,7 @@ static int check_dtype(const struct hvd_parameter *parameter,
     return HVD_OK;
 }
 
-/* That there is such a device is known by now. */
+/* The device is known to exist by now. */
 static int optimizer_parameters_check_device(const struct hvd_parameter *parameter,
                                              const struct hvd_optimizer_options *options,
                                              struct err *err)
@@ -58,14 +58,14 @@ static int optimizer_parameters_check(const struct hvd_parameter *parameter,
     return rc < 0 ? rc : optimizer_parameters_check_device(parameter, options, err);
 }
 
-/* ---- memory that is shared ---- */
+/* ---- shared memory ---- */
 
 struct extent {
     const struct hvd_parameter *parameter;
     uintptr_t begin;
 };
 
-/* By device, then by address. */
+/* Sorts by device, then by address. */
 static int compare_places(const void *left, const void *right)
 {
     const struct extent *a = left, *b = right;

@@ -7,7 +7,7 @@
  * completed is not submitted, nor is its group. */
 #include "lib/training/optimizer_impl.h"
 
-/* Under the lock. */
+/* Called under the lock. */
 static int optimizer_reduction_begin(struct hvd_optimizer *optimizer, bool step, struct err *err)
 {
     if (optimizer->reducing || (step && optimizer->stepping))

@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What an allreduce or broadcast would refuse, too. */
+/* Checks what an allreduce or broadcast would refuse, too. */
 #define BYTES_MAX (SIZE_MAX / 256)
 
-/* As if the first dimension were not 0: a row must fit, too. */
+/* Treats a first dimension of 0 as 1: a row must fit, too. */
 static bool fits(const struct hvd_parameter *parameter)
 {
     size_t nbytes = dtype_size((int)parameter->dtype);
@@ -67,7 +67,7 @@ static int parameters_check(const struct hvd_parameter *parameter, struct err *e
     return rc < 0 ? rc : parameters_check_device(parameter->device, err);
 }
 
-/* Room for the names of a list that is there. */
+/* Allocates the names of a list that is not NULL. */
 static struct named *new_order(const char *kind, const void *list, int count, struct err *err)
 {
     struct named *order = NULL;
@@ -80,7 +80,7 @@ static struct named *new_order(const char *kind, const void *list, int count, st
     return order;
 }
 
-/* Hands it out, or frees it. */
+/* Passes the names to the caller, or frees them. */
 static int give_order(struct named **out, struct named *order, int rc)
 {
     *out = rc == HVD_OK ? order : NULL;

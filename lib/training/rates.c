@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* Epochs passed after so many batches of one; whole at its end. */
+/* Epochs passed after so many batches of an epoch; a whole number at its end. */
 static double epochs_passed(struct hvd_batch at, int64_t batches_done)
 {
     int64_t batches = at.batches > 0 ? at.batches : 1;

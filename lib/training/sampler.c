@@ -36,15 +36,15 @@ static uint64_t splitmix64(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* Where the generator starts for an epoch: far from where it does for any other. */
+/* The generator's state at the start of an epoch, far from that of any other epoch. */
 static uint64_t start_state(uint64_t seed, uint64_t epoch)
 {
     uint64_t state = splitmix64(&seed) ^ epoch;
     return splitmix64(&state);
 }
 
-/* One of 0 to bound - 1, each as likely: the upper half of a product, but for those of lower halves
- * that come up once too often. */
+/* A number from 0 to bound - 1, all equally likely: the upper half of a product; products with a
+ * lower half that would come up once too often are drawn again. */
 static uint32_t draw(uint64_t *state, uint32_t bound)
 {
     uint32_t surplus = -bound % bound; /* 2^32 mod bound */
@@ -153,7 +153,7 @@ void hvd_sampler_start_epoch(struct hvd_sampler *sampler, uint64_t epoch)
         shuffle(sampler->order, (uint32_t)sampler->count, start_state(sampler->seed, epoch));
 }
 
-/* Of the order, from where this went on. */
+/* Samples of the order, counted from where this epoch was continued. */
 static uint64_t rest(const struct hvd_sampler *sampler)
 {
     return sampler->count - sampler->begin;

@@ -54,7 +54,7 @@ static const struct hvd_scalar *scalar_at(const struct state *state, int k)
     return &state->scalars[state->scalar_order[k].place];
 }
 
-/* ---- before ---- */
+/* ---- checks ---- */
 
 static void put_lines(struct state *state)
 {
@@ -105,7 +105,7 @@ static int state_prepare(struct state *state, struct err *err)
 
 /* ---- the broadcasts ---- */
 
-/* Remembers the first failure. */
+/* Keeps the first failure. */
 static void state_note(struct err *first, int rc)
 {
     if (rc < 0 && first->code == HVD_OK)
@@ -146,7 +146,8 @@ static void start_scalars(struct state *state, struct err *first)
     state_start(state, &tensor, first);
 }
 
-/* Whatever fails, all the rest is started and waited for: other ranks have it in flight, too. */
+/* After a failure all other broadcasts are still started and waited for: other ranks have them in
+ * flight, too. */
 static int state_run(struct state *state, struct err *err)
 {
     struct err first = { .code = HVD_OK };
