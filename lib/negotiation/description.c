@@ -37,8 +37,8 @@ const char *name_shown(const char *name)
     return name + (name[0] == NAME_MARK[0]);
 }
 
-/* A later dimension of 0 makes all others irrelevant; if the first dimension is 0, one row must still
- * fit. */
+/* A later dimension of 0 makes all others irrelevant; if the first dimension is 0, one row must
+ * still fit. */
 bool shape_fits(const struct shape *shape, size_t element_size)
 {
     size_t nbytes = element_size;
