@@ -186,7 +186,8 @@ int join_open(struct join_connection *connection, const struct join_target *targ
     return rc;
 }
 
-/* Goes on until a frame was sent only in part, because nothing can follow it. */
+/* After a frame that was sent only in part every call fails, because nothing can follow such a
+ * frame. */
 static int send_sealed(struct join_connection *connection, uint16_t type,
                        const struct wire_writer *body, uint64_t deadline, struct err *err)
 {
