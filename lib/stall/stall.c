@@ -275,7 +275,7 @@ static uint64_t ask_at(const struct stall *stall)
     return at_ns;
 }
 
-/* A question for a person does not change when the next warning comes. */
+/* The deadlock question restores `asked_ns`, so that it does not delay a warning. */
 static void ask_who_is_not_stuck(struct stall *stall, uint64_t now_ns)
 {
     struct stall_probe *probe = &stall->rounds[ROUND_OF_INSPECTOR].probe;
