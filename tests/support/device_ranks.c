@@ -220,13 +220,16 @@ void trial_check(const struct trial *trial)
     size_t on_host, on_device, first = 0;
     unsigned char *host = trial_run(trial, false, &on_host);
     unsigned char *there = trial_run(trial, true, &on_device);
+    REQUIRE(on_host == on_device);
+    if (memcmp(host, there, on_host) == 0)
+        first = on_host;
     while (first < on_host && host[first] == there[first])
         first++;
     if (first < on_host)
         fprintf(stderr, "%s of [%lld, %lld], type %d, operation %d: byte %zu of %zu differs\n",
                 collective_name(trial->kind), (long long)trial->rows, (long long)trial->columns,
                 (int)trial->dtype, (int)trial->op, first, on_host);
-    REQUIRE(on_host == on_device && first == on_host);
+    REQUIRE(first == on_host);
     free(host);
     free(there);
 }
