@@ -77,7 +77,7 @@ enum hvd_status {
     HVD_ERR_PROTOCOL = -6,        /* a peer sent what it must not send */
     HVD_ERR_AUTH = -7,            /* a peer could not prove that it knows the job's key */
     HVD_ERR_TIMEOUT = -8,         /* a peer did not answer in time */
-    HVD_ERR_MISMATCH = -9,        /* what the ranks submitted under one name does not agree */
+    HVD_ERR_MISMATCH = -9,        /* the ranks' submissions under one name do not agree */
     HVD_ERR_PEER_LOST = -10,      /* another rank, or the launcher, died or became unreachable */
     HVD_ERR_PEER_LEFT =
         -11, /* another rank called hvd_shutdown() or ended before this collective */
@@ -218,8 +218,8 @@ struct hvd_options {
 
 /* The result of a collective, besides the contents of its output. */
 struct hvd_result {
-    void *data;    /* where the output is: as submitted, or memory that hvd_result_free() frees */
-    int64_t dim0;  /* of the output: the rows that are there */
+    void *data;    /* the output: as submitted, or memory that hvd_result_free() frees */
+    int64_t dim0;  /* of the output: the number of rows */
     size_t size;   /* of the output, in bytes */
     int64_t *rows; /* allgather, alltoall: the rows that came from each rank of the set */
     int nrows;     /* how many of those there are; 0 for other collectives */

@@ -74,11 +74,11 @@ struct hvd_parameter_group {
 
 /* Zero means the default in every field, and NULL instead of the struct means all defaults. */
 struct hvd_optimizer_options {
-    int process_set; /* a rank that is not in it updates with its own gradients */
+    int process_set; /* a rank outside of the set updates with its own gradients */
     enum hvd_op op;  /* HVD_AVERAGE, the default; HVD_SUM; HVD_ADASUM, see below; HVD_MIN ... */
     enum hvd_compression compression;
     int backward_passes;     /* hvd_optimizer_ready() for each before a reduction; default 1 */
-    int average_passes;      /* 1: what the passes add up to is divided by backward_passes */
+    int average_passes;      /* 1: the sum of the passes is divided by backward_passes */
     double predivide_factor; /* f: gradients are multiplied by 1/f before they are added up and by
                                  f / size afterwards; HVD_AVERAGE only; default 1 */
     const struct hvd_parameter_group *groups; /* `ngroups` of them; the rest go alone */

@@ -29,7 +29,7 @@ static struct {
 static _Thread_local struct err last_error;
 
 static _Thread_local struct {
-    int depth, before; /* how often it holds its cancellation back; its state before the first */
+    int depth, before; /* depth of calls that hold cancellation back; the state before the first */
 } cancellation;
 
 /* A thread that is cancelled inside would leave a lock taken and its part of a collective undone,

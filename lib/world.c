@@ -188,8 +188,8 @@ void world_leave(struct world *world)
         return;
     }
     if (has_rendezvous(world)) {
-        news_stop(&world->news); /* that the rendezvous hangs up after GOODBYE is no news */
-        failure_listen(&world->failure, NULL, NULL); /* GOODBYE says it */
+        news_stop(&world->news); /* the end of the connection after GOODBYE is no news */
+        failure_listen(&world->failure, NULL, NULL); /* GOODBYE has the end */
         failure_parting(&world->failure, &end);
         join_goodbye(&world->assignment.connection, &end);
     }
