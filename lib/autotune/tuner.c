@@ -11,11 +11,11 @@
 
 enum {
     SPREAD_SAMPLES = 5,    /* of the search, the first one included, before the process is asked */
-    CANDIDATES_FAR = 192,  /* points that are looked at: anywhere, */
+    CANDIDATES_FAR = 192,  /* points to evaluate: anywhere, */
     CANDIDATES_NEAR = 64,  /* and around the best */
-    FINALISTS = 3,         /* what is compared */
+    FINALISTS = 3,         /* the numbers to compare */
     ROUNDS = 3,            /* and how often each of them is measured again */
-    CLEARLY_PERCENT = 101, /* of the rate that there was: what is better */
+    CLEARLY_PERCENT = 101, /* of the initial rate: clearly better */
 };
 
 enum phase { WARMING_UP, SEARCHING, COMPARING, DONE };
@@ -37,9 +37,9 @@ struct tuner {
     struct step_meter meter;
     struct gaussian_process process;
     int warmed;                           /* samples while warming up */
-    struct trial *trials;                 /* owned; [0] is what there was */
+    struct trial *trials;                 /* owned; [0] has the initial numbers */
     int ntrials;                          /* whose rate is known */
-    struct finalist finalists[FINALISTS]; /* [0] is what there was */
+    struct finalist finalists[FINALISTS]; /* [0] has the initial numbers */
     int nfinalists, compared;             /* samples while comparing */
     struct tuning tuning;                 /* in use */
     uint64_t dice;

@@ -45,10 +45,10 @@ struct tuner_report {
 };
 
 enum tuner_event {
-    TUNER_NOTHING, /* `report` is as it was */
+    TUNER_NOTHING, /* `report` is unchanged */
     TUNER_WARMED,  /* a sample that does not count */
-    TUNER_SAMPLED, /* one that does: from now on other numbers are to be used */
-    TUNER_DONE     /* the last one: from now on those that stay */
+    TUNER_SAMPLED, /* a sample that counts: use other numbers from now on */
+    TUNER_DONE     /* the last sample: use the final numbers from now on */
 };
 
 /* A tensor is done; `name` is a hash of its name, and 0 means none. After TUNER_DONE nothing

@@ -14,7 +14,7 @@
 
 struct tuner_log {
     char *name; /* owned */
-    int fd;     /* -1: there is no file, or it takes no more */
+    int fd;     /* -1: there is no file, or writing has failed */
     bool cache; /* names are remembered */
 };
 

@@ -8,8 +8,8 @@
 
 /* All numbers are in bytes, except the time. */
 struct tuning {
-    uint64_t fusion_threshold; /* of what is fused at most */
-    uint64_t fused_max;        /* of a tensor that is fused at most */
+    uint64_t fusion_threshold; /* the most bytes that are fused */
+    uint64_t fused_max;        /* the largest tensor that is fused */
     uint64_t cycle_time_us;
     uint64_t small, large; /* struct algorithm_thresholds */
 };
