@@ -7,7 +7,7 @@
 /* The numbers are part of the wire format. */
 enum algorithm {
     ALGORITHM_RING,               /* neighbours only: any operation but alltoall and Adasum */
-    ALGORITHM_DIRECT,             /* each rank reduces its share from all, gives it to all */
+    ALGORITHM_DIRECT,             /* each rank reduces its share, and sends it to all */
     ALGORITHM_RECURSIVE_DOUBLING, /* whole vectors, log2 steps */
     ALGORITHM_HALVING_DOUBLING,   /* reduce-scatter by halving, allgather by doubling */
     ALGORITHM_TREE,               /* broadcast along a binomial tree */

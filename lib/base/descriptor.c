@@ -18,7 +18,7 @@
 static struct {
     pthread_mutex_t lock;
     int count, capacity;
-    int *fds; /* never freed: as long as the most that there were at once */
+    int *fds; /* never freed: room for the most open at once */
 } ours = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static void lock(void)

@@ -50,7 +50,7 @@ struct frame_reader {
     size_t capacity;
     size_t body_max; /* a sum is part of the body */
     bool is_summed;  /* frames must have sums, which are taken off; the caller's to set */
-    bool secret;     /* what was taken, outgrown or freed is wiped; the caller's to set */
+    bool secret;     /* consumed, outgrown and freed bytes are wiped; the caller sets it */
 };
 
 /* `body_max` may be changed later (r->body_max), for instance once the peer is known. */

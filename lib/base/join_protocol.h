@@ -122,7 +122,7 @@ struct join_welcome {
 /* Sent until WELCOME or REFUSED. */
 struct join_waiting {
     uint32_t most_ms;         /* until the start timeout */
-    char text[JOIN_TEXT_MAX]; /* who is missing now: "ranks 2, 3 on node1" */
+    char text[JOIN_TEXT_MAX]; /* the missing ranks: "ranks 2, 3 on node1" */
 };
 
 struct join_refused {
@@ -131,7 +131,7 @@ struct join_refused {
 };
 
 struct join_ask {
-    int size; /* of the text of the report: at most so many bytes, a terminating NUL among them */
+    int size; /* of the text of the report, with its terminating NUL */
 };
 
 struct join_report {

@@ -24,22 +24,22 @@
 
 /* Part of the wire format. */
 enum rank_end_kind {
-    RANK_END_NONE,         /* it has not ended; or nobody knows how */
-    RANK_END_EXITED,       /* its process: code is the exit status */
-    RANK_END_KILLED,       /* its process: code is the signal */
-    RANK_END_STOPPED,      /* its process, by somebody: code is the signal */
-    RANK_END_HOST_LOST,    /* its process, with its host or the agent there: nobody knows how */
-    RANK_END_NOT_STARTED,  /* its process never ran */
-    RANK_END_NOT_KILLED,   /* its process could not be killed */
-    RANK_END_LEFT,         /* it has called hvd_shutdown(), or exited */
-    RANK_END_DISCONNECTED, /* its connection to the rendezvous has ended without a GOODBYE */
-    RANK_END_UNREACHABLE,  /* the link of another rank to it has ended, or it does not answer */
-    RANK_END_FAILED,       /* something failed in it: words say what */
+    RANK_END_NONE,         /* not ended, or not known */
+    RANK_END_EXITED,       /* the process has exited: code is the exit status */
+    RANK_END_KILLED,       /* a signal has ended the process: code is the signal */
+    RANK_END_STOPPED,      /* a signal has stopped the process: code is the signal */
+    RANK_END_HOST_LOST,    /* the host or its agent was lost, and the process with it */
+    RANK_END_NOT_STARTED,  /* the process never ran */
+    RANK_END_NOT_KILLED,   /* the process could not be killed */
+    RANK_END_LEFT,         /* the rank has called hvd_shutdown(), or exited */
+    RANK_END_DISCONNECTED, /* the connection to the rendezvous has ended without a GOODBYE */
+    RANK_END_UNREACHABLE,  /* another rank's link to this rank has ended, or got no answer */
+    RANK_END_FAILED,       /* something failed in this rank: words say what */
 
     /* An end of all ranks: `rank` is RANK_NONE, and words say more. */
     RANK_END_TIMEOUT,         /* some rank has not come, or not submitted, in time */
     RANK_END_RENDEZVOUS_LOST, /* the connection to the rendezvous has ended, or is not understood */
-    RANK_END_BY_REQUEST,      /* somebody in charge has ended the job */
+    RANK_END_BY_REQUEST,      /* a user or a batch system has ended the job */
     RANK_END_KINDS
 };
 
@@ -66,14 +66,14 @@ struct rank_end {
     struct rank_end_how how;
     int status;                        /* enum hvd_status, which the calls of other ranks return
                                         because of it; HVD_OK: none */
-    int rank;                          /* whose end it is, or RANK_NONE */
+    int rank;                          /* the rank that has ended, or RANK_NONE */
     char host[RANK_END_HOST_SIZE];     /* of that rank; "": not known */
     int because_of;                    /* the rank whose failure was the first, maybe `rank` itself;
                                         RANK_NONE: not known */
-    bool before_init;                  /* it had not called hvd_init() */
+    bool before_init;                  /* the rank had not called hvd_init() */
     enum collective_kind collective;   /* the first that failed because of it; 0: none */
     char tensor[RANK_END_TENSOR_SIZE]; /* of the collective; "": none */
-    uint64_t at_us;                    /* when, by the clock of whoever saw it; 0: not known */
+    uint64_t at_us;                    /* when, by the observer's clock; 0: not known */
     char words[RANK_END_WORDS_SIZE]; /* what failed, in the words of the system or the library, one
                                           line: for people, never to be read by a program */
 };

@@ -34,8 +34,8 @@ enum {
 };
 
 struct operation_stats {
-    uint64_t count; /* collectives that were finished; each tensor of a group is one */
-    uint64_t bytes; /* of the tensors that this rank submitted for them */
+    uint64_t count; /* finished collectives; each tensor of a group counts */
+    uint64_t bytes; /* of this rank's own tensors in them */
 
     /* From submission to completion. When a rank finishes more than some thousands of collectives
      * in a second, short ones are sampled, and each sample counts for several. */

@@ -32,8 +32,8 @@ enum {
 
 /* The meaning of the first line of a rank's status text, for programs. Part of the wire format. */
 enum rank_waits_for {
-    WAITS_FOR_NOTHING, /* that is known */
-    WAITS_FOR_RANKS,   /* to submit a tensor that it has submitted */
+    WAITS_FOR_NOTHING, /* as far as is known */
+    WAITS_FOR_RANKS,   /* to submit a tensor that this rank has submitted */
     WAITS_FOR_ITSELF,  /* to submit a tensor that other ranks have submitted */
     WAITS_FOR_DEVICE,  /* to make the input of a tensor, or to finish with its data */
     WAITS_FOR_KINDS
@@ -48,7 +48,7 @@ struct rank_waits {
     /* The fields from here on describe the first tensor, unless there is none. */
     uint64_t set_key;
     uint32_t age_ms;
-    bool moves; /* everybody has submitted it, its data is on the way */
+    bool moves; /* all ranks have submitted the tensor, its data is on the way */
     char name[WAITS_NAME_SIZE];
     int nmembers; /* ranges of ranks of the world, ascending: its process set, or the first of it */
     struct {

@@ -235,6 +235,6 @@ int settings_read(struct settings *settings, environment_get_fn *get, struct err
     }
     settings->fusion_given = get(ENV_FUSION_THRESHOLD) != NULL;
     settings->cycle_time_given = get(ENV_CYCLE_TIME) != NULL;
-    settings->stall_check = !settings->stall_check; /* the variable says the opposite */
+    settings->stall_check = !settings->stall_check; /* the variable disables the check */
     return check_times(settings, err);
 }

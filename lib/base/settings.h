@@ -28,7 +28,7 @@ enum {
     SETTINGS_SAMPLES_MAX = 100
 };
 
-enum { SETTINGS_STALL_CHECK_S = 60 }; /* when nothing is said */
+enum { SETTINGS_STALL_CHECK_S = 60 }; /* the default */
 
 /* The action when a rank contributes a NaN or an infinity to a reduction. */
 enum settings_check { SETTINGS_CHECK_NONE, SETTINGS_CHECK_WARN, SETTINGS_CHECK_FAIL };
@@ -54,7 +54,7 @@ struct settings {
     int autotune_warmup, autotune_steps, autotune_samples;
     uint64_t autotune_noise; /* thousandths */
     enum settings_check check_numerics;
-    int algorithm; /* enum algorithm, wherever it can do what is asked for; -1: as is best */
+    int algorithm; /* enum algorithm, used where possible; -1: the best one */
 };
 
 int settings_read(struct settings *settings, environment_get_fn *get, struct err *err);

@@ -93,7 +93,7 @@ struct wire_writer {
     size_t length;
     size_t capacity;
     bool failed; /* out of memory, once and for all */
-    bool secret; /* what it outgrows or frees is wiped */
+    bool secret; /* outgrown and freed bytes are wiped */
 };
 
 /* Makes room for `more` bytes behind the present ones; false when the writer has failed. */
