@@ -27,7 +27,7 @@ struct adasum {
     const struct adasum_math *math;
     const unsigned char *input;
     unsigned char *output;
-    const unsigned char *vector; /* what this rank's group has so far: the input, then the output */
+    const unsigned char *vector; /* the group's vector so far: the input, then the output */
     struct adasum_step step;     /* moved by advance() only */
     size_t sent;                 /* of this step */
     size_t dotted;               /* elements of this step that are in `sums` */

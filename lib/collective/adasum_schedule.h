@@ -28,9 +28,9 @@
 
 enum adasum_phase {
     ADASUM_FOLD,   /* the whole vector, from rank + p to rank */
-    ADASUM_HALVE,  /* halves of the piece that this level starts from */
+    ADASUM_HALVE,  /* halves of the piece at the start of this level */
     ADASUM_SUM,    /* three numbers */
-    ADASUM_SPREAD, /* the same halves, combined, the other way */
+    ADASUM_SPREAD, /* the same halves, combined, in the other direction */
     ADASUM_UNFOLD, /* the result, from rank to rank + p */
     ADASUM_DONE
 };

@@ -17,16 +17,16 @@ struct algorithm_case {
     enum operation_kind kind;
     size_t nbytes; /* of the whole input; allgather: of the whole output */
     int size;      /* ranks of the set */
-    int hosts;     /* that they are on; 0: not known to everybody */
+    int hosts;     /* number of hosts; 0: not known to all ranks */
     int slots;     /* the most ranks of the set on one host; 0: not known */
-    bool anywhere; /* everybody knows where everybody can be dialled */
+    bool anywhere; /* all ranks know the addresses of all ranks */
 };
 
 /* The thresholds between algorithms; autotuning changes them. */
 struct algorithm_thresholds {
     size_t small; /* bytes of an allreduce up to which steps count, not bytes: whole vectors */
     size_t large; /* bytes of an allreduce for each rank from which on the ring is best */
-    size_t tree;  /* bytes of a broadcast for each rank up to which it goes along a tree */
+    size_t tree;  /* bytes of a broadcast for each rank up to which it uses a tree */
     int few;      /* ranks on one host up to which each exchanges with all others there */
 };
 

@@ -9,7 +9,7 @@
 
 enum {
     LEAST_OUTPUT = 32 * 1024, /* less is not shown before the stretch is complete */
-    LEAST_STAGED = 16 * 1024  /* less is not worth being received apart from what is early */
+    LEAST_STAGED = 16 * 1024  /* less is not worth keeping apart from early data */
 };
 
 void exchange_flow_begin(struct exchange_flow *flow)

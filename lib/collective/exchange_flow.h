@@ -29,9 +29,9 @@ struct exchange {
     /* Incoming operands: [used, have) lie in the slot, at the same place, or in `carry` if they can
      * only be less than an element. */
     size_t awaited, have, used;
-    unsigned char *slot; /* `awaited` bytes; NULL if it is always their turn */
-    bool stays;          /* what comes is to lie in the slot even in its turn */
-    bool staged;         /* what space() told last is the staging */
+    unsigned char *slot; /* `awaited` bytes; NULL if the operands never come early */
+    bool stays;          /* operands must lie in the slot even in their turn */
+    bool staged;         /* space() has last returned the staging */
     unsigned char carry[EXCHANGE_CARRY];
 
     /* Incoming results. */
@@ -62,7 +62,7 @@ struct exchange_flow {
     int count;
     size_t element_size;
     size_t piece;           /* of exchange_schedule.h */
-    size_t block;           /* combined with all that waits for it, while it is in a cache */
+    size_t block;           /* combined with all waiting operands, while in a cache */
     unsigned char *staging; /* OPERATION_STAGING bytes */
     bool waits_for_sent;    /* turn() of the last exchange depends on what was sent */
     size_t left;            /* bytes that are not sent, combined or placed yet */

@@ -51,7 +51,7 @@ struct operation_task {
     int algorithm; /* enum algorithm, as the root has chosen */
     const struct placing *placing; /* for ALGORITHM_TWO_LEVEL: the hosts of the set's ranks */
     void *staging; /* OPERATION_STAGING bytes, 64-byte aligned, for this operation alone */
-    struct thread_pool *pool; /* helps with large reductions; NULL: nobody does */
+    struct thread_pool *pool; /* helps with large reductions; NULL: no helpers */
 
     /* Alltoall: all ranks have sent how many rows come from each (`rows`, borrowed). Returns the
      * place of the rows, in order of rank, or NULL when out of memory (any value if there are no
@@ -101,7 +101,7 @@ struct operation_type {
 /* The first member of each implementation. */
 struct operation {
     const struct operation_type *type;
-    bool spoiled; /* take() was given bytes that must not be believed: it is never done */
+    bool spoiled; /* take() got bytes that must not be trusted: never done */
 };
 
 /* Memory that operations are made of. It is kept between operations, so that repeated operations do

@@ -25,7 +25,7 @@ static inline size_t operation_align(size_t nbytes)
 struct last_move {
     unsigned char *to;
     const unsigned char *from;
-    size_t nbytes; /* 0 when there is nothing to move, or it has been */
+    size_t nbytes; /* 0 when nothing has to move, or has moved */
 };
 
 static inline void last_move_make(struct last_move *move)

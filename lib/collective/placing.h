@@ -7,7 +7,7 @@
  * need not be consecutive. */
 struct placing {
     int size, nhosts;
-    int slots;          /* ranks on the host that has most */
+    int slots;          /* ranks on the host with the most ranks */
     const int *host;    /* of each rank */
     const int *index;   /* of each rank, among those of its host */
     const int *first;   /* of each host, and one more: where its ranks begin in `members` */

@@ -34,15 +34,15 @@ struct ring_reduction {
     divide_fn *divide; /* in the last of these steps, by `divisor`; NULL unless an average */
     int divisor;
     struct thread_pool *pool; /* may be NULL */
-    unsigned char *staging;   /* OPERATION_STAGING bytes, where what comes waits to be combined */
+    unsigned char *staging;   /* OPERATION_STAGING bytes for data that waits to be combined */
 };
 
 /* Memory is borrowed. Chunk c is the bytes [bounds[c], bounds[c + 1]) of each. */
 struct ring_flow {
     const size_t *bounds;
     int chunks;
-    const unsigned char *first; /* what step 0 sends from; later steps send from `memory` */
-    unsigned char *memory;      /* where chunks go that come in */
+    const unsigned char *first; /* the source of step 0; later steps send from `memory` */
+    unsigned char *memory;      /* the place of incoming chunks */
     struct ring_reduction reduction;
     struct ring_cursor out, in;
     size_t staged; /* bytes in the staging: less than an element between calls */

@@ -252,7 +252,7 @@ static struct direct_plan plan_between(struct planning *planning)
         .staging = task->staging,
         .input = two_level->inside ? task->output : task->input,
         .output = task->output,
-        .fed = true, /* on all members alike: that orders what goes over their links */
+        .fed = true, /* on all members, so that the order on their links is the same */
     };
     for (int host = 0; host < placing->nhosts; host++)
         two_level->ranks[host] = two_level_carrier(placing, host, planning->cut);
