@@ -14,7 +14,7 @@ static int device_calls_answer(const struct device *device, int rc, const char *
 }
 
 static _Thread_local bool calling; /* this thread is, or may be, in a vendor's function */
-static atomic_bool have_called;    /* some thread has been; it is read faster */
+static atomic_bool have_called;    /* whether any thread has been; faster to read */
 
 void device_begin(struct device *device)
 {

@@ -13,7 +13,7 @@ struct device {
     int number;
     char name[4 * DEVICE_NAME + 1]; /* escaped */
     struct hvd_device table;
-    pthread_mutex_t lock;       /* of what follows, and of the vendor's functions */
+    pthread_mutex_t lock;       /* for the members below, and the vendor's functions */
     struct device_buffer *free; /* with pinned memory */
     struct device_buffer *events;
     struct device_buffer *lost;

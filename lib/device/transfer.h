@@ -17,7 +17,7 @@ struct transfer {
     struct device *device;
     enum hvd_device_queue queue; /* TO_HOST or FROM_HOST */
     unsigned char *host;
-    unsigned char *memory; /* of the device: an address that means nothing here */
+    unsigned char *memory; /* of the device: not an address in this process */
     size_t nbytes;
     size_t begun, finished, pieces;
     struct device_buffer *buffers[TRANSFER_BUFFERS];
