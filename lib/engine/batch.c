@@ -246,7 +246,7 @@ static void batch_fail(struct process_set *set, struct batch *batch, const struc
 
 void batches_fail(struct process_set *set, const struct err *reason)
 {
-    set_close_data(set); /* before memory is given back that others may read */
+    set_close_data(set); /* before memory is freed that other ranks may read */
     for (int place = 0; place < WINDOW_SIZE; place++) {
         struct batch *batch = set->batches.running[place];
         set->batches.running[place] = NULL;

@@ -19,8 +19,8 @@ enum { FUSION_BUFFER_MAX = 4 << 20 }; /* bytes */
 
 /* A tensor, or a part of one, in a batch. */
 struct batch_tensor {
-    struct tensor *own;   /* NULL: this rank has joined and gives zeros */
-    size_t offset, count; /* elements: where the part begins, how many it has */
+    struct tensor *own;   /* NULL: this rank has joined and contributes zeros */
+    size_t offset, count; /* in elements: the beginning of the part, and its length */
 };
 
 /* One decision whose data has to be moved, or on devices a chunk of it: waits in the set's queue,
@@ -44,7 +44,7 @@ struct batch {
 
 struct set_memory {
     void *staging;
-    unsigned char *buffer; /* for what is fused; none until then */
+    unsigned char *buffer; /* for fused tensors; NULL until then */
     size_t buffer_size;
 };
 
@@ -75,7 +75,7 @@ void *batch_place_rows(void *batch, const int64_t *rows); /* operation_task.plac
  * many. */
 int batch_find_others(const struct process_set *set, const struct batch *batch);
 int batches_start(struct process_set *set, struct err *err); /* 1 if something was started */
-int batches_finish(struct process_set *set);                 /* likewise */
+int batches_finish(struct process_set *set);                 /* 1 if something was finished */
 void batches_fail(struct process_set *set, const struct err *reason);
 /* Fails the first batch in the queue that waits for links that will not come, and the batches
  * behind it. */

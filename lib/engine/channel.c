@@ -97,7 +97,7 @@ static void pay(struct channel *channel, const struct operation_window *window, 
         channel->first_debt = (channel->first_debt + 1) % CHANNEL_DEBTS;
         channel->debt_count--;
     }
-    assert(operation); /* it is not done before all is sent */
+    assert(operation); /* an operation is not done before all is sent */
     operation->type->sent(operation, channel->peer, nbytes);
 }
 
@@ -131,7 +131,7 @@ static const unsigned char *output_of(const struct channel *channel, struct oper
 {
     *nbytes = 0;
     if (operation->spoiled)
-        return NULL; /* whoever waits for it must not get what was made of it */
+        return NULL; /* a rank that waits for it must not get data made from it */
     return operation->type->output(operation, channel->peer, owed(channel, number), nbytes);
 }
 
@@ -359,7 +359,7 @@ int channel_move(struct channel *channel, struct operation_window *window, struc
     int sent = send_some(channel, window, err);
     int received = sent < 0 ? sent : receive_frame(channel, window, err);
     if (received < 0) {
-        complete_debts(channel, window); /* what it has taken since, before it went, has arrived */
+        complete_debts(channel, window); /* bytes that the peer took before it went have arrived */
         return received;
     }
     moved |= sent | received;

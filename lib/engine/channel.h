@@ -50,13 +50,13 @@ struct channel_debt {
 };
 
 struct channel {
-    struct link *link; /* owned by whoever made the channel */
+    struct link *link; /* owned by the maker of the channel */
     int peer;          /* rank in the set */
 
     /* A queue in a ring; of the first debt, so many bytes are done already. */
     struct channel_debt debts[CHANNEL_DEBTS];
     unsigned first_debt, debt_count;
-    uint64_t completed; /* of the bytes that were ever offered: those that were heard of */
+    uint64_t completed; /* how many of all offered bytes have been reported */
 
     /* The frame that is being sent: out_left bytes of its data are missing. */
     unsigned char out_header[CHANNEL_HEADER];

@@ -23,7 +23,7 @@ enum { COUNTERS_EXACT = 64, COUNTERS_SAMPLE = 16, COUNTERS_LONG_NS = 10000000 };
 
 struct counters {
     uint64_t since_ns; /* when hvd_init() was done */
-    int waiting;       /* threads that wait now */
+    int waiting;       /* threads that are waiting now */
     uint64_t waiting_since_ns, waiting_ns;
     uint64_t tick_ns; /* of the last submission */
     unsigned in_tick; /* submissions since then */

@@ -152,7 +152,7 @@ static void say_farewell(struct engine *engine)
     for (int id = 0; id < engine->sets.count; id++)
         if (engine->sets.at[id] && engine->sets.at[id]->rank >= 0)
             set_tell(engine->sets.at[id], farewell, &end);
-    uint64_t until_ms = monotonic_ms() + FAREWELL_MS; /* the kernel has to take it */
+    uint64_t until_ms = monotonic_ms() + FAREWELL_MS; /* for the kernel to accept the frames */
     while (send_rest(engine) && monotonic_ms() < until_ms)
         poll(NULL, 0, 1);
 }

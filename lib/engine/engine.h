@@ -31,7 +31,8 @@ struct engine_options {
     struct settings settings;
     const struct join_welcome *welcome;     /* read by engine_create() only */
     const char *host;                       /* of this process */
-    const struct join_addresses *addresses; /* where `linker` listens; read likewise */
+    const struct join_addresses *addresses; /* of `linker`'s listener; read by engine_create()
+                                             * only */
     struct linker *linker;                  /* taken over, also on failure */
     struct failure *failure;                /* borrowed */
 };

@@ -55,8 +55,8 @@ struct inspect {
 
 /* breakage.c */
 struct breakage {
-    bool broken;             /* everything has failed with `failure`, everybody has been told */
-    struct rank_end symptom; /* a link that broke and that nobody has explained yet */
+    bool broken;             /* everything has failed with `failure`, the neighbours know */
+    struct rank_end symptom; /* a broken link without an explanation yet */
     uint64_t symptom_until_ns;
 };
 
@@ -66,10 +66,10 @@ struct engine {
     bool one_host; /* of all ranks */
     struct failure *failure;
     struct linker *linker;
-    struct thread_pool *pool; /* helps with large reductions; NULL: nobody does */
+    struct thread_pool *pool; /* helps with large reductions; NULL: no helpers */
     struct timeline *timeline;
     struct tune *tune;                      /* NULL: not tuned, or not here */
-    struct algorithm_thresholds thresholds; /* tune.c; the root's are those that count */
+    struct algorithm_thresholds thresholds; /* tune.c; only the root's matter */
     uint64_t bytes_sent;                    /* to other ranks */
     struct counters counters;
     struct numerics numerics;
@@ -147,7 +147,7 @@ bool inspect_has_told(const void *engine);
 
 /* decisions.c */
 #define ROWS_MAX ((int64_t)1 << 46) /* of one rank; those of all ranks fit into 63 bits */
-int decisions_take(struct process_set *set, struct err *err); /* all that there are */
+int decisions_take(struct process_set *set, struct err *err); /* takes all decisions */
 /* The number of rows in front of a rank's contribution to an allgather. */
 int64_t decision_rows(const struct agreed *agreed, int rank);
 
@@ -172,7 +172,8 @@ void complete_rows(struct tensor *tensor, const int64_t *rows, int nrows, void *
 /* breakage.c */
 /* This rank cannot go on, which breaks the world. Puts this in front of the error's text. */
 void engine_fail(struct engine *engine, struct err *err);
-void engine_own_end(const struct engine *engine, struct rank_end *end); /* fills in whose it is */
+void engine_own_end(const struct engine *engine, struct rank_end *end); /* fills in this rank and
+                                                                         * its host */
 void engine_symptom(struct engine *engine, const struct rank_end *end);
 /* Handles a failure. True if it has ended the world. */
 bool breakage_diagnose(struct engine *engine);

@@ -17,11 +17,11 @@ struct process_set;
 
 /* A handle is pending until `missing` is 0, then done until a thread has waited for it. */
 struct ticket {
-    int64_t number;             /* what the caller holds; 0 while this is not in use */
+    int64_t number;             /* the caller's handle; 0 while the ticket is unused */
     int missing;                /* tensors that are not done */
     bool awaited;               /* a thread is waiting for it */
     int count;                  /* tensors */
-    struct err err;             /* of the tensor that failed first */
+    struct err err;             /* of the first tensor that failed */
     struct hvd_result *results; /* `count` of them: `one`, or `many` of a group */
     struct hvd_result one;
     struct hvd_result *many; /* kept; room for `many_capacity` */
@@ -41,18 +41,19 @@ struct tensor {
     size_t output_size;
     int64_t *splits; /* alltoall: owned, `splits_capacity` of them */
     int splits_capacity;
-    const int *ranks;      /* ADD_SET: borrowed from the caller, who waits */
+    const int *ranks;      /* ADD_SET: borrowed from the waiting caller */
     bool without_rows;     /* as in struct submission */
     uint64_t since_ns;     /* a tick of the clock */
-    uint32_t timed;        /* for counters.h: how many its latency stands for; 0: it is not timed */
-    uint64_t timed_ns;     /* its submission, precisely */
-    bool decided;          /* its data is being moved, or waits for that */
+    uint32_t timed;        /* for counters.h: how many tensors its latency counts for; 0: not
+                            * timed */
+    uint64_t timed_ns;     /* the precise time of its submission */
+    bool decided;          /* its data is being moved, or waits to be moved */
     struct device *device; /* held while this is in flight; NULL: in host memory */
     void *ready;           /* device: an event that has not passed yet; NULL: none */
-    int parts;             /* device: of it, that have been decided and are not done */
+    int parts;             /* device: parts that are decided on and not done */
     bool failed;           /* its ticket has the reason; ends with the last part */
     int phase;             /* for the timeline: trace.c */
-    struct tensor *behind; /* in a list of those that are not offered yet */
+    struct tensor *behind; /* in a list of tensors that are not offered yet */
     struct tensor *previous, *next; /* in flight, or unused */
 };
 

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { BLOCK = 4096 }; /* elements that are looked at before it is asked where */
+enum { BLOCK = 4096 }; /* elements that are checked before the first bad one is searched */
 
 /* Checks floating-point numbers by their bits: NaN and infinities have an exponent of all ones. */
 #define FIND(bits, name, exponent)                                                                 \
@@ -49,7 +49,7 @@ FIND(uint64_t, float64, UINT64_C(0x7ff0000000000000))
 
 static const struct {
     size_t (*find)(const unsigned char *data, size_t count);
-    const char *(*name)(const unsigned char *at); /* of one that was found */
+    const char *(*name)(const unsigned char *at); /* of the number that was found */
 } types[DTYPES] = {
     [HVD_FLOAT16] = { find_float16, name_float16 },
     [HVD_BFLOAT16] = { find_bfloat16, name_bfloat16 },

@@ -17,9 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum {
-    NUMERICS_TOLD_MAX = 64
-}; /* tensors of which a rank says so; a diverged model has it in all */
+enum { NUMERICS_TOLD_MAX = 64 }; /* tensors that a rank reports; a diverged model has NaN in all */
 
 struct numerics {
     uint64_t told[NUMERICS_TOLD_MAX]; /* hashes of names and process sets */

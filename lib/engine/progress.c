@@ -203,7 +203,8 @@ static void progress_drive(struct engine *engine, progress_done_fn *done, const 
     engine->progress.driver = A_CALLER;
     engine->progress.sleep.until_ns = 0;
     if (engine->progress.thread.polls)
-        engine->progress.thread.wanted = false; /* we may read what was to wake it */
+        engine->progress.thread.wanted = false; /* this caller may read what should wake the
+                                                 * thread */
     while (!done(arg) && now < deadline_ns) {
         if (engine_move(engine)) {
             spin = (struct spin){ 0 };

@@ -24,20 +24,20 @@ enum driver { NOBODY, A_CALLER, THE_THREAD };
 
 /* The sleep of the driver, in poll(). */
 struct progress_sleep {
-    uint64_t until_ns;     /* the driver is in poll() until then; 0: it is not */
+    uint64_t until_ns;     /* the driver is in poll() until then; 0: not in poll() */
     struct pollfd *fds[2]; /* of a caller, of the thread: both may be in poll() */
     int fds_capacity[2];
     int wake_fd;
-    bool unwatched; /* the driver that sleeps in poll() does not look at all links that there are */
+    bool unwatched; /* the driver in poll() does not watch all links */
 };
 
 /* The engine's own thread. */
 struct progress_thread {
     pthread_t id;
     bool exists;
-    bool wanted; /* it must not rest */
-    bool polls;  /* it is in poll(), though a caller may have taken over since */
-    bool parked; /* it waits to be told that a caller has gone */
+    bool wanted; /* the thread must not rest */
+    bool polls;  /* the thread is in poll(), though a caller may have taken over since */
+    bool parked; /* the thread waits until a caller has gone */
 };
 
 struct progress {
@@ -49,11 +49,11 @@ struct progress {
     int waiters;          /* callers asleep on `changed` */
     uint64_t submissions; /* so far */
     uint64_t driven_ns;   /* when a caller drove last */
-    uint64_t checked_ns;  /* when the links were looked at last */
+    uint64_t checked_ns;  /* time of the last check of all links */
     uint64_t spin_ns;
     bool crowded;   /* the ranks of this host outnumber its processors */
-    bool check_all; /* poll() has said that something is there: look at every link */
-    bool finished;  /* something that a caller waits for is done, found by somebody else */
+    bool check_all; /* poll() has reported an event: check every link */
+    bool finished;  /* another thread has finished something that a caller waits for */
     bool stopping;
     struct progress_sleep sleep;
     struct progress_thread thread;
@@ -63,7 +63,7 @@ struct progress {
 int progress_init(struct engine *engine, int local_size, struct err *err);
 void progress_fini(struct engine *engine);
 int progress_start_thread(struct engine *engine, struct err *err);
-void progress_stop(struct engine *engine); /* nobody waits any more, and the thread ends */
+void progress_stop(struct engine *engine); /* no thread waits any more, and the own thread ends */
 
 /* A ticket is done; `awaited` is whether a thread waits for it. */
 static inline void progress_note_done(struct progress *progress, bool awaited)
@@ -96,7 +96,7 @@ bool progress_is_entered(const struct engine *engine);
 uint64_t progress_next_check(struct engine *engine, uint64_t now);
 void progress_pause(struct engine *engine, enum driver self, uint64_t until_ns);
 
-void progress_wake(struct engine *engine);      /* who sleeps in poll() looks again, if it has to */
-void progress_hand_over(struct engine *engine); /* nobody may be waiting: the thread is wanted */
+void progress_wake(struct engine *engine);      /* a driver in poll() checks again, if necessary */
+void progress_hand_over(struct engine *engine); /* maybe no caller waits: the thread is wanted */
 
 #endif

@@ -24,7 +24,7 @@ void progress_hand_over(struct engine *engine)
     engine->progress.thread.wanted = true;
     if (engine->progress.thread.polls)
         eventfd_write(engine->progress.sleep.wake_fd,
-                      1); /* it has not noticed yet that it does not run the progress engine */
+                      1); /* the thread has not noticed yet that it is not the driver */
     else
         pthread_cond_signal(&engine->progress.rest);
 }
@@ -38,7 +38,7 @@ static void rest_until(struct engine *engine, uint64_t until_ns)
 static void thread_park(struct engine *engine)
 {
     engine->progress.thread.parked = true;
-    engine->progress.thread.wanted = false; /* whoever wants it has to say so again */
+    engine->progress.thread.wanted = false; /* a caller that needs the thread must ask again */
     pthread_cond_wait(&engine->progress.rest, &engine->progress.lock);
     engine->progress.thread.parked = false;
 }
@@ -65,7 +65,7 @@ static void step_aside(struct engine *engine)
 {
     uint64_t before, rest_ns = BURST_NS / 2;
     engine->progress.driver = NOBODY;
-    engine->progress.thread.wanted = true; /* so nobody has to wake us */
+    engine->progress.thread.wanted = true; /* so no caller has to wake the thread */
     do {
         rest_ns = rest_ns < LONG_BURST_NS ? 2 * rest_ns : rest_ns;
         before = engine->progress.submissions;

@@ -84,7 +84,7 @@ void set_destroy(struct process_set *set)
     for (int i = 0; i < TREE_CHILDREN_MAX; i++)
         tree_link_fini(&set->tree.down[i]);
     inspect_stop(set);
-    set_fini_links(set); /* before the memory that others may read */
+    set_fini_links(set); /* before memory that other ranks may read */
     batches_fini(set);
     negotiation_destroy(set->negotiation);
     wire_writer_fini(&set->decided.body);
@@ -199,7 +199,7 @@ int set_move(struct process_set *set, struct err *err)
         moved |= batches_finish(set);
     }
     if (set->ended.code != HVD_OK && batches_under_way(set) == 0)
-        set_close_data(set); /* who still wants something from us must not wait */
+        set_close_data(set); /* a peer that still needs our data must not wait */
     return moved;
 }
 
@@ -250,7 +250,7 @@ void set_end(struct process_set *set, int who, const struct rank_end *end)
     set->decided.data_since_ns = 0;
     set_forget_links(set);
     fail_tensors(set, &set->ended, false);
-    if (set->adding) /* all ranks have agreed on it: it has its number, on all of them */
+    if (set->adding) /* all ranks have agreed on the set: it has its number on all of them */
         complete_tensor(set->adding, &(struct err){ .code = HVD_OK });
     set->adding = NULL;
     if (set->id == 0)

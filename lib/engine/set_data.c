@@ -64,7 +64,7 @@ int set_move_data(struct process_set *set, struct err *err)
 {
     int moved = 0;
     if (set->batches.window.first == set->batches.window.end && !set->engine->progress.check_all)
-        return 0; /* nothing is under way: there is no hurry to see what the channels say */
+        return 0; /* nothing is under way: reading the channels is not urgent */
     for (int i = 0; i < set->links.npeers; i++) {
         struct channel *channel = set->links.channels[set->links.peers[i]];
         if (!channel->link)

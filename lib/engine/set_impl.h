@@ -29,10 +29,10 @@ struct set_tree {
 /* set_links.c, set_data.c: data links, by rank in the set */
 struct set_links {
     struct channel **channels; /* NULL where there is none */
-    int *peers, npeers;        /* those that are there */
+    int *peers, npeers;        /* ranks whose channels exist */
     bool expected;             /* wanted ones may be there already */
     bool *awaited;             /* wanted and not there yet */
-    int nawaited;              /* so many of those */
+    int nawaited;              /* how many are awaited */
     bool lacking;              /* some have ended */
     bool broken;               /* a link has broken, here or in the tree */
 };
@@ -54,7 +54,7 @@ struct tensor_list {
 };
 struct set_ready {
     struct tensor_list unmade;    /* their events have not passed */
-    struct tensor_list postponed; /* a join that waits for those, and the rest */
+    struct tensor_list postponed; /* a waiting join, and tensors behind it */
 };
 
 /* linking -> ready;  a rank that is no member never gets beyond linking */
@@ -63,13 +63,13 @@ enum set_state { SET_LINKING, SET_READY };
 struct process_set {
     struct engine *engine;
     int id;
-    uint32_t serial; /* of all that were ever added, from 0: the world; tells its links apart */
+    uint32_t serial; /* of all sets ever added, the world is 0; distinguishes links */
     int size;
     int *ranks; /* of the world, ascending */
     int rank;   /* of this process, -1 if it is no member: then the rest is empty */
     enum set_state state;
     struct err ended;    /* why, in words for the callers */
-    struct rank_end end; /* the same, if a rank has left */
+    struct rank_end end; /* the record, if a rank has left */
     bool removing;       /* nothing new is accepted */
 
     struct negotiation *negotiation;

@@ -198,7 +198,7 @@ void set_send_rest(struct process_set *set)
     struct err ignored;
     for (int i = -1; i < set->tree.position.nchildren; i++) {
         struct tree_link *tree = i < 0 ? &set->tree.up : &set->tree.down[i];
-        if (tree_link_send(tree, &ignored) < 0) { /* nobody hears it */
+        if (tree_link_send(tree, &ignored) < 0) { /* the peer cannot be told */
             wire_writer_fini(&tree->out);
             tree->sent = 0;
         }

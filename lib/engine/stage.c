@@ -129,7 +129,7 @@ static int come_all(struct process_set *set, struct err *err)
 /* Nothing uses the batch's tensors any more. */
 static void stage_finish(struct process_set *set, struct batch *batch, bool quiet)
 {
-    stage_free(batch, quiet); /* who has no tensor in flight any more may unregister the device */
+    stage_free(batch, quiet); /* without tensors in flight the device may be unregistered */
     for (int i = 0; i < batch->count; i++)
         if (batch->tensors[i].own)
             complete_part(batch->tensors[i].own, batch);
@@ -249,7 +249,7 @@ uint64_t stage_deadline(const struct process_set *set)
         return UINT64_MAX;
     for (const struct batch *batch = set->batches.queue; batch && !waits; batch = batch->next) {
         if (batch->stage.step != STAGE_NONE && !batch->stage.has_place)
-            break; /* nor has anybody behind it */
+            break; /* nor has any batch behind it */
         waits = batch->stage.has_place && batch->stage.step < STAGE_HERE;
     }
     return waits ? monotonic_ns() + STAGE_POLL_NS : UINT64_MAX;

@@ -59,11 +59,11 @@ struct stage {
     enum stage_step step;
     bool has_place;
     struct device_buffer *buffer; /* or an event alone, while reducing; or NULL */
-    unsigned char *host;          /* the buffer's memory, or the run's own: where the input is */
-    struct transfer transfer;     /* of the run's tensor number `at`, while `transferring` */
+    unsigned char *host;          /* the buffer's memory, or the batch's own, with the input */
+    struct transfer transfer;     /* of tensor number `at`, while `transferring` */
     bool transferring;
     int at;
-    uint64_t lacking_since_ns; /* pinned memory; 0: it is not */
+    uint64_t lacking_since_ns; /* since when pinned memory is lacking; 0: it is not */
 };
 
 /* First in, first out. */
@@ -75,11 +75,11 @@ struct batch *batch_list_take(struct batch_list *list); /* there is one */
 
 /* The batches of a process set that are on devices. */
 struct set_stages {
-    int count;                   /* runs on devices, wherever they are */
-    int places;                  /* of those, that have a place */
+    int count;                   /* batches on devices, in any step */
+    int places;                  /* how many of them have a place */
     struct batch_list returning; /* being copied back, or doomed */
     struct batch_list reducing;  /* for devices to reduce */
-    uint64_t drain_until_ns;     /* what returns is given up then; 0: it is not */
+    uint64_t drain_until_ns;     /* when copies back are given up; 0: not draining */
 };
 
 /* stage.c. A decision has become a batch. True if the devices reduce it; then it does not go into
@@ -97,7 +97,8 @@ void stage_return(struct process_set *set, struct batch *batch);
 
 /* The tensors of the batch end with the reason once nothing uses their memory. */
 void stage_fail(struct process_set *set, struct batch *batch, const struct err *reason);
-void stage_fail_all(struct process_set *set, const struct err *reason); /* those beside the line */
+void stage_fail_all(struct process_set *set, const struct err *reason); /* batches beside the
+                                                                         * queue */
 
 /* The work that is left when the set, or the world, has ended; bounded. 1 if something moved. */
 int stage_drain(struct process_set *set);
@@ -120,7 +121,7 @@ struct stage_piece {
 struct stage_piece stage_piece(const struct batch *batch, int i, size_t at, bool in);
 size_t stage_part_bytes(const struct batch *batch, int i);
 size_t stage_share_bytes(const struct batch *batch); /* reduce-scatter: of this rank */
-size_t stage_host_bytes(const struct batch *batch);  /* that the run needs on the host */
+size_t stage_host_bytes(const struct batch *batch);  /* bytes that the batch needs on the host */
 
 /* Prepares the data of the operation, scaled; false when out of memory. */
 bool stage_prepare(const struct process_set *set, struct batch *batch, struct operation_task *task);

@@ -22,7 +22,7 @@ enum { LINES_MAX = 24 };
 struct page {
     struct list_text text;
     int lines, left_out;
-    enum rank_waits_for first; /* what the first line says */
+    enum rank_waits_for first; /* the meaning of the first line */
     uint64_t now_ns;
 };
 

@@ -46,12 +46,12 @@ enum tree_frame {
 enum { TREE_BODY_MAX = 64 << 20 };
 
 struct tree_link {
-    struct link *link; /* owned; NULL before it is there and after it has ended */
+    struct link *link; /* owned; NULL before it is made and after it has ended */
     int rank;          /* of the world */
     struct frame_reader reader;
     struct wire_writer out; /* out.data[sent, out.length) has to be sent */
     size_t sent;
-    bool is_mute; /* the other side takes nothing any more */
+    bool is_mute; /* the peer accepts no bytes any more */
 };
 
 void tree_link_init(struct tree_link *tree, struct link *link, int rank);
