@@ -21,7 +21,7 @@ struct rank_assignment {
     struct job_key key;
     struct join_connection connection; /* fd -1 when no rendezvous watches over this world */
     struct listener listener;          /* where other ranks dial; each fd -1 if there is none */
-    struct join_addresses addresses;   /* where that is */
+    struct join_addresses addresses;   /* the addresses of `listener` */
     struct network network;
 };
 

@@ -30,11 +30,11 @@ struct environment {
         rank_info;       /* sizes 1 and ranks 0 where nothing is said; with `is_service` the rank is
                             -1 if none is wanted, and only the size counts besides */
     bool has_rendezvous; /* if not, rank_info.size is 1 and host, port and key are empty */
-    bool is_service;     /* it is that of HVD_RENDEZVOUS */
+    bool is_service;     /* the rendezvous is that of HVD_RENDEZVOUS */
     char rendezvous_host[JOIN_HOST_MAX]; /* a name or a numeric address, without brackets */
     int rendezvous_port;
-    int join_timeout_s;    /* how long it is dialled */
-    char job[JOB_ID_SIZE]; /* "": not said */
+    int join_timeout_s;    /* how long the worker dials */
+    char job[JOB_ID_SIZE]; /* "": not set */
     struct job_key key;
     char host[JOIN_HOST_MAX];               /* HOROVOD_HOSTNAME, or the host's own name */
     char interfaces[INTERFACE_CHOICE_SIZE]; /* interfaces.h; "": all */

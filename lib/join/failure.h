@@ -22,11 +22,11 @@ typedef void failure_told_fn(void *arg, const struct rank_end *end);
 struct failure {
     atomic_bool broken;
     pthread_mutex_t recording; /* one records at a time; guards the listener */
-    failure_told_fn *told;     /* NULL: nobody listens */
+    failure_told_fn *told;     /* NULL: no listener */
     void *told_arg;
-    pthread_mutex_t lock;      /* guards what follows; status HVD_OK: there is none */
+    pthread_mutex_t lock;      /* guards the members below; status HVD_OK: no end */
     struct rank_end end;       /* why the world is broken */
-    struct rank_end departure; /* HVD_ERR_PEER_LEFT: who left first */
+    struct rank_end departure; /* HVD_ERR_PEER_LEFT: the rank that left first */
     struct rank_end stranded; /* the first of our collectives that failed because a rank had left */
 };
 

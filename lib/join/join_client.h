@@ -36,8 +36,8 @@ struct join_connection {
     const char *server_name;
     struct seal seal;
     struct frame_reader reader;
-    pthread_mutex_t sending; /* between join_open() and join_close(); guards what is below */
-    bool cut_off;            /* some frame was not sent whole: nothing can be sent after it */
+    pthread_mutex_t sending; /* between join_open() and join_close(); guards the members below */
+    bool cut_off;            /* a frame was sent only in part: nothing can be sent after it */
 };
 
 /* Dials and exchanges nonces, until `deadline_ms` on the monotonic clock at most. On failure there

@@ -26,7 +26,7 @@ enum { JOIN_PAUSE_FIRST_MS = 50, JOIN_PAUSE_MAX_MS = 1600 };
 struct join_retry {
     uint64_t deadline_ms;
     bool patient;
-    int attempts, hellos; /* that have failed */
+    int attempts, hellos; /* number of failures */
 };
 
 void join_retry_init(struct join_retry *retry, uint64_t deadline_ms, bool patient);
