@@ -17,16 +17,16 @@ struct arrival {
     int rank;
     uint32_t channel;
     struct link *link;
-    char why[UPGRADE_WHY_SIZE]; /* it shares no memory, if the rank is on this host */
+    char why[UPGRADE_WHY_SIZE]; /* why the link shares no memory, if the peer is on this host */
 };
 
 /* All zero except rank and network, the struct is empty. */
 struct arrivals {
     int rank;                      /* this one */
-    const struct network *network; /* borrowed, or NULL: nobody is on this host */
+    const struct network *network; /* borrowed, or NULL: no rank is on this host */
     struct arrival *at;
     int count, capacity;
-    bool has_complained; /* in the log, of a link that is less than it could be */
+    bool has_complained; /* has logged a link that is less than it could be */
 };
 
 void arrivals_fini(struct arrivals *arrivals);

@@ -82,7 +82,7 @@ struct link_type {
 /* The first member of each implementation. */
 struct link {
     const struct link_type *type;
-    uint64_t *sent; /* borrowed, may be NULL: what has been sent is added to it */
+    uint64_t *sent; /* borrowed, may be NULL: counts the bytes sent */
 };
 
 static inline ssize_t link_try_send(struct link *link, const struct iovec *parts, int count,

@@ -33,10 +33,10 @@ struct link_pending {
 struct network;
 
 struct link_accept {
-    int listener;      /* borrowed; -1: nobody ever comes */
-    const int *others; /* likewise: `nothers` more of the same kind; at first none */
+    int listener;      /* borrowed; -1: no connection ever comes */
+    const int *others; /* borrowed: `nothers` more sockets of this kind; at first none */
     int nothers;
-    int unix_listener;             /* likewise; -1, as it is at first */
+    int unix_listener;             /* borrowed; -1, as it is at first */
     enum transport transport;      /* on this host; at first TRANSPORT_AUTO */
     const struct network *network; /* borrowed; NULL, as it is at first: every address is for us */
     uint32_t epoch, target;
@@ -45,9 +45,9 @@ struct link_accept {
     void *context;
     int count;
     struct link_pending pending[PENDING_MAX]; /* oldest first */
-    int error;                /* why nobody can be let in though somebody knocks, or 0 */
-    uint64_t shut_ms;         /* since when; valid with `error` */
-    uint64_t paused_until_ms; /* nobody is let in until then; 0: now */
+    int error;                                /* why waiting connections cannot be accepted, or 0 */
+    uint64_t shut_ms;                         /* since when; valid with `error` */
+    uint64_t paused_until_ms;                 /* no connection is accepted until then; 0: now */
 };
 
 void link_accept_init(struct link_accept *accept, int listener, uint32_t epoch, uint32_t target,

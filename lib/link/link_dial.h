@@ -36,11 +36,11 @@ struct link_dial {
         struct link_try try;
         int address; /* which of the peer's */
     } tries[DIAL_TRIES_MAX];
-    int count;         /* of tries */
-    int next;          /* the address to be tried next in this round */
-    uint64_t until_ms; /* when it is, if nothing happens before; of an idle one: the next round */
-    uint64_t pause_ms; /* before that */
-    int patience;      /* how often yet a unix socket may close */
+    int count;                   /* of tries */
+    int next;                    /* the address to be tried next in this round */
+    uint64_t until_ms;           /* when the next try begins, or, when idle, the next round */
+    uint64_t pause_ms;           /* pause before the next round */
+    int patience;                /* how often yet a unix socket may close */
     struct link_connection made; /* when done; else its descriptor is -1 */
     struct {                     /* why each address failed last; status HVD_OK: it has not */
         int status;

@@ -29,7 +29,8 @@ enum { LINK_VERSION = 4, LINK_HELLO_SIZE = 64, LINK_CHALLENGE_SIZE = NONCE_SIZE 
 /* The identity of a link: `source` dials, `target` accepts. */
 struct link_identity {
     uint32_t epoch, source, target, channel;
-    uint32_t streams; /* that `source` wants of every data link between hosts; to be compared */
+    uint32_t streams; /* the number that `source` wants for data links between hosts; to be
+                       * compared */
 };
 
 /* initiator:  challenge -> ready -> done;  acceptor:  hello -> proof -> done; each is the awaited

@@ -31,9 +31,10 @@ enum { SHM_TOKEN_SIZE = 16 };
 
 /* What the two sides have told each other (link_upgrade.h). */
 struct shm_peer {
-    pid_t pid;      /* as the kernel says (SO_PEERCRED); 0: it cannot be known here */
+    pid_t pid;      /* from the kernel (SO_PEERCRED); 0: not known here */
     uint64_t token; /* address in the peer's memory of SHM_TOKEN_SIZE bytes, which are: */
-    unsigned char token_bytes[SHM_TOKEN_SIZE]; /* who reads them there can read the peer's memory */
+    unsigned char token_bytes[SHM_TOKEN_SIZE]; /* a process that can read them can read the peer's
+                                                * memory */
 };
 
 /* How much memory a pair shares. */

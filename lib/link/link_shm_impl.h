@@ -38,18 +38,18 @@ struct link_shm {
     /* Sending. */
     struct shm_writer out;
     struct shm_exported exported;
-    struct shm_runs runs;   /* of what they have not mapped: private, or refused */
-    uint64_t offered, seen; /* bytes, ever; of them, those that taken() has last said are taken */
+    struct shm_runs runs;   /* of memory that the peer has not mapped: private, or refused */
+    uint64_t offered, seen; /* bytes, ever; how many of them taken() has last reported */
     bool is_short;          /* the last try_send() had too little room */
 
     /* Receiving. */
     struct shm_reader in;
     struct shm_imported imported;
-    pid_t pid;                 /* of the other side, 0 if nothing can be read at its addresses */
+    pid_t pid;                 /* of the peer, 0 if its addresses cannot be read */
     uint64_t fetched;          /* bytes that were offered to us, ever */
     const unsigned char *lies; /* the open entry is SHM_MAPPED: where its next byte lies */
-    bool declines;             /* nothing is read at the other side's addresses any more */
-    uint32_t asked;            /* for so many pieces; of the last, these bytes are left: */
+    bool declines;             /* the peer's addresses are not read any more */
+    uint32_t asked;            /* number of pieces; the rest of the last one: */
     size_t fill_at, fill_end;
     const unsigned char *in_fill;
 

@@ -28,8 +28,8 @@ struct link_striped {
     int epoll;
     int count;
     struct link *streams[STREAMS_MAX];
-    uint32_t watched[STREAMS_MAX]; /* what the epoll descriptor looks for */
-    bool dropped[STREAMS_MAX];     /* broken out of turn, not looked at any more */
+    uint32_t watched[STREAMS_MAX]; /* the events that the epoll descriptor watches */
+    bool dropped[STREAMS_MAX];     /* broken out of turn, not watched any more */
 };
 
 typedef ssize_t move_fn(struct link *link, const struct iovec *parts, int count, struct err *err);

@@ -29,8 +29,8 @@ enum { UPGRADE_VERSION = 3, UPGRADE_SIZE = 64, UPGRADE_WHY_SIZE = 96 };
 
 /* Why a side says no. */
 enum upgrade_reason {
-    UPGRADE_NO_REASON, /* the other side has said no */
-    UPGRADE_TRANSPORT, /* its HVD_TRANSPORT */
+    UPGRADE_NO_REASON, /* the peer has said no */
+    UPGRADE_TRANSPORT, /* the HVD_TRANSPORT of the side that says no */
     UPGRADE_NO_SEGMENT,
     UPGRADE_NOT_PASSED, /* the descriptor was not sent, or has not come */
     UPGRADE_NOT_MAPPED,
@@ -46,10 +46,10 @@ struct link_upgrade {
     bool shares; /* this side says yes; when done: both do */
     struct segment segment;
     struct shm_peer peer;
-    unsigned char message[UPGRADE_SIZE]; /* what is said, or heard; so much of it has been */
+    unsigned char message[UPGRADE_SIZE]; /* the message to send or receive, and how much is done */
     size_t moved;
     int passed;                 /* the descriptor that has come, until it is adopted; else -1 */
-    char why[UPGRADE_WHY_SIZE]; /* not; "" while nothing stands against it */
+    char why[UPGRADE_WHY_SIZE]; /* why not; "" while no reason is known */
 };
 
 /* `fd` is the socket, `own` what this rank wants. */

@@ -37,7 +37,7 @@ struct linker {
     struct want *wants;        /* in the order in which they were wanted */
     int dials;                 /* of them are connecting or in the handshake */
     struct arrivals arrivals;
-    bool came;         /* a wanted link has come, and linker_move() has not said so */
+    bool came;         /* a wanted link has come, and linker_move() has not reported it */
     struct err failed; /* an accepted link could not be kept, or may not be */
 };
 

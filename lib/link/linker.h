@@ -43,11 +43,11 @@ struct linker_options {
     struct listener listener; /* or NO_LISTENER */
     int rank;
     uint32_t epoch;
-    int streams; /* HVD_STREAMS; who comes in with another number is an error of the world */
+    int streams; /* HVD_STREAMS; a peer with another number is an error of the world */
     const struct job_key *key;     /* copied, wiped by linker_destroy() */
-    const struct network *network; /* borrowed; NULL: addresses are tried in the order in which they
-                                      are given, who comes in by whatever address is heard, and
-                                      nobody is known to be on the same host */
+    const struct network *network; /* borrowed; NULL: addresses are tried in the given order,
+                                    * connections to any address are accepted, and no rank is known
+                                    * to be on the same host */
 };
 
 /* Takes over the listener (none: a world of one, which never wants a link), unless it returns

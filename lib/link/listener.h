@@ -29,9 +29,11 @@ struct listener {
     int fd; /* the caller's to close; -1 on failure */
     uint16_t port;
     bool has_ipv6, on_loopback;
-    int unix_fd;                            /* likewise; -1 until listener_open_unix() */
+    int unix_fd;                            /* the caller's to close; -1 until
+                                             * listener_open_unix() */
     char unix_address[SOCKET_ADDRESS_TEXT]; /* "unix:...", or "" */
-    int others[LISTENER_OTHERS_MAX];        /* likewise: the same port at further addresses */
+    int others[LISTENER_OTHERS_MAX];        /* the caller's to close: the same port at further
+                                             * addresses */
     int nothers;
 };
 

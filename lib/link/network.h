@@ -18,10 +18,10 @@
 #include "lib/link/listener.h"
 
 struct network {
-    char host[JOIN_HOST_MAX];     /* what this host is called in the job */
+    char host[JOIN_HOST_MAX];     /* the name of this host in the job */
     enum transport transport;     /* to the ranks of this host; the caller's to change */
-    bool limited;                 /* by a choice: other addresses of this host let nobody in */
-    struct interfaces interfaces; /* that are used: what was chosen, or all; and loopback */
+    bool limited;                 /* by a choice: connections to other addresses are refused */
+    struct interfaces interfaces; /* the interfaces in use: the chosen ones, or all; and loopback */
 };
 
 /* `all` as from interfaces_read(); `choice` is HVD_NETWORK_INTERFACES, or "". */

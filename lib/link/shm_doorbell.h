@@ -28,7 +28,7 @@ enum { SHM_WAITS_FOR_ENTRIES = 1, SHM_WAITS_FOR_ROOM = 2 };
 enum shm_ending {
     SHM_OPEN,
     SHM_CLOSED,  /* nothing more will come */
-    SHM_GIVEN_UP /* nor may bytes be believed any more that were offered and not taken */
+    SHM_GIVEN_UP /* nor may offered bytes be trusted any more that were not taken */
 };
 
 enum shm_can { SHM_NOT_KNOWN, SHM_CAN, SHM_CANNOT };
@@ -39,11 +39,12 @@ struct shm_side {
     _Atomic uint32_t ending;                   /* enum shm_ending */
     _Atomic uint32_t can_fetch;                /* enum shm_can: at the other's addresses */
     alignas(SHM_APART) _Atomic uint32_t read;  /* shm_ring.h: of the other's entries */
-    alignas(SHM_APART) _Atomic uint64_t taken; /* of what the other has offered */
-    _Atomic uint32_t answered;                 /* so many segments are mapped, or refused */
-    _Atomic uint64_t refused; /* a bit for each slot: what is there is not mapped */
-    _Atomic uint32_t asked;   /* link_shm_fill.c: for so many pieces that cannot be read */
-    _Atomic uint32_t filled;  /* and the last that the other has asked for and can have */
+    alignas(SHM_APART) _Atomic uint64_t taken; /* how much of the peer's offers is taken */
+    _Atomic uint32_t answered;                 /* number of segments that are mapped, or refused */
+    _Atomic uint64_t refused;                  /* a bit for each slot whose segment is not mapped */
+    _Atomic uint32_t asked;  /* link_shm_fill.c: number of unreadable pieces asked for */
+    _Atomic uint32_t filled; /* number of the last piece that the peer has asked for and can
+                               * read */
 };
 
 enum { SHM_PASSED_MAX = 16 /* descriptors under way */, SHM_WHY_SIZE = 128 };
@@ -52,7 +53,7 @@ struct shm_doorbell {
     int fd;
     struct shm_side *own, *other;
     bool asleep;            /* `waits` may be set; bytes may have come */
-    bool dead;              /* the other side is gone, as the kernel says, or cannot be reached */
+    bool dead;              /* the peer is gone, says the kernel, or cannot be reached */
     char why[SHM_WHY_SIZE]; /* the first reason; "": it has closed */
 
     /* Descriptors that have come, in order, -1 for one that this process could not have. */

@@ -14,10 +14,10 @@ enum { SHM_SLOTS = 64 };
 /* Zeros: nothing is exported. */
 struct shm_exported {
     uint64_t segments[SHM_SLOTS]; /* shared_heap.h; 0 for none */
-    uint64_t needed[SHM_SLOTS];   /* when, on a clock that ticks with each need */
+    uint64_t needed[SHM_SLOTS];   /* time on a clock that ticks with each use */
     uint64_t now;
-    int last;                  /* the slot that was needed last */
-    uint32_t order[SHM_SLOTS]; /* its segment was exported as the first, second and so on */
+    int last;                  /* the slot that was used last */
+    uint32_t order[SHM_SLOTS]; /* number of its segment in order of export */
     uint32_t count;            /* exported, ever */
 };
 

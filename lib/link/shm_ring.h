@@ -44,7 +44,7 @@ enum {
     SHM_SMALL_BYTES = 32 * 1024,
     SHM_FIRST = 256 * 1024,
     SHM_LAPS = 32,
-    SHM_PIECE = 32 * 1024 /* most bytes of an entry: what the reader can begin with */
+    SHM_PIECE = 32 * 1024 /* most bytes of an entry: the reader can begin with them */
 };
 
 struct shm_entry {
@@ -76,10 +76,10 @@ struct shm_reference {
 /* Lines of the bulk that are used one after the other, around the end. */
 struct shm_part {
     uint32_t first, most; /* of the bulk */
-    uint32_t lines, laps; /* so many are used up to now, so often */
+    uint32_t lines, laps; /* lines in use at present, and laps around them */
     uint32_t at;          /* of these: where the next bytes go */
     uint32_t used, freed; /* ever; wrap around */
-    unsigned char *bulk;  /* whose pages must be had before more is used, or NULL */
+    unsigned char *bulk;  /* whose pages are allocated before more is used, or NULL */
 };
 
 enum { SHM_SMALL, SHM_LARGE, SHM_PARTS };
@@ -89,7 +89,7 @@ struct shm_writer {
     const _Atomic uint32_t *read;          /* the reader's word */
     uint32_t entries, seen;                /* ever written; read, as far as we know; wrap around */
     struct shm_part parts[SHM_PARTS];      /* of the bulk */
-    uint32_t ends[SHM_ENTRIES][SHM_PARTS]; /* what was used of each when an entry was written */
+    uint32_t ends[SHM_ENTRIES][SHM_PARTS]; /* the use of each part when an entry was written */
 };
 
 void shm_writer_init(struct shm_writer *writer, struct shm_ring *ring,
