@@ -114,7 +114,7 @@ int segment_adopt(struct segment *segment, int fd, size_t least, size_t most, st
     if (rc == HVD_OK)
         rc = map(segment, fd, size, err);
     if (rc == HVD_OK)
-        madvise(segment->memory, size, MADV_DONTDUMP); /* its maker's core has it */
+        madvise(segment->memory, size, MADV_DONTDUMP); /* the core dump of its maker has it */
     return rc;
 }
 

@@ -28,7 +28,7 @@
 #define POOL_LEAST (64 * MIB)
 #define POOL_MOST (16384 * MIB)
 #define KEPT_MAX (64 * MIB)
-#define KEPT_ENOUGH (60 * MIB) /* when it was too much: not a system call for each small one */
+#define KEPT_ENOUGH (60 * MIB) /* after too much was kept: not a system call for each small one */
 
 enum { LARGE = 8 /* more than this part of a pool */, SPARE_MAX = 16 };
 

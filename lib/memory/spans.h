@@ -15,19 +15,19 @@
 
 struct span {
     struct segment segment; /* fd is -1: private memory */
-    struct extents *pool;   /* in units of SPAN_UNIT bytes; NULL: one allocation has it all */
+    struct extents *pool;   /* in units of SPAN_UNIT bytes; NULL: one allocation takes all */
     bool is_taken;          /* without a pool */
     size_t kept;    /* without a pool: how much of its beginning is free and may have pages */
-    uint64_t freed; /* the greater, the later all of it became free */
+    uint64_t freed; /* the greater, the later the span became free */
 };
 
 enum { SPAN_UNIT = 64 };
 
 /* Zeroed means empty. */
 struct spans {
-    struct segment_index index; /* those that are segments */
-    uint64_t numbers;           /* given out so far */
-    uint64_t freed;             /* so many times all of one became free */
+    struct segment_index index; /* the spans that are segments */
+    uint64_t numbers;           /* segment numbers used so far */
+    uint64_t freed;             /* how often a span became free */
     size_t total;               /* bytes */
     size_t kept;                /* bytes that are free and may have pages */
     int count;
