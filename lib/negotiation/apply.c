@@ -13,7 +13,7 @@
 
 enum {
     LEAST_TENSOR = 5, /* bytes in a message */
-    AGREED_LEAST = 64 /* tensors that there is room for, once two have been fused */
+    AGREED_LEAST = 64 /* tensors that get room, once two have been fused */
 };
 
 /* A tensor of a record. */
@@ -22,7 +22,7 @@ struct tensor {
     uint32_t slot;
     struct wire_text name;
     uint64_t hash;
-    struct pending *entry; /* NULL if nobody here has submitted it */
+    struct pending *entry; /* NULL if no rank here has submitted the tensor */
     bool own;              /* this rank has */
 };
 

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { FUSION_LOOK_AHEAD = 1024 /* tensors that are looked at beyond the first */ };
+enum { FUSION_LOOK_AHEAD = 1024 /* tensors that are tried after the first */ };
 
 struct fusion_limits {
     size_t together; /* bytes of all */

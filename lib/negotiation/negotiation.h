@@ -33,7 +33,7 @@ struct negotiation;
 
 struct negotiation_settings {
     struct fusion_limits fusion; /* the root's count; 0 together: nothing is fused */
-    size_t inline_max;           /* bytes of a tensor that travel with the agreement at most */
+    size_t inline_max;           /* the largest tensor whose data travel with the messages */
     int cache_capacity;          /* names remembered at most; 0 for none */
     bool group_fusion;           /* false: groups are not fused with tensors outside of them */
 };
@@ -118,9 +118,9 @@ enum decision_kind {
 
 /* A tensor that has been decided on. */
 struct agreed {
-    void *owner;      /* of the own offer; NULL if this rank has joined and gives zeros */
+    void *owner;      /* of the own offer; NULL if this rank has joined and contributes zeros */
     const char *name; /* terminated */
-    struct description description; /* of allgather and alltoall, dims[0] is anybody's */
+    struct description description; /* of allgather and alltoall, dims[0] is that of any rank */
     const unsigned char
         *data; /* DONE: the reduced tensor (an average is divided already); or the list */
     size_t nbytes;
@@ -128,14 +128,14 @@ struct agreed {
         *offsets;  /* of a list: rank r's bytes are data[offsets[r], offsets[r + 1]); size + 1
                               of them; NULL if there is no list, as only reductions, barrier,
                               REMOVE_SET and a broadcast that is RUN have none */
-    int last_rank; /* of a join: who joined last, in the set */
-    bool absent;   /* MEMORY_DEVICE_REDUCES: a rank has joined, and the devices cannot do it */
+    int last_rank; /* of a join: the last rank of the set to join */
+    bool absent;   /* MEMORY_DEVICE_REDUCES: a rank has joined, so the devices cannot reduce */
 };
 
 struct decision {
     enum decision_kind kind;
-    int count; /* above 1 only for RUN, of allreduces that are fused: same dtype, op and factors */
-    enum algorithm algorithm; /* RUN: one that can do it, the same on all ranks */
+    int count; /* above 1 only for RUN, with fused allreduces: same dtype, op and factors */
+    enum algorithm algorithm; /* RUN: a suitable one, the same on all ranks */
     const struct agreed *tensors;
     int status;
     const char *text;
@@ -158,11 +158,12 @@ void negotiation_choose_with(struct negotiation *negotiation, negotiation_choose
 struct waiting {
     const char *name; /* borrowed until the negotiation changes */
     enum collective_kind kind;
-    uint64_t since_ns;          /* when this rank first heard of it */
-    bool own;                   /* this rank has submitted it */
-    struct rank_ranges missing; /* of the set: have not submitted it, as far as is known here */
-    struct rank_ranges unsure;  /* in each of these ranges below this rank somebody has not, and it
-                                   is not known here who */
+    uint64_t since_ns;          /* when this rank first learnt of the name */
+    bool own;                   /* this rank has submitted the name */
+    struct rank_ranges missing; /* of the set: have not submitted the name, as far as is known
+                                 * here */
+    struct rank_ranges unsure;  /* in each of these ranges below this rank at least one rank has
+                                 * not; which one is not known here */
 };                              /* both empty: the ranks above are waited for */
 
 /* 1 and number `index`, from 0 on in no particular order; 0 beyond the last. */

@@ -14,8 +14,8 @@
 
 /* waiting -> ready -> told; gone with the decision */
 enum pending_state {
-    PENDING_WAITING, /* for somebody in this subtree */
-    PENDING_READY,   /* in the queue of what is told to the parent, or at the root, decided */
+    PENDING_WAITING, /* for a rank of this subtree */
+    PENDING_READY,   /* queued for the report to the parent, or at the root, decided */
     PENDING_TOLD
 };
 
@@ -30,7 +30,7 @@ enum { CONTRIBUTORS_MAX = 1 + TREE_CHILDREN_MAX };
  * bytes, `nbytes` in all. */
 struct part {
     unsigned char *bytes; /* NULL for nothing */
-    size_t size;          /* of all that is there */
+    size_t size;          /* allocated bytes */
     size_t nbytes;
 };
 
@@ -40,9 +40,9 @@ struct pending {
     uint64_t hash;
     const char *name; /* terminated; its own, or borrowed from its slot of the cache */
     size_t name_length;
-    bool has_name;             /* it is its own */
+    bool has_name;             /* `name` is its own */
     size_t position;           /* in the table's list of all */
-    enum collective_kind kind; /* by who came first */
+    enum collective_kind kind; /* of the first submission */
     enum pending_state state;
     enum pending_failure failure;
     unsigned given; /* a bit for each contributor that has submitted it */
@@ -50,7 +50,7 @@ struct pending {
     void *owner;    /* of the own offer */
     uint64_t since_ns;
     int slot;                  /* of the cache, -1 for none */
-    struct variants *variants; /* NULL: all ranks of those who gave agree with the slot */
+    struct variants *variants; /* NULL: all submissions agree with the slot */
     unsigned filled;           /* a bit for each part that is not empty; the rest holds anything */
     struct part parts[CONTRIBUTORS_MAX];
 };

@@ -14,7 +14,7 @@ struct slot_link {
 
 struct slot_book {
     int capacity;
-    int fresh; /* slots below have been given out once */
+    int fresh; /* lower slots have been used before */
     int nfree; /* taken back */
     int *free;
     int nretiring;

@@ -23,7 +23,7 @@ struct joins {
     bool *has_joined; /* of each rank of the set, as far as is known here */
     int unjoined[TREE_CHILDREN_MAX];
     int count;
-    int *news; /* to be told to the parent */
+    int *news; /* to report to the parent */
     int nnews;
     bool own;
     char name[HVD_NAME_MAX + 1]; /* of the own join */
@@ -37,7 +37,7 @@ struct retirement {
     uint32_t number;
     unsigned waiting; /* for these children, a bit each; this rank has carried it out */
     bool under_way;
-    bool to_tell; /* the parent: the subtree has carried it out */
+    bool to_tell; /* to report to the parent: the subtree has carried it out */
 };
 
 /* State that only the root has. */
@@ -50,7 +50,7 @@ struct negotiation_root {
     bool retirement_wanted;
     bool all_joined;
     int last_joined;
-    bool unapplied;                /* a message that has been made has not been applied */
+    bool unapplied;                /* a message was made and is not applied yet */
     negotiation_choose_fn *choose; /* may be NULL */
     void *choose_arg;
 };
@@ -74,7 +74,7 @@ struct negotiation {
     struct pending_queue ready;    /* below the root: to be reported */
     struct negotiation_root *root; /* NULL below */
 
-    struct wire_reader down; /* the rest of the message that is applied */
+    struct wire_reader down; /* the rest of the message that is being applied */
     bool applying;
     struct agreed *agreed;
     size_t nagreed;
