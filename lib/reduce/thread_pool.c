@@ -33,10 +33,9 @@ struct thread_pool {
     int running; /* how many could be started */
     pthread_t threads[THREAD_POOL_MAX];
 
-    struct job job; /* written before `ticket` is */
-    atomic_uint_fast64_t
-        ticket;       /* number of the job; in the lower half the parts nobody has taken */
-    atomic_uint done; /* parts */
+    struct job job;              /* written before `ticket` is */
+    atomic_uint_fast64_t ticket; /* number of the job; the lower half counts the free parts */
+    atomic_uint done;            /* parts */
 
     pthread_mutex_t lock; /* for sleeping */
     pthread_cond_t wake;
