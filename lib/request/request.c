@@ -21,7 +21,7 @@ static const struct rule {
     bool reduces;        /* has an operation and factors */
     bool rows;           /* needs a dimension 0 */
     bool reads, writes;  /* input, output must be there unless empty */
-    bool output_is_open; /* the output's size is known when it is done */
+    bool output_is_open; /* the output's size is known only at the end */
 } rules[COLLECTIVE_KINDS] = {
     [COLLECTIVE_ALLREDUCE] = { .reduces = true, .reads = true, .writes = true },
     [COLLECTIVE_ALLGATHER] = { .rows = true, .reads = true, .output_is_open = true },
@@ -36,7 +36,7 @@ struct request {
     const struct rule *rule;
     const struct hvd_tensor *tensor;
     const struct hvd_options *options;
-    const struct request_set *set; /* NULL: only what needs none is looked at */
+    const struct request_set *set; /* NULL: only checks without a set */
 };
 
 char *request_label(char label[REQUEST_LABEL], enum collective_kind kind, const char *name)

@@ -22,7 +22,7 @@ struct submission {
     const int64_t *splits; /* alltoall */
     int nsplits;
     const int *ranks;  /* ADD_SET: borrowed until it is done */
-    bool without_rows; /* allgather: nobody asks how many came from each rank */
+    bool without_rows; /* allgather: the caller does not ask for the rows of each rank */
 };
 
 #endif
