@@ -31,18 +31,18 @@ struct outgoing {
 struct stall {
     struct stall_options options;
     struct tree_position tree;
-    uint64_t interval_ns; /* between two alerts about the same */
+    uint64_t interval_ns; /* between two alerts about the same name */
     struct overdue_list overdue;
-    uint64_t self_check_ns; /* when to look at what is waiting here; 0: nothing is */
+    uint64_t self_check_ns; /* when to check the names that wait here; 0: there are none */
 
     struct stall_round rounds[STALL_ROUNDS];
-    uint64_t asked_ns; /* when the inspector's began, also when it is over; 0: never */
+    uint64_t asked_ns; /* begin of the inspector's last round; 0: never */
 
     /* The question of a deadlock, at the root. */
     uint64_t stuck_check_ns; /* when to ask next; 0: when names are overdue */
     bool all_were_stuck;     /* in the last round, which began after `decisions` */
     uint64_t decisions;
-    uint64_t asked_after; /* so many decisions the round began that is under way */
+    uint64_t asked_after; /* number of decisions when this round began */
 
     uint64_t warned_ns; /* begin of the round that led to the last warning; 0: never */
     bool aborted;
@@ -98,7 +98,7 @@ bool stall_take(struct stall *stall, enum stall_message *message, const void **b
 {
     for (int i = 0; i < STALL_ROUNDS * STALL_MESSAGES; i++) {
         struct outgoing *outgoing = &stall->outgoing[i / STALL_MESSAGES][i % STALL_MESSAGES];
-        if (outgoing->body.failed) { /* the next round has it again */
+        if (outgoing->body.failed) { /* the next round sends it again */
             wire_writer_fini(&outgoing->body);
             outgoing->ready = false;
         }

@@ -91,7 +91,7 @@ struct stall_options {
     int rank, size;
     const int *world_ranks; /* borrowed; NULL: the same as in the set */
     const char *host;       /* of this rank; borrowed */
-    uint64_t check_ns;      /* 0: this rank looks after nothing, but passes on and answers */
+    uint64_t check_ns;      /* 0: this rank checks nothing, but passes on and answers */
     uint64_t shutdown_ns;   /* 0: never; else at least check_ns */
     struct stall_view view;
 };
@@ -129,8 +129,8 @@ bool stall_is_asked(const struct stall *stall);
 struct stall_told {
     const char *name; /* borrowed until the next question */
     enum collective_kind kind;
-    uint32_t age_ms;                   /* where it has waited longest; 0: nobody waits for it */
-    const struct rank_ranges *missing; /* of the set: they have said that they miss it */
+    uint32_t age_ms;                   /* the longest wait on any rank; 0: no rank waits */
+    const struct rank_ranges *missing; /* of the set: have answered that they miss it */
     const struct rank_ranges *silent;  /* nothing is known of them */
 };
 

@@ -26,7 +26,7 @@
 enum {
     STALL_NAMES_MAX = 8,
     STALL_RANKS_MAX = 16,
-    STALL_TEXT_MAX = 240 /* bytes of what a rank is doing, with its host */
+    STALL_TEXT_MAX = 240 /* bytes of a status text, with the host */
 };
 
 struct stall_name {
@@ -57,11 +57,11 @@ struct stall_answer {
     uint32_t id;
     int nnames;
     struct {
-        uint32_t age_ms; /* how long it has waited where it has waited longest; 0: nowhere */
+        uint32_t age_ms; /* the longest wait on any rank; 0: no rank waits */
         struct rank_ranges missing;
     } name[STALL_NAMES_MAX];
     struct rank_ranges silent;
-    int nranks; /* some of those that miss something, ascending */
+    int nranks; /* some of the ranks that miss names, ascending */
     struct stall_rank ranks[STALL_RANKS_MAX];
 };
 

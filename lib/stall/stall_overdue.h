@@ -13,10 +13,10 @@
 struct overdue {
     enum collective_kind kind;
     char name[HVD_NAME_MAX + 1];
-    uint64_t since_ns; /* it waits */
+    uint64_t since_ns; /* since when the name waits */
     uint64_t first_ns; /* when this rank came to know */
-    uint64_t heard_ns; /* when it was confirmed last */
-    uint64_t told_ns;  /* when the parent was told last; 0: never */
+    uint64_t heard_ns; /* time of the last confirmation */
+    uint64_t told_ns;  /* time of the last report to the parent; 0: never */
 };
 
 struct overdue_list {
