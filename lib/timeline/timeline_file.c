@@ -117,7 +117,7 @@ void timeline_file_begin(struct timeline_file *file)
     if (file->nkept > TIMELINE_KEPT_MAX - TIMELINE_RECORD_MAX)
         timeline_file_flush(file);
     if (file->fd < 0)
-        file->nkept = 0; /* what follows is dropped by the next */
+        file->nkept = 0; /* the next write drops the following records */
     timeline_file_json(file, file->nrecord++ > 0 ? ",\n" : "\n");
 }
 

@@ -21,7 +21,7 @@
 enum {
     TIMELINE_KEPT_MAX = 256 * 1024, /* bytes; written when there are more */
     TIMELINE_RECORD_MAX = 8 * 1024,
-    TIMELINE_TEXT_MAX = 255 /* bytes of a text that are shown; each may become 6 */
+    TIMELINE_TEXT_MAX = 255 /* bytes of a text; longer ones are cut, each may become 6 */
 };
 
 struct timeline_file {
