@@ -26,7 +26,7 @@
 struct job {
     const char *path;
     int process_set;
-    int first;   /* of the set's ranks, in the world: it has the file */
+    int first;   /* first rank of the set, in the world: it has the file */
     bool has_it; /* is this rank the first? */
     struct checkpoint_list list;
 };

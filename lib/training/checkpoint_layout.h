@@ -17,8 +17,8 @@ enum {
 
 struct checkpoint_head {
     uint64_t size;      /* of the file */
-    uint32_t list_size; /* in bytes; so much is in the file */
-    uint32_t count;     /* of entries; so many can be in the list */
+    uint32_t list_size; /* in bytes; the file has as many */
+    uint32_t count;     /* of entries; the list has room for as many */
 };
 
 /* Appends head and list. The entries have been measured. */

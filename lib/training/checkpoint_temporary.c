@@ -33,7 +33,7 @@ int checkpoint_move_off_streams(int fd)
     return higher;
 }
 
-static const char no_boot[BOOT_DIGITS + 1] = "00000000"; /* the kernel does not tell */
+static const char no_boot[BOOT_DIGITS + 1] = "00000000"; /* the kernel has no boot id */
 
 static void read_boot(char boot[BOOT_DIGITS + 1])
 {
@@ -130,7 +130,7 @@ static int try_make(const char *temporary, struct stat *status)
         checkpoint_move_off_streams(open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     if (fd < 0 || !is_taken(fd, status))
         return fd;
-    unlink(temporary); /* whoever has it locked may leave it, as it is young */
+    unlink(temporary); /* a process that has it locked may leave it, as it is young */
     close(fd);
     errno = EEXIST;
     return -1;

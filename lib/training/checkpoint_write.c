@@ -29,7 +29,7 @@ enum { BUFFER_SIZE = 1 << 20 };
 
 struct output {
     int fd;
-    crypto_generichash_state digest; /* of what has left the buffer */
+    crypto_generichash_state digest; /* of the bytes that have left the buffer */
     unsigned char *buffer;           /* owned */
     size_t used;
 };

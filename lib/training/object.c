@@ -128,7 +128,7 @@ static int object_broadcast(const char *name, struct hvd_object *object, int roo
     if (!object)
         fail(&own, HVD_ERR_INVALID, "the object is NULL");
     rc = call_check_root(process_set, root, err);
-    if (rc == HVD_ERR_NOMEM) { /* the others have to hear of it */
+    if (rc == HVD_ERR_NOMEM) { /* the other ranks have to learn of it */
         own = *err;
         rc = HVD_OK;
     }

@@ -38,7 +38,8 @@ struct optimizer_settings {
 enum gradient_state { GRADIENT_OPEN, GRADIENT_BUSY, GRADIENT_COMPLETE };
 
 struct gradient {
-    struct hvd_parameter parameter; /* its dims are those below, its name the end of that below */
+    struct hvd_parameter parameter; /* its dims are those below, its name is the end of the name
+                                     * below */
     char name[sizeof OPTIMIZER_PREFIX + HVD_PARAMETER_NAME_MAX]; /* in flight */
     int64_t dims[HVD_DIMS_MAX];
     size_t count;  /* of elements */
@@ -46,9 +47,9 @@ struct gradient {
     enum gradient_state state;
     int passes_left;
     struct group *group;
-    struct hvd_tensor *tensor; /* what travels; one of the optimizer's */
+    struct hvd_tensor *tensor; /* the tensor to send; one of the optimizer's */
     void *sum;   /* owned; of the passes so far, that of halves in float32. NULL for one pass */
-    void *wire;  /* owned; what travels when it is compressed, else NULL */
+    void *wire;  /* owned; the compressed gradient, else NULL */
     void *start; /* owned; HVD_ADASUM: the negative of the data before the update, else NULL */
 };
 
@@ -71,9 +72,9 @@ struct hvd_optimizer {
     int ngroups;
     pthread_mutex_t lock;
     bool stepping, reducing;
-    bool synchronized; /* the gradients are what a synchronization has left */
+    bool synchronized; /* the gradients are the result of a synchronization */
     bool skip;         /* the next step does not synchronize */
-    bool warned;       /* of a step that synchronizes again */
+    bool warned;       /* has warned of a step that synchronizes again */
     int busy;          /* gradients */
 };
 

@@ -28,10 +28,10 @@ struct state {
     const struct hvd_scalar *scalars;
     int nscalars;
     struct named *tensor_order, *scalar_order; /* owned, as all below */
-    struct wire_writer lines;                  /* what all ranks must have alike */
+    struct wire_writer lines;                  /* the properties that all ranks must share */
     unsigned char *packed;                     /* the scalars, in the order of their names */
     size_t packed_size;
-    int64_t *handles; /* of what is in flight */
+    int64_t *handles; /* of the broadcasts in flight */
     int nhandles;
 };
 
