@@ -123,8 +123,8 @@ struct hvd_device {
 HVD_API int hvd_register_device(const struct hvd_device *device);
 
 /* Frees the library's memory and events of the device, except pinned memory whose last copy has not
- * passed. HVD_ERR_INVALID for a number that no device has, or while tensors of the device are in
- * flight. The number is not used again. */
+ * passed. HVD_ERR_INVALID for a number that no device has, or while its tensors are in flight. The
+ * number is not used again. */
 HVD_API int hvd_unregister_device(int device);
 
 #ifdef __cplusplus
