@@ -50,7 +50,7 @@ bool socket_peer(int fd, pid_t *pid, uid_t *uid);
 /* HVD_OK if the peer is this user; else HVD_ERR_AUTH, which names the other user. */
 int socket_check_user(int fd, struct err *err);
 
-/* After how much silence a host is probed, how often, and when it is given up. */
+/* How long a host may be quiet until it is probed, how often, and when it is given up. */
 struct socket_keepalive {
     int idle_s, interval_s, probes;
 };
