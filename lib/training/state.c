@@ -146,8 +146,8 @@ static void start_scalars(struct state *state, struct err *first)
     state_start(state, &tensor, first);
 }
 
-/* After a failure all other broadcasts are still started and waited for: other ranks have them in
- * flight, too. */
+/* After a failure all other broadcasts are still started and waited for, because other ranks wait
+ * for them, too. */
 static int state_run(struct state *state, struct err *err)
 {
     struct err first = { .code = HVD_OK };
