@@ -304,6 +304,7 @@ unit_tests += \
 	tests/unit/rendezvous/server/http_session_test \
 	tests/unit/src/hvdrun/hvdrun_options_test \
 	tests/unit/launcher/verdict/job_blame_test \
+	tests/unit/launcher/verdict/job_judge_test \
 	tests/unit/rendezvous/world/job_declaration_test \
 	tests/unit/launcher/job/job_host_relay_test \
 	tests/unit/launcher/verdict/job_state_test \

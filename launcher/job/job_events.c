@@ -32,7 +32,7 @@ static void on_connect_failed(void *context, int host, int exit_status, const ch
     char where[800];
     snprintf(where, sizeof where, "%s: %s", host_step_name(job->hosts[host].step), text);
     if (exit_status != 0) {
-        job_record_reason(job, host, where);
+        job_report_reason(&job->report, host, where);
         job_tell_failure(job, host, where);
         job_act(job, job_state_on_host_failed(&job->state, host, -1, exit_status, where));
     }
@@ -51,7 +51,7 @@ static void on_job_events_failed(void *context, int host, const struct agent_fai
 {
     struct job *job = context;
     if (failed->rank == -1)
-        job_record_reason(job, host, failed->text);
+        job_report_reason(&job->report, host, failed->text);
     job_tell_failure(job, host, failed->text);
     if (failed->rank == -1 && failed->exit_status == STATUS_HOST_LOST)
         job_act(job, job_state_on_host_lost(&job->state, host, failed->exit_status, failed->text,

@@ -160,9 +160,7 @@ void job_timeout_close(struct job *job);
 void job_record_started(struct job *job, int rank, pid_t pid);
 void job_record_exited(struct job *job, const struct agent_exited *exited);
 void job_record_lost(struct job *job, int rank);
-void job_record_reason(struct job *job, int host, const char *text); /* why it failed */
-void job_record_blame(struct job *job); /* everything is known: choose the rank to blame */
-void job_record_verdict(struct job *job, const char *verdict);
+void job_record_verdict(struct job *job, const char *text);
 void job_record_finish(struct job *job);
 
 /* One check for processes of dead agents of this machine. False: the cleanup is over. */

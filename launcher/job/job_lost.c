@@ -151,7 +151,7 @@ static void lose_host(struct job *job, struct job_host *host)
 {
     char text[700];
     (host->local ? local_end_text : remote_end_text)(host, text, sizeof text);
-    job_record_reason(job, host->index, text);
+    job_report_reason(&job->report, host->index, text);
     int status = ran_out(host) ? STATUS_RESOURCE : host->lost_status;
     bool silent = job_host_was_away(job, host);
     check_unresponsive(job, host);

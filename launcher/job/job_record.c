@@ -3,9 +3,7 @@
  * arrives; hosts, last words and the verdict once it is final; see job_report.h. */
 #include "launcher/job/job_impl.h"
 
-#include "launcher/base/exit_status.h"
 #include "launcher/base/xalloc.h"
-#include "launcher/verdict/job_blame_text.h"
 
 #include <stdio.h>
 
@@ -22,7 +20,7 @@ void job_record_exited(struct job *job, const struct agent_exited *exited)
     struct report_rank *record = &job->report.ranks[exited->end.rank];
     record->end = exited->told ? END_TERMINATED : END_BY_ITSELF;
     record->how = exited->end.how;
-    record->terminated = job->state.cause != CAUSE_NONE;
+    record->terminated = job->state.verdict.cause != CAUSE_NONE;
     record->after_ms = exited->after_ms;
     record->slack_us =
         job_host_time(&job->hosts[record->host], exited->end.at_us, &record->ended_us);
@@ -35,13 +33,6 @@ void job_record_lost(struct job *job, int rank)
 {
     job->report.ranks[rank].end = END_LOST;
     job->report.ranks[rank].terminated = true;
-}
-
-void job_record_reason(struct job *job, int host, const char *text)
-{
-    struct report_host *record = &job->report.hosts[host];
-    if (!*record->reason)
-        snprintf(record->reason, sizeof record->reason, "%s", text);
 }
 
 static enum report_transport host_transport_of(const struct job_host *host)
@@ -76,71 +67,30 @@ void job_world_failed(struct job *job, const struct rank_end *end)
     report->origin = *end;
     report->origin_us = job_now_ms() * 1000;
     report->origin_ran_on =
-        job->state.cause == CAUSE_NONE && report->ranks[end->because_of].ended_us == 0;
+        job->state.verdict.cause == CAUSE_NONE && report->ranks[end->because_of].ended_us == 0;
 }
 
 void job_rank_disconnected(struct job *job, int rank)
 {
     struct report_rank *record = &job->report.ranks[rank];
     record->disconnected =
-        job->state.cause == CAUSE_NONE && record->ended_us == 0 && !record->left_because;
+        job->state.verdict.cause == CAUSE_NONE && record->ended_us == 0 && !record->left_because;
 }
 
-static void blame_host(struct job *job, const struct job_blame *blame)
-{
-    struct job_state *state = &job->state;
-    char text[JOB_BLAME_TEXT_SIZE];
-    if (blame->reason == BLAME_HOST_UNRESPONSIVE) {
-        job_record_reason(job, blame->host, job_blame_text(text, blame));
-        job_state_blame_host(state, blame->host, STATUS_HOST_LOST, text);
-    } else {
-        job_state_blame_host(state, blame->host, state->lost_status, state->lost_text);
-    }
-}
-
-/* The status of a rank that was told to end is meaningless. */
-static int status_of_left(const struct job_report *report, const struct job_blame *blame)
-{
-    return blame->reason == BLAME_NAMED ? rank_end_exit_status(&report->ranks[blame->reporter].how)
-                                        : STATUS_PROTOCOL;
-}
-
-void job_record_blame(struct job *job)
-{
-    struct job_blame blame;
-    char text[JOB_BLAME_TEXT_SIZE];
-    struct job_state *state = &job->state;
-    if (state->lost_host >= 0)
-        job->report.hosts[state->lost_host].lost = true;
-    if (state->cause != CAUSE_RANK || !job_blame_choose(&blame, &job->report))
-        return;
-    if (blame.host >= 0) {
-        blame_host(job, &blame);
-        return;
-    }
-    const struct report_rank *rank = &job->report.ranks[blame.rank];
-    job_blame_text(text, &blame);
-    if (blame.reporter >= 0)
-        job_state_blame_left(state, rank->host, blame.rank, blame.reporter, rank->terminated,
-                             status_of_left(&job->report, &blame), text);
-    else
-        job_state_blame(state, rank->host, blame.rank, &rank->how, rank->after_ms, text);
-}
-
-void job_record_verdict(struct job *job, const char *verdict)
+void job_record_verdict(struct job *job, const char *text)
 {
     struct job_report *report = &job->report;
-    const struct job_state *state = &job->state;
-    bool is_of_host =
-        state->cause == CAUSE_RANK || state->cause == CAUSE_LEFT || state->cause == CAUSE_HOST;
-    bool lost = state->cause == CAUSE_NONE && state->exit_status != 0;
-    report->exit_status = state->exit_status;
-    report->cause = lost ? CAUSE_OUTPUT : state->cause;
-    report->host = is_of_host ? state->cause_host : -1;
-    report->rank = is_of_host ? state->cause_rank : -1;
+    const struct job_verdict *verdict = &job->state.verdict;
+    bool is_of_host = verdict->cause == CAUSE_RANK || verdict->cause == CAUSE_LEFT ||
+                      verdict->cause == CAUSE_HOST;
+    bool lost = verdict->cause == CAUSE_NONE && verdict->exit_status != 0;
+    report->exit_status = verdict->exit_status;
+    report->cause = lost ? CAUSE_OUTPUT : verdict->cause;
+    report->host = is_of_host ? verdict->host : -1;
+    report->rank = is_of_host ? verdict->rank : -1;
     report->pid = report->rank >= 0 ? report->ranks[report->rank].pid : 0;
     report->ended_ms = job_now_ms();
-    snprintf(report->text, sizeof report->text, "%s", verdict);
+    snprintf(report->text, sizeof report->text, "%s", text);
 }
 
 void job_record_finish(struct job *job)

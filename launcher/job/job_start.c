@@ -111,8 +111,8 @@ void job_start_check(struct job *job)
 
 void job_tell_failure(struct job *job, int host, const char *text)
 {
-    const struct job_state *state = &job->state;
-    if (job->start.started_ms > 0 || state->cause != CAUSE_HOST || state->cause_host == host)
+    const struct job_verdict *verdict = &job->state.verdict;
+    if (job->start.started_ms > 0 || verdict->cause != CAUSE_HOST || verdict->host == host)
         return;
     if (job->start.nfailures < FAILURES_TOLD)
         job_output_say(job->output, "%s: %s", job_host_name(job, host), text);

@@ -6,7 +6,8 @@
 
 #include "launcher/base/exit_status.h"
 #include "launcher/process/stop_plan.h"
-#include "launcher/verdict/job_verdict.h"
+#include "launcher/verdict/job_judge.h"
+#include "launcher/verdict/job_verdict_text.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -37,17 +38,17 @@ void job_stop_close(struct job *job)
 /* Makes a job that went well fail because its output or its report was lost. */
 static void lose_output(struct job *job, char *text, size_t size, const char *what)
 {
-    job->state.exit_status = STATUS_OUTPUT_LOST;
+    job->state.verdict.exit_status = STATUS_OUTPUT_LOST;
     snprintf(text, size, "FAILED: %s was lost; all ranks exited with status 0", what);
 }
 
 /* Omitted if the last line of output is this line already. */
 static void say_last_words(struct job *job)
 {
-    const struct job_state *state = &job->state;
-    int rank = state->cause == CAUSE_RANK   ? state->cause_rank
-               : state->cause == CAUSE_LEFT ? state->cause_reporter
-                                            : -1;
+    const struct job_verdict *verdict = &job->state.verdict;
+    int rank = verdict->cause == CAUSE_RANK   ? verdict->rank
+               : verdict->cause == CAUSE_LEFT ? verdict->reporter
+                                              : -1;
     const char *last = rank >= 0 ? job_output_last_words(job->output, rank) : "";
     if (*last && !job_output_shows_last_words(job->output, rank))
         job_output_say(job->output, "rank %d last wrote to stderr: %s", rank, last);
@@ -72,7 +73,7 @@ static void hand_over_report(struct job *job, char *text, size_t size)
         return;
     }
     job_output_say(job->output, "warning: %s", err.text);
-    if (job->state.exit_status != 0)
+    if (job->state.verdict.exit_status != 0)
         return;
     lose_output(job, text, size, "the report");
     job_record_verdict(job, text);
@@ -82,12 +83,12 @@ static void hand_over_report(struct job *job, char *text, size_t size)
  * the last line that the rank has written to stderr. A job that went well has no verdict. */
 static void say_verdict(struct job *job)
 {
-    struct job_state *state = &job->state;
+    const struct job_verdict *verdict = &job->state.verdict;
     char text[1024] = "";
-    job_record_blame(job);
-    if (state->cause != CAUSE_NONE)
-        job_verdict_text(text, sizeof text, state, job->options->plan,
-                         state->cause_rank >= 0 ? job->report.ranks[state->cause_rank].pid : 0,
+    job_judge(&job->state, &job->report);
+    if (verdict->cause != CAUSE_NONE)
+        job_verdict_text(text, sizeof text, &job->state, job->options->plan,
+                         verdict->rank >= 0 ? job->report.ranks[verdict->rank].pid : 0,
                          job_now_ms() -
                              (job->start.started_ms ? job->start.started_ms : job->created_ms));
     else if (job_output_lost(job->output))
@@ -96,7 +97,7 @@ static void say_verdict(struct job *job)
     job->rendezvous.on_over(job->rendezvous.context, &job->report);
     say_last_words(job);
     /* All verdicts begin with this word, except that of a job that a person has stopped. */
-    int red = job->options->colour && state->cause != CAUSE_SIGNAL ? sizeof "FAILED" - 1 : 0;
+    int red = job->options->colour && verdict->cause != CAUSE_SIGNAL ? sizeof "FAILED" - 1 : 0;
     if (*text)
         job_output_say(job->output, "%s%.*s%s%s", red ? "\033[1;31m" : "", red, text,
                        red ? "\033[0m" : "", text + red);
@@ -112,7 +113,7 @@ void job_on_output_finished(void *context)
         job_output_finish(job->output);
     } else if (!job->stop.over) {
         job->stop.over = true;
-        job->callbacks.on_finished(job->context, job->state.exit_status);
+        job->callbacks.on_finished(job->context, job->state.verdict.exit_status);
     }
 }
 

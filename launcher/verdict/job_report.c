@@ -5,6 +5,7 @@
 #include "launcher/base/xalloc.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 const char *report_end_name(enum report_end end)
@@ -58,4 +59,11 @@ void job_report_fini(struct job_report *report)
     free(report->ranks);
     free(report->hosts);
     *report = (struct job_report){ 0 };
+}
+
+void job_report_reason(struct job_report *report, int host, const char *text)
+{
+    struct report_host *record = &report->hosts[host];
+    if (!*record->reason)
+        snprintf(record->reason, sizeof record->reason, "%s", text);
 }

@@ -5,7 +5,7 @@
 #define LAUNCHER_VERDICT_JOB_REPORT_H
 
 #include "launcher/placement/rank_plan.h"
-#include "launcher/verdict/job_state.h"
+#include "launcher/verdict/job_verdict.h"
 #include "launcher/verdict/link_history.h"
 #include "lib/base/rank_end.h"
 
@@ -82,6 +82,9 @@ struct job_report {
 void job_report_init(struct job_report *report, const struct rank_plan *plan, const char *id,
                      uint64_t epoch_ms, uint64_t now_ms);
 void job_report_fini(struct job_report *report);
+
+/* Why `host` was not reached, or is lost. The first reason counts. */
+void job_report_reason(struct job_report *report, int host, const char *text);
 
 /* The words for the enums. */
 const char *report_end_name(enum report_end end);

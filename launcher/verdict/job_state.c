@@ -12,7 +12,7 @@
 void job_state_init(struct job_state *state, int nhosts, int nranks)
 {
     *state = (struct job_state){
-        .nhosts = nhosts, .nranks = nranks, .cause_rank = -1, .cause_host = -1, .lost_host = -1
+        .nhosts = nhosts, .nranks = nranks, .verdict = { .rank = -1, .host = -1 }, .lost_host = -1
     };
 }
 
@@ -20,9 +20,9 @@ void job_state_init(struct job_state *state, int nhosts, int nranks)
 static enum job_action job_state_stop(struct job_state *state, enum job_cause cause,
                                       int exit_status, int signum)
 {
-    if (state->cause == CAUSE_NONE) {
-        state->cause = cause;
-        state->exit_status = exit_status;
+    if (state->verdict.cause == CAUSE_NONE) {
+        state->verdict.cause = cause;
+        state->verdict.exit_status = exit_status;
         state->stop_signal = signum;
     }
     if (state->phase >= JOB_STOPPING)
@@ -49,20 +49,21 @@ enum job_action job_state_on_rank_started(struct job_state *state)
 static enum job_action fail_rank(struct job_state *state, int host, int rank,
                                  const struct rank_end_how *how, uint64_t after_ms)
 {
-    state->cause_host = host;
-    state->cause_rank = rank;
-    state->cause_how = *how;
-    state->cause_after_ms = after_ms;
+    state->verdict.host = host;
+    state->verdict.rank = rank;
+    state->verdict.how = *how;
+    state->verdict.after_ms = after_ms;
     return job_state_stop(state, CAUSE_RANK, rank_end_exit_status(how), SIGTERM);
 }
 
 enum job_action job_state_on_rank_exited(struct job_state *state, int host, int rank,
                                          const struct rank_end_how *how, uint64_t after_ms)
 {
-    bool is_cause = state->cause == CAUSE_RANK && state->cause_rank == rank; /* it was stopped by a
+    bool is_cause =
+        state->verdict.cause == CAUSE_RANK && state->verdict.rank == rank; /* it was stopped by a
                                                                               * signal */
     state->ranks_running--;
-    if (state->cause != CAUSE_NONE) {
+    if (state->verdict.cause != CAUSE_NONE) {
         state->terminated += !is_cause;
         return JOB_WAIT;
     }
@@ -74,7 +75,7 @@ enum job_action job_state_on_rank_exited(struct job_state *state, int host, int 
 enum job_action job_state_on_rank_stopped(struct job_state *state, int host, int rank,
                                           const struct rank_end_how *how, uint64_t after_ms)
 {
-    if (state->cause != CAUSE_NONE)
+    if (state->verdict.cause != CAUSE_NONE)
         return JOB_WAIT;
     return fail_rank(state, host, rank, how, after_ms);
 }
@@ -89,10 +90,10 @@ enum job_action job_state_on_rank_lost(struct job_state *state)
 enum job_action job_state_on_host_failed(struct job_state *state, int host, int rank,
                                          int exit_status, const char *text)
 {
-    if (state->cause == CAUSE_NONE) {
-        state->cause_host = host;
-        state->cause_rank = rank;
-        snprintf(state->cause_text, sizeof state->cause_text, "%s", text);
+    if (state->verdict.cause == CAUSE_NONE) {
+        state->verdict.host = host;
+        state->verdict.rank = rank;
+        snprintf(state->verdict.text, sizeof state->verdict.text, "%s", text);
     }
     return job_state_stop(state, CAUSE_HOST, exit_status, SIGTERM);
 }
@@ -100,18 +101,18 @@ enum job_action job_state_on_host_failed(struct job_state *state, int host, int 
 /* The verdict's rank failed by itself, and not on that host. */
 static bool has_given_up(const struct job_state *state, int host)
 {
-    return state->cause == CAUSE_RANK && state->cause_host != host &&
-           rank_end_gave_up(&state->cause_how);
+    return state->verdict.cause == CAUSE_RANK && state->verdict.host != host &&
+           rank_end_gave_up(&state->verdict.how);
 }
 
 enum job_action job_state_on_host_lost(struct job_state *state, int host, int exit_status,
                                        const char *text, bool silent)
 {
     if (silent && has_given_up(state, host)) {
-        state->cause = CAUSE_NONE;
+        state->verdict.cause = CAUSE_NONE;
         state->terminated++;
     }
-    if (state->cause != CAUSE_NONE && state->lost_host < 0) {
+    if (state->verdict.cause != CAUSE_NONE && state->lost_host < 0) {
         state->lost_host = host;
         state->lost_status = exit_status;
         snprintf(state->lost_text, sizeof state->lost_text, "%s", text);
@@ -137,8 +138,8 @@ enum job_action job_state_on_told_to_stop(struct job_state *state, int signum, c
     if (state->phase == JOB_FINISHED)
         return JOB_WAIT;
     state->told_to_stop = true;
-    if (state->cause == CAUSE_NONE)
-        snprintf(state->cause_text, sizeof state->cause_text, "%s", text);
+    if (state->verdict.cause == CAUSE_NONE)
+        snprintf(state->verdict.text, sizeof state->verdict.text, "%s", text);
     if (state->phase != JOB_STOPPING)
         return job_state_stop(state, CAUSE_SIGNAL, STATUS_SIGNAL + signum, signum);
     int harsher = signum == SIGINT ? SIGKILL : SIGTERM;
@@ -153,23 +154,23 @@ enum job_action job_state_on_failed(struct job_state *state, enum job_cause caus
 {
     if (state->phase == JOB_FINISHED && cause != CAUSE_OUTPUT)
         return JOB_WAIT;
-    if (state->cause == CAUSE_NONE)
-        snprintf(state->cause_text, sizeof state->cause_text, "%s", text);
+    if (state->verdict.cause == CAUSE_NONE)
+        snprintf(state->verdict.text, sizeof state->verdict.text, "%s", text);
     return job_state_stop(state, cause, exit_status, SIGTERM);
 }
 
 enum job_action job_state_on_timeout(struct job_state *state, int exit_status, const char *text)
 {
     state->told_to_stop = true;
-    if (state->cause == CAUSE_NONE)
-        snprintf(state->cause_text, sizeof state->cause_text, "%s", text);
+    if (state->verdict.cause == CAUSE_NONE)
+        snprintf(state->verdict.text, sizeof state->verdict.text, "%s", text);
     return job_state_stop(state, CAUSE_TIMEOUT, exit_status, SIGTERM);
 }
 
 /* A rank stopped by a signal has not exited, so the exit of another rank cannot explain it. */
 static bool is_stop(const struct job_state *state)
 {
-    return state->cause == CAUSE_RANK && state->cause_how.kind == RANK_END_STOPPED;
+    return state->verdict.cause == CAUSE_RANK && state->verdict.how.kind == RANK_END_STOPPED;
 }
 
 void job_state_blame(struct job_state *state, int host, int rank, const struct rank_end_how *how,
@@ -177,12 +178,12 @@ void job_state_blame(struct job_state *state, int host, int rank, const struct r
 {
     if (is_stop(state))
         return;
-    state->cause_host = host;
-    state->cause_rank = rank;
-    state->cause_how = *how;
-    state->cause_after_ms = after_ms;
-    state->exit_status = rank_end_exit_status(how);
-    snprintf(state->cause_text, sizeof state->cause_text, "%s", text);
+    state->verdict.host = host;
+    state->verdict.rank = rank;
+    state->verdict.how = *how;
+    state->verdict.after_ms = after_ms;
+    state->verdict.exit_status = rank_end_exit_status(how);
+    snprintf(state->verdict.text, sizeof state->verdict.text, "%s", text);
 }
 
 void job_state_blame_left(struct job_state *state, int host, int rank, int reporter,
@@ -191,13 +192,13 @@ void job_state_blame_left(struct job_state *state, int host, int rank, int repor
     if (is_stop(state))
         return;
     /* the former cause counts as another rank now, and `rank` does not */
-    state->terminated += state->cause_rank != rank && !terminated;
-    state->cause = CAUSE_LEFT;
-    state->cause_host = host;
-    state->cause_rank = rank;
-    state->cause_reporter = reporter;
-    state->exit_status = exit_status;
-    snprintf(state->cause_text, sizeof state->cause_text, "%s", text);
+    state->terminated += state->verdict.rank != rank && !terminated;
+    state->verdict.cause = CAUSE_LEFT;
+    state->verdict.host = host;
+    state->verdict.rank = rank;
+    state->verdict.reporter = reporter;
+    state->verdict.exit_status = exit_status;
+    snprintf(state->verdict.text, sizeof state->verdict.text, "%s", text);
 }
 
 void job_state_blame_host(struct job_state *state, int host, int exit_status, const char *text)
@@ -205,9 +206,9 @@ void job_state_blame_host(struct job_state *state, int host, int exit_status, co
     if (is_stop(state))
         return;
     state->terminated++; /* the former cause counts as another rank now */
-    state->cause = CAUSE_HOST;
-    state->cause_host = host;
-    state->cause_rank = -1;
-    state->exit_status = exit_status;
-    snprintf(state->cause_text, sizeof state->cause_text, "%s", text);
+    state->verdict.cause = CAUSE_HOST;
+    state->verdict.host = host;
+    state->verdict.rank = -1;
+    state->verdict.exit_status = exit_status;
+    snprintf(state->verdict.text, sizeof state->verdict.text, "%s", text);
 }

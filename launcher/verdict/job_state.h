@@ -14,7 +14,7 @@
 #ifndef LAUNCHER_VERDICT_JOB_STATE_H
 #define LAUNCHER_VERDICT_JOB_STATE_H
 
-#include "lib/base/rank_end.h"
+#include "launcher/verdict/job_verdict.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,31 +28,12 @@ enum job_action {
     JOB_FINISH, /* deliver the rest of the output and end */
 };
 
-/* Why the job failed. */
-enum job_cause {
-    CAUSE_NONE,
-    CAUSE_RANK,    /* a rank failed: cause_rank, cause_how, cause_after_ms, text */
-    CAUSE_LEFT,    /* a rank has left, or ended well, while another needed it: cause_rank,
-                      cause_reporter, text */
-    CAUSE_HOST,    /* a failure on a host, or of a rank there: cause_host, cause_rank or -1, text */
-    CAUSE_SIGNAL,  /* hvdrun was told to stop: stop_signal, text if there is more to report */
-    CAUSE_JOB,     /* the job as a whole: text */
-    CAUSE_OUTPUT,  /* the reader of stdout went away */
-    CAUSE_TIMEOUT, /* it took longer than --timeout: text */
-};
-
 struct job_state {
     enum job_phase phase;
     int nhosts, hosts_ready, hosts_done;
     int nranks, ranks_running;
     bool told_to_stop; /* by a signal to hvdrun or by time, whatever the cause is */
-    enum job_cause cause;
-    int exit_status;            /* the exit status of hvdrun */
-    int cause_rank, cause_host; /* cause_host: of a rank, too */
-    struct rank_end_how cause_how;
-    uint64_t cause_after_ms;
-    int cause_reporter;
-    char cause_text[800];
+    struct job_verdict verdict;
     int lost_host; /* the first host that was lost after the verdict; -1 */
     int lost_status;
     char lost_text[512];

@@ -1,20 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The verdict of a job in one line: why it failed; see hvdrun(1), EXIT STATUS. Pure. */
+/* The verdict on a job: why it failed, whose failure that was, and what hvdrun ends with. job_state.c
+ * writes the first one down, job_judge.c the last one, job_verdict_text.h has the words. */
 #ifndef LAUNCHER_VERDICT_JOB_VERDICT_H
 #define LAUNCHER_VERDICT_JOB_VERDICT_H
 
-#include "launcher/placement/rank_plan.h"
-#include "launcher/verdict/job_state.h"
+#include "lib/base/rank_end.h"
 
-#include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
-/* Writes "FAILED rank 2 on node1 (pid 4711): killed by signal 9 (SIGKILL) after 12.3 s; 3 other
- * ranks terminated, 0 left" or the like, without a count if there was no rank to terminate. `pid`
- * is that of the failed rank, if the cause is a rank; `elapsed_ms` since the ranks were started, or
- * hvdrun if they were not. */
-void job_verdict_text(char *text, size_t size, const struct job_state *state,
-                      const struct rank_plan *plan, pid_t pid, uint64_t elapsed_ms);
+/* Why the job failed, and which members of the verdict say more. `host` is that of the rank, too. */
+enum job_cause {
+    CAUSE_NONE,
+    CAUSE_RANK, /* a rank ended with a failure: rank, how, after_ms, text */
+    CAUSE_LEFT, /* a rank has left, or ended well, while another needed it: rank, reporter, text */
+    CAUSE_HOST, /* something could not be done on a host, or for a rank there: host, rank or -1,
+                      text */
+    CAUSE_SIGNAL,  /* hvdrun was told to stop: text if there is more to say */
+    CAUSE_JOB,     /* the job as a whole: text */
+    CAUSE_OUTPUT,  /* the reader of stdout went away */
+    CAUSE_TIMEOUT, /* it took longer than it may: text */
+};
+
+struct job_verdict {
+    enum job_cause cause;
+    int exit_status; /* what hvdrun will end with */
+    int rank, host;  /* -1: none */
+    struct rank_end_how how;
+    uint64_t after_ms; /* the rank ended so long after it was started */
+    int reporter;      /* the rank that needed `rank` */
+    char text[800];    /* for people */
+};
 
 #endif

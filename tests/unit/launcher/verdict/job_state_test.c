@@ -2,7 +2,7 @@
 /* What becomes of a job, event by event. */
 #include "launcher/base/exit_status.h"
 #include "launcher/verdict/job_state.h"
-#include "launcher/verdict/job_verdict.h"
+#include "launcher/verdict/job_verdict_text.h"
 #include "tests/support/rank_ends.h"
 #include "tests/support/unit.h"
 
@@ -43,8 +43,8 @@ START_TEST(ranks_that_end_well_make_a_job_that_ends_well)
     for (int rank = 0; rank < 4; rank++)
         ck_assert_int_eq(job_state_on_rank_exited(&state, 0, rank, EXITED_WITH(0), 10), JOB_WAIT);
     end_hosts();
-    ck_assert_int_eq(state.cause, CAUSE_NONE);
-    ck_assert_int_eq(state.exit_status, 0);
+    ck_assert_int_eq(state.verdict.cause, CAUSE_NONE);
+    ck_assert_int_eq(state.verdict.exit_status, 0);
 }
 END_TEST
 
@@ -56,8 +56,8 @@ START_TEST(the_first_failure_stops_the_others_and_is_the_verdict)
     ck_assert_int_eq(job_state_on_rank_exited(&state, 0, 1, EXITED_WITH(7), 1241), JOB_WAIT);
     ck_assert_int_eq(job_state_on_rank_exited(&state, 0, 3, EXITED_WITH(0), 1242), JOB_WAIT);
     end_hosts();
-    ck_assert_int_eq(state.exit_status, 42);
-    ck_assert_int_eq(state.cause_rank, 2);
+    ck_assert_int_eq(state.verdict.exit_status, 42);
+    ck_assert_int_eq(state.verdict.rank, 2);
     ck_assert_int_eq(state.terminated, 3);
 }
 END_TEST
@@ -65,7 +65,7 @@ END_TEST
 START_TEST(death_by_a_signal_is_128_and_its_number)
 {
     ck_assert_int_eq(job_state_on_rank_exited(&state, 0, 1, KILLED_BY(SIGSEGV), 5), JOB_STOP);
-    ck_assert_int_eq(state.exit_status, 128 + SIGSEGV);
+    ck_assert_int_eq(state.verdict.exit_status, 128 + SIGSEGV);
 }
 END_TEST
 
@@ -76,9 +76,9 @@ START_TEST(a_host_that_cannot_start_stops_the_job_before_it_runs)
     ck_assert_int_eq(job_state_on_host_failed(&state, 1, -1, STATUS_NOT_FOUND, "no"), JOB_STOP);
     ck_assert_int_eq(job_state_on_host_ready(&state), JOB_WAIT);
     end_hosts();
-    ck_assert_int_eq(state.exit_status, STATUS_NOT_FOUND);
-    ck_assert_int_eq(state.cause_host, 1);
-    ck_assert_str_eq(state.cause_text, "no");
+    ck_assert_int_eq(state.verdict.exit_status, STATUS_NOT_FOUND);
+    ck_assert_int_eq(state.verdict.host, 1);
+    ck_assert_str_eq(state.verdict.text, "no");
 }
 END_TEST
 
@@ -87,8 +87,8 @@ START_TEST(two_hosts_that_fail_are_one_verdict)
     job_state_init(&state, 2, 4);
     job_state_on_host_failed(&state, 0, -1, STATUS_NOT_FOUND, "first");
     ck_assert_int_eq(job_state_on_host_failed(&state, 1, -1, STATUS_RESOURCE, "second"), JOB_WAIT);
-    ck_assert_int_eq(state.exit_status, STATUS_NOT_FOUND);
-    ck_assert_str_eq(state.cause_text, "first");
+    ck_assert_int_eq(state.verdict.exit_status, STATUS_NOT_FOUND);
+    ck_assert_str_eq(state.verdict.text, "first");
 }
 END_TEST
 
@@ -114,7 +114,7 @@ START_TEST(a_second_interrupt_kills_and_the_first_signal_is_the_status)
         if (passed)
             ck_assert_int_eq(state.stop_signal, passed);
     }
-    ck_assert_int_eq(state.exit_status, signal_rows[_i].exit_status);
+    ck_assert_int_eq(state.verdict.exit_status, signal_rows[_i].exit_status);
 }
 END_TEST
 
@@ -123,7 +123,7 @@ START_TEST(a_failure_before_the_signal_stays_the_verdict)
     job_state_on_rank_exited(&state, 0, 0, EXITED_WITH(3), 5);
     ck_assert_int_eq(job_state_on_told_to_stop(&state, SIGINT, ""), JOB_STOP);
     ck_assert_int_eq(state.stop_signal, SIGKILL);
-    ck_assert_int_eq(state.exit_status, 3);
+    ck_assert_int_eq(state.verdict.exit_status, 3);
 }
 END_TEST
 
@@ -134,7 +134,7 @@ START_TEST(a_finished_job_cannot_be_stopped)
     end_hosts();
     ck_assert_int_eq(job_state_on_told_to_stop(&state, SIGTERM, ""), JOB_WAIT);
     ck_assert_int_eq(job_state_on_failed(&state, CAUSE_JOB, 75, "late"), JOB_WAIT);
-    ck_assert_int_eq(state.exit_status, 0);
+    ck_assert_int_eq(state.verdict.exit_status, 0);
 }
 END_TEST
 
@@ -144,7 +144,7 @@ START_TEST(a_reader_that_went_away_may_turn_out_at_the_very_end)
         job_state_on_rank_exited(&state, 0, rank, EXITED_WITH(0), 10);
     end_hosts();
     ck_assert_int_eq(job_state_on_failed(&state, CAUSE_OUTPUT, 141, "gone"), JOB_WAIT);
-    ck_assert_int_eq(state.exit_status, 141);
+    ck_assert_int_eq(state.verdict.exit_status, 141);
 }
 END_TEST
 
@@ -153,9 +153,9 @@ START_TEST(a_job_that_has_had_its_time_is_stopped)
     ck_assert_int_eq(job_state_on_timeout(&state, STATUS_JOB_TIMEOUT, "late"), JOB_STOP);
     ck_assert_int_eq(state.stop_signal, SIGTERM);
     ck_assert(state.told_to_stop);
-    ck_assert_int_eq(state.exit_status, 124);
+    ck_assert_int_eq(state.verdict.exit_status, 124);
     ck_assert_int_eq(job_state_on_told_to_stop(&state, SIGINT, ""), JOB_STOP);
-    ck_assert_int_eq(state.exit_status, 124);
+    ck_assert_int_eq(state.verdict.exit_status, 124);
 }
 END_TEST
 
@@ -164,7 +164,7 @@ START_TEST(time_that_is_up_later_changes_no_verdict)
     job_state_on_rank_exited(&state, 0, 0, EXITED_WITH(3), 5);
     ck_assert_int_eq(job_state_on_timeout(&state, STATUS_JOB_TIMEOUT, "late"), JOB_WAIT);
     ck_assert(state.told_to_stop); /* but nobody waits for readers any more */
-    ck_assert_int_eq(state.exit_status, 3);
+    ck_assert_int_eq(state.verdict.exit_status, 3);
 }
 END_TEST
 
@@ -174,7 +174,7 @@ START_TEST(time_may_be_up_while_only_output_is_in_transit)
         job_state_on_rank_exited(&state, 0, rank, EXITED_WITH(0), 10);
     end_hosts();
     ck_assert_int_eq(job_state_on_timeout(&state, STATUS_JOB_TIMEOUT, "late"), JOB_WAIT);
-    ck_assert_int_eq(state.exit_status, 124);
+    ck_assert_int_eq(state.verdict.exit_status, 124);
     ck_assert_int_eq(state.phase, JOB_FINISHED);
 }
 END_TEST
@@ -237,7 +237,7 @@ START_TEST(a_rank_that_is_stopped_may_be_a_failure)
         verdict(4711, 1000),
         "FAILED rank 1 on node1 (pid 4711): stopped by signal 19 (SIGSTOP) after 0.5 s; "
         "1 other rank terminated, 0 left");
-    ck_assert_int_eq(state.exit_status, 128 + SIGSTOP);
+    ck_assert_int_eq(state.verdict.exit_status, 128 + SIGSTOP);
 }
 END_TEST
 
@@ -249,7 +249,7 @@ START_TEST(a_rank_killed_for_want_of_memory_is_told_so)
     ck_assert_str_eq(verdict(4711, 13000),
                      "FAILED rank 3 on node1 (pid 4711): killed by signal 9 (SIGKILL; kernel OOM "
                      "counter rose) after 2.0 s");
-    ck_assert_int_eq(state.exit_status, 137);
+    ck_assert_int_eq(state.verdict.exit_status, 137);
 }
 END_TEST
 
@@ -260,7 +260,7 @@ START_TEST(what_has_failed_in_a_rank_is_told)
     ck_assert_str_eq(verdict(4711, 13000),
                      "FAILED rank 3 on node1 (pid 4711): exited with status 5 after 2.0 s: accept: "
                      "Too many open files");
-    ck_assert_int_eq(state.exit_status, 5);
+    ck_assert_int_eq(state.verdict.exit_status, 5);
 }
 END_TEST
 
@@ -275,7 +275,7 @@ START_TEST(a_rank_that_left_is_blamed_instead_of_who_needed_it)
     ck_assert_str_eq(verdict(4711, 13000),
                      "FAILED rank 2 on node1 (pid 4711): left before barrier, for which rank 1 "
                      "waited; 2 other ranks terminated, 2 processes could not be killed");
-    ck_assert_int_eq(state.exit_status, STATUS_PROTOCOL);
+    ck_assert_int_eq(state.verdict.exit_status, STATUS_PROTOCOL);
 }
 END_TEST
 
@@ -304,11 +304,11 @@ START_TEST(a_host_may_be_the_verdict_when_all_is_known)
         if (rank != 1)
             job_state_on_rank_exited(&state, rank / 2, rank, KILLED_BY(SIGTERM), 3);
     job_state_blame_host(&state, 1, STATUS_HOST_LOST, "it heard nothing");
-    ck_assert_int_eq(state.cause, CAUSE_HOST);
-    ck_assert_int_eq(state.cause_host, 1);
-    ck_assert_int_eq(state.cause_rank, -1);
-    ck_assert_int_eq(state.exit_status, STATUS_HOST_LOST);
-    ck_assert_str_eq(state.cause_text, "it heard nothing");
+    ck_assert_int_eq(state.verdict.cause, CAUSE_HOST);
+    ck_assert_int_eq(state.verdict.host, 1);
+    ck_assert_int_eq(state.verdict.rank, -1);
+    ck_assert_int_eq(state.verdict.exit_status, STATUS_HOST_LOST);
+    ck_assert_str_eq(state.verdict.text, "it heard nothing");
     ck_assert_int_eq(state.terminated, 4); /* the first as well */
 }
 END_TEST
@@ -320,16 +320,16 @@ START_TEST(a_rank_that_was_stopped_stays_the_verdict)
     job_state_blame(&state, 0, 2, EXITED_WITH(3), 501, "");
     job_state_blame_left(&state, 0, 2, 3, true, STATUS_PROTOCOL, "left");
     job_state_blame_host(&state, 1, STATUS_HOST_LOST, "it heard nothing");
-    ck_assert_int_eq(state.cause, CAUSE_RANK);
-    ck_assert_int_eq(state.cause_rank, 1);
+    ck_assert_int_eq(state.verdict.cause, CAUSE_RANK);
+    ck_assert_int_eq(state.verdict.rank, 1);
     ck_assert_int_eq(state.terminated, 1);
-    ck_assert_int_eq(state.exit_status, 128 + SIGSTOP);
+    ck_assert_int_eq(state.verdict.exit_status, 128 + SIGSTOP);
 }
 END_TEST
 
 START_TEST(what_a_host_could_not_do_is_named_with_the_host)
 {
-    state.cause_host = 0;
+    state.verdict.host = 0;
     job_state_on_host_failed(&state, 0, -1, 127, "command not found: 'x'");
     ck_assert_str_eq(verdict(0, 0), "FAILED on node1: command not found: 'x'");
     state.left = 2;
@@ -369,7 +369,7 @@ START_TEST(a_verdict_that_does_not_fit_is_cut)
 END_TEST
 
 static const struct {
-    int cause_host;
+    int host;
     struct rank_end_how how;
     bool silent;
     enum job_cause verdict;
@@ -388,14 +388,14 @@ START_TEST(a_host_that_was_lost_before_is_why_a_rank_elsewhere_gave_up)
         job_state_on_host_ready(&state);
         job_state_on_rank_started(&state);
     }
-    ck_assert_int_eq(job_state_on_rank_exited(&state, losses[_i].cause_host, 0, &losses[_i].how, 5),
+    ck_assert_int_eq(job_state_on_rank_exited(&state, losses[_i].host, 0, &losses[_i].how, 5),
                      JOB_STOP);
     ck_assert_int_eq(job_state_on_host_lost(&state, 1, STATUS_HOST_LOST, "gone", losses[_i].silent),
                      JOB_WAIT);
-    ck_assert_int_eq(state.cause, losses[_i].verdict);
-    ck_assert_int_eq(state.exit_status, losses[_i].verdict == CAUSE_HOST
-                                            ? STATUS_HOST_LOST
-                                            : rank_end_exit_status(&losses[_i].how));
+    ck_assert_int_eq(state.verdict.cause, losses[_i].verdict);
+    ck_assert_int_eq(state.verdict.exit_status, losses[_i].verdict == CAUSE_HOST
+                                                    ? STATUS_HOST_LOST
+                                                    : rank_end_exit_status(&losses[_i].how));
     ck_assert_int_eq(state.terminated, losses[_i].verdict == CAUSE_HOST);
     ck_assert_int_eq(state.lost_host, losses[_i].verdict == CAUSE_HOST ? -1 : 1);
 }

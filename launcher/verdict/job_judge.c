@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The judge of a job that is over; see job_judge.h. */
+#include "launcher/verdict/job_judge.h"
+
+#include "launcher/base/exit_status.h"
+#include "launcher/verdict/job_blame_text.h"
+
+static void judge_host(struct job_state *state, struct job_report *report,
+                       const struct job_blame *blame)
+{
+    char text[JOB_BLAME_TEXT_SIZE];
+    if (blame->reason == BLAME_HOST_UNRESPONSIVE) {
+        job_report_reason(report, blame->host, job_blame_text(text, blame));
+        job_state_blame_host(state, blame->host, STATUS_HOST_LOST, text);
+    } else {
+        job_state_blame_host(state, blame->host, state->lost_status, state->lost_text);
+    }
+}
+
+/* The status of a rank that was told to end says nothing. */
+static int status_of_left(const struct job_report *report, const struct job_blame *blame)
+{
+    return blame->reason == BLAME_NAMED ? rank_end_exit_status(&report->ranks[blame->reporter].how)
+                                        : STATUS_PROTOCOL;
+}
+
+void job_judge(struct job_state *state, struct job_report *report)
+{
+    struct job_blame blame;
+    char text[JOB_BLAME_TEXT_SIZE];
+    if (state->lost_host >= 0)
+        report->hosts[state->lost_host].lost = true;
+    if (state->verdict.cause != CAUSE_RANK || !job_blame_choose(&blame, report))
+        return;
+    if (blame.host >= 0) {
+        judge_host(state, report, &blame);
+        return;
+    }
+    const struct report_rank *rank = &report->ranks[blame.rank];
+    job_blame_text(text, &blame);
+    if (blame.reporter >= 0)
+        job_state_blame_left(state, rank->host, blame.rank, blame.reporter, rank->terminated,
+                             status_of_left(report, &blame), text);
+    else
+        job_state_blame(state, rank->host, blame.rank, &rank->how, rank->after_ms, text);
+}
