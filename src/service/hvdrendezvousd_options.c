@@ -40,17 +40,17 @@ static int check_job_id(const char *value, const char *source, struct err *err)
     return HVD_OK;
 }
 
-static const char reach[] = "Where it is reached";
+static const char reach[] = "Address";
 static const char keys[] = "Keys";
-static const char readiness[] = "Telling others that it is ready";
+static const char readiness[] = "Readiness";
 static const char limits[] = "Limits";
 static const char other[] = "Other";
 
 static const struct option_row rows[] = {
     { .names = { "--listen" },
       .metavar = "ADDRESS:PORT",
-      .help = "numeric, or localhost; may be repeated; port 0: any that is free; [::]:PORT: every "
-              "address of this machine",
+      .help = "numeric address, or localhost; may be repeated; port 0: any free port; [::]:PORT: "
+              "every address of this machine",
       .value = "127.0.0.1:29400",
       .kind = OPTION_LIST,
       .offset = MEMBER(listen),
@@ -65,7 +65,7 @@ static const struct option_row rows[] = {
       .group = keys },
     { .names = { "--new-key" },
       .metavar = "FILE",
-      .help = "make such a file, and nothing else",
+      .help = "create such a file, and exit",
       .kind = OPTION_TEXT,
       .offset = MEMBER(new_key),
       .rivals = RIVALS_WORK,
@@ -81,14 +81,14 @@ static const struct option_row rows[] = {
       .group = keys },
     { .names = { "--port-file" },
       .metavar = "FILE",
-      .help = "write the port of the first --listen into FILE, as long as it listens",
+      .help = "write the port of the first --listen to FILE while listening",
       .kind = OPTION_TEXT,
       .offset = MEMBER(port_file),
       .offer = OFFER_FILES,
       .group = readiness },
     { .names = { "--ready-fd" },
       .metavar = "N",
-      .help = "write a newline to descriptor N and close it when it listens",
+      .help = "write a newline to descriptor N and close it when listening begins",
       .kind = OPTION_INT,
       .offset = MEMBER(ready_fd),
       .min = 3,
@@ -96,7 +96,7 @@ static const struct option_row rows[] = {
       .group = readiness },
     { .names = { "--max-jobs" },
       .metavar = "N",
-      .help = "how many jobs there may be at once",
+      .help = "largest number of jobs at once",
       .value = "1024",
       .kind = OPTION_INT,
       .offset = MEMBER(max_jobs),
@@ -105,8 +105,7 @@ static const struct option_row rows[] = {
       .group = limits },
     { .names = { "--max-memory" },
       .metavar = "MIB",
-      .help = "what keys and values of all jobs, and requests on their way, may take together, in "
-              "MiB",
+      .help = "largest size of the keys and values of all jobs, and of incomplete requests, in MiB",
       .value = "1024",
       .kind = OPTION_INT,
       .offset = MEMBER(max_memory_mib),
@@ -115,7 +114,7 @@ static const struct option_row rows[] = {
       .group = limits },
     { .names = { "--start-timeout" },
       .metavar = "SECONDS",
-      .help = "how long the workers of a job may take to follow the first",
+      .help = "time for the workers of a job to follow the first worker",
       .value = "30",
       .kind = OPTION_INT,
       .offset = MEMBER(start_timeout_s),
@@ -137,9 +136,9 @@ static const struct option_row rows[] = {
 
 const struct option_table hvdrendezvousd_option_table = {
     .usage = "hvdrendezvousd --key-file FILE [OPTION]...",
-    .before = "Where the workers of jobs meet that hvdrun has not started: by hand, by Slurm, by "
+    .before = "The rendezvous for workers that are started without hvdrun: by hand, by Slurm, by "
               "Kubernetes. Runs in the foreground until it gets SIGTERM or SIGINT.",
-    .after = "See hvdrendezvousd(8) for what the workers need to be told, and for exit statuses.",
+    .after = "See hvdrendezvousd(8) for the variables of the workers and for exit statuses.",
     .rows = rows,
     .count = sizeof rows / sizeof *rows,
 };
