@@ -71,8 +71,8 @@ bool batch_prepare(struct process_set *set, struct batch *batch, struct operatio
 size_t batch_element_size(const struct batch *batch);
 void *batch_place_rows(void *batch, const int64_t *rows); /* operation_task.place */
 
-/* batch.c. Stores the ranks that a batch exchanges data with in set->runs.others, and returns how
- * many. */
+/* batch.c. Stores the ranks that a batch exchanges data with in set->batches.others, and returns
+ * how many. */
 int batch_find_others(const struct process_set *set, const struct batch *batch);
 int batches_start(struct process_set *set, struct err *err); /* 1 if something was started */
 int batches_finish(struct process_set *set);                 /* 1 if something was finished */

@@ -6,7 +6,7 @@
  *   DECISION  down  what is done now; passed on as it is
  *   LEFT      both  a rank has left: its end (lib/base/rank_end.h). Up it is only passed on; a LEFT
  *                   down, after all decisions that can still be carried out, ends the set
- *   BROKEN    both  the world is broken: the end that has broken it; passed on to everybody
+ *   BROKEN    both  the world is broken: the end that has broken it; passed on to all ranks
  *   ALERT, PROBE, PROBED  of the stall inspector (stall.h)
  *   WHERE     down  where are you all? (address_exchange.c); in the world alone, as are its answers
  *   RECORDS   up    where the ranks below are, in order of rank: for each i32 rank, string host,
