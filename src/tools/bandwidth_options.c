@@ -27,20 +27,21 @@ const struct option_row bandwidth_option_rows[] = {
       "each size is the previous size plus SIZE" },
     { "-n, --iters", "N", OPTION_INTEGER, FIELD(iterations), 1, 1e9,
       "number of timed calls (those of 0.1 s, 5 to 1000)" },
-    { "-w, --warmup_iters", "N", OPTION_INTEGER, FIELD(warm_up), 0, 1e9, "calls before them (1)" },
+    { "-w, --warmup_iters", "N", OPTION_INTEGER, FIELD(warm_up), 0, 1e9,
+      "untimed calls before (1)" },
     { "-d, --datatype", "LIST", OPTION_TEXT, FIELD(type_list), 0, 0,
       "uint8, int8, uint16, int16, int32, int64, half, float, double, bool, bfloat16; or all "
       "(float)" },
     { "-o, --op", "LIST", OPTION_TEXT, FIELD(op_list), 0, 0,
       "sum, prod, min, max, avg, adasum; or all (sum)" },
-    { "-r, --root", "RANK", OPTION_INTEGER, FIELD(root), 0, 1e6, "that broadcasts (0)" },
+    { "-r, --root", "RANK", OPTION_INTEGER, FIELD(root), 0, 1e6, "root of a broadcast (0)" },
     { "-c, --check", "0|1", OPTION_INTEGER, FIELD(check), 0, 1, "check every element (1)" },
-    { "--seed", "N", OPTION_INTEGER, FIELD(seed), 0, 2147483647, "of the data for that (42)" },
+    { "--seed", "N", OPTION_INTEGER, FIELD(seed), 0, 2147483647, "seed of the input data (42)" },
     { "--latency", NULL, OPTION_FLAG, FIELD(latency), 0, 0,
       "average, smallest and largest time of the ranks, as in OSU's benchmarks" },
     { "--tsv", NULL, OPTION_FLAG, FIELD(tsv), 0, 0, "a line with tabs for each measurement" },
     { "-q, --quiet", NULL, OPTION_FLAG, FIELD(quiet), 0, 0, "print the result line only" },
-    { "-h, --help", NULL, OPTION_FLAG, FIELD(help), 0, 0, "print this and end" },
+    { "-h, --help", NULL, OPTION_FLAG, FIELD(help), 0, 0, "print this text" },
 };
 const size_t bandwidth_option_row_count =
     sizeof bandwidth_option_rows / sizeof *bandwidth_option_rows;
