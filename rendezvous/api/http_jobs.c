@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs over HTTP. Who has the service's key may see, declare and end any job; who has a job's key,
- * that one; a client of the job's own user has the one job there is.
+/* Jobs over HTTP. A client with the service's key may see, declare and end any job. A client with a
+ * job's key may do so with that job. A client of the job's own user has access to the only job.
  *
  *   GET /v1/jobs            {"jobs": [...]}, oldest first: those that the client may see
  *   GET /v1/jobs/ID         one in full; ?ask asks its ranks first what they are doing,

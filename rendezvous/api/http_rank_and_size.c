@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET /rank_and_size/HOST:LOCAL_RANK: an unmodified Horovod worker that starts over asks for its
- * place. It takes 404 for six zeros: what is not in the plan is six times -1. */
+ * rank numbers. The worker reads 404 as six zeros, so a rank outside the plan gets six times -1. */
 #include "rendezvous/api/http_key_value.h"
 #include "rendezvous/api/http_route.h"
 #include "rendezvous/world/rendezvous_job.h"

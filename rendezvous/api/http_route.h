@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is answered where: the table of routes.
+/* The table of routes.
  *
- *   /healthz  /                   everybody
- *   /metrics  /v1/jobs  /v1/jobs/ID    who has a key, or the job's own user
+ *   /healthz  /                   every client
+ *   /metrics  /v1/jobs  /v1/jobs/ID    a client with a key, or the job's own user
  *   /rank_and_size/HOST:LOCAL_RANK  /SCOPE/KEY   the same; in the job that the client has proved,
  *                                 or the only one
  *
- * A path is what its first row in the table says: nothing can be kept under /v1/jobs or in the
- * scope rank_and_size. 404 for a path that nothing matches, 405 for a method that the path does not
+ * The first row that matches a path decides: no key can be stored under /v1/jobs or in the
+ * scope rank_and_size. 404 for a path that no row matches, 405 for a method that the path does not
  * have, 413 for a body that is longer than the route takes (GET drops its own). */
 #ifndef RENDEZVOUS_API_HTTP_ROUTE_H
 #define RENDEZVOUS_API_HTTP_ROUTE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counting; see metrics.h. What comes out is in metrics_text.c. */
+/* Counting; see metrics.h. metrics_text.c writes the text. */
 #include "rendezvous/api/metrics.h"
 
 /* In powers of ten and what lies evenly between them: of one machine to a cluster that starts. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prometheus' text about ranks; see metrics.h. Each family needs all ranks, so what they have said is
- * read once for each. */
+/* Prometheus' text about ranks; see metrics.h. Each family needs all ranks, so the counters of
+ * all ranks are read once for each family. */
 #include "rendezvous/api/metrics.h"
 #include "rendezvous/base/metrics_line.h"
 #include "rendezvous/world/job_table.h"

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* What all parts need. */
+/* Members that all parts use. */
 struct view {
     struct json_build build;
     const struct rendezvous_job *job;

@@ -4,23 +4,23 @@
  *
  *   id           string
  *   state        "gathering", "running", "ended" or "failed"
- *   planned      true: by a launcher; false: its workers were given their places
- *   size         number of ranks; null while nobody has said it
+ *   planned      true: by a launcher; false: the rendezvous assigns the ranks
+ *   size         number of ranks; null while unknown
  *   connected    workers whose connection is open
- *   missing      workers that have not come; null while the size is not known
- *   host_count   hosts that its workers are on
+ *   missing      workers that have not joined; null while the size is not known
+ *   host_count   number of hosts of its workers
  *   states       { "expected": n, "gloo": n, "waiting": n, "running": n, "left": n, "lost": n }
- *   since        when the rendezvous learnt of it, RFC 3339 in UTC
+ *   since        when the rendezvous learnt of the job, RFC 3339 in UTC
  *   age_s        seconds since then
- *   ended        when its last worker was gone; null before
- *   cause        why it has failed, one line; "" if it has not
- *   command      of a launcher's job: what every rank runs, as a shell would read it; else null, as
- *                are those below
- *   user         who has started the launcher
+ *   ended        when its last worker had left; null before
+ *   cause        cause of its failure, one line; "" if it has not failed
+ *   command      of a launcher's job: command of every rank, in a shell's syntax; else null, like
+ *                the members below
+ *   user         user who has started the launcher
  *   started      when
- *   verdict      what the launcher says of it at its end; null before
+ *   verdict      the launcher's last line; null before
  *   exit_status  of the launcher; null before
- *   failed_rank  whose failure it was; null before, and if it was no rank's
+ *   failed_rank  the rank that the verdict names; null before, and if it names no rank
  *
  * and in full also
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes of JSON; see json_text.h. Whether they make one whole value is for cJSON to say. */
+/* Bytes of JSON; see json_text.h. cJSON decides whether they form one complete value. */
 #include "rendezvous/base/json_text.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is asked of the bytes of a small JSON text before cJSON sees them, which reads more than
- * JSON is. Pure. */
+/* Checks of the bytes of a small JSON text before cJSON parses them, because cJSON accepts more
+ * than JSON. Pure. */
 #ifndef RENDEZVOUS_BASE_JSON_TEXT_H
 #define RENDEZVOUS_BASE_JSON_TEXT_H
 

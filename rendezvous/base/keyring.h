@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which key proves what.
+/* The keys of jobs and of the service.
  *
  *   of a job       one job with a key of its own; "" names it too
  *   of a service   the key of each job follows from the service's (auth.h), whether there is such a
  *                  job or not; the service's own key opens everything
  *
- * For a job that does not exist here a random key is given, which nobody can prove. */
+ * A job that does not exist here gets a random key, which no client can prove. */
 #ifndef RENDEZVOUS_BASE_KEYRING_H
 #define RENDEZVOUS_BASE_KEYRING_H
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests that are held until something happens: each is in the list of what it waits for, and
- * then in the list of those that go on. Waking one that finds nothing to do is harmless: it waits
- * again. */
+/* Requests that are held until an event: each request is in the list of its event, and
+ * then in the list of requests that continue. A request that is woken too early waits again. */
 #ifndef RENDEZVOUS_BASE_WAIT_LIST_H
 #define RENDEZVOUS_BASE_WAIT_LIST_H
 

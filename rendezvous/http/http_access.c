@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may; see http_access.h. */
+/* Authorization of HTTP clients; see http_access.h. */
 #include "rendezvous/http/http_access.h"
 
 #include "rendezvous/http/http_credentials.h"
@@ -11,7 +11,7 @@
 
 enum { HEX_SIZE = 2 * DIGEST_SIZE + 1 };
 
-/* What a request is, apart from when: "METHOD TARGET BODYHEX". A target that does not fit has been
+/* The identity of a request without its time: "METHOD TARGET BODYHEX". A target that does not fit has been
  * refused before. */
 static void digest_request(unsigned char digest[DIGEST_SIZE], const char *method,
                            struct http_text target, const unsigned char body[DIGEST_SIZE])

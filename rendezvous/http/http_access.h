@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may: what an HTTP client has shown of itself, before anything but its head is looked at.
+/* Authorization of an HTTP client: its credentials, before more than the request's head is read.
  *
- * A client from elsewhere proves a key (keyring.h), in one of two ways:
+ * A client of another user or host proves a key (keyring.h), in one of two ways:
  *
  *   Authorization: Bearer [ID:]KEY
  *       KEY is 64 hexadecimal digits: of job ID, or without ID of the one job, or of the service.

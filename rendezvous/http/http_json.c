@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What cJSON has printed becomes the answer's body as it is: it may be large. */
+/* The text of cJSON becomes the answer's body without a copy, because it may be large. */
 void http_json_answer(struct http_answer *answer, int status, cJSON *json)
 {
     char *text = json ? cJSON_PrintUnformatted(json) : NULL;

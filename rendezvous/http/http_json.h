@@ -7,7 +7,7 @@
 
 #include <cjson/cJSON.h>
 
-/* `json` is freed; NULL means that there was no memory for it, and is answered with 500. */
+/* Frees `json`; NULL means that memory ran out, and the answer is 500. */
 void http_json_answer(struct http_answer *answer, int status, cJSON *json);
 
 /* {"error": "..."} */

@@ -4,7 +4,7 @@
 
 enum { CONNECTION_OPTIONS_MAX = 8 };
 
-/* What the rules below have seen. */
+/* The headers that the rules below have found. */
 struct headers {
     struct http_request *request;
     bool length, coding; /* there is one */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a request asks for, read from the lines of its whole head (http_head.h), and the rules on
- * headers that decide where its body ends or that we do not play along with.
+/* The content of a request, read from the lines of its whole head (http_head.h), and the rules on
+ * headers that decide where its body ends or that we refuse.
  *
  * Refused with an HTTP status:
  *   400  a target that is not a path; CONNECT; Host missing (HTTP/1.1) or twice; Authorization,

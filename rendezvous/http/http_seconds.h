@@ -11,7 +11,7 @@
 enum { HTTP_WAIT_SECONDS_MAX = 60 };
 #define HTTP_WAIT_EXPECTED "wait=SECONDS, from 0 to 60 with at most 3 decimals"
 
-/* False if `text` is not of that form, or more than HTTP_WAIT_SECONDS_MAX. */
+/* False if `text` has another form, or is more than HTTP_WAIT_SECONDS_MAX. */
 bool http_seconds_parse(struct http_text text, uint64_t *ms);
 
 /* The same behind "wait=", which `text` must begin with. */

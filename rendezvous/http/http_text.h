@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A piece of a client's text: bytes that are not terminated and belong to somebody else. */
+/* A piece of a client's text: bytes without a final zero that belong to another owner. */
 #ifndef RENDEZVOUS_HTTP_HTTP_TEXT_H
 #define RENDEZVOUS_HTTP_HTTP_TEXT_H
 

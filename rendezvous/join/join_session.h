@@ -6,10 +6,10 @@
  *
  * OPEN is answered here; HELLO, REPORT, BROKEN and GOODBYE, once their proof is right, go to the
  * caller.
- * Anything else ends the connection, without a word as long as nothing is proven: another type or
+ * Any other input ends the connection, without an answer before the proof: another type or
  * order of frames, a REPORT that was not asked for, a wrong proof, a frame longer than
- * JOIN_UNPROVEN_MAX, or JOIN_PROVEN_MAX once it is proven. Only an OPEN of another version is told
- * ours. */
+ * JOIN_UNPROVEN_MAX, or JOIN_PROVEN_MAX once it is proven. Only an OPEN of another version is
+ * answered with our version. */
 #ifndef RENDEZVOUS_JOIN_JOIN_SESSION_H
 #define RENDEZVOUS_JOIN_JOIN_SESSION_H
 

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* One call from outside. */
+/* The state of one call from outside. */
 struct turn {
     uint64_t now_ms;
     struct wire_writer *out;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One connection of somebody who speaks HTTP/1.1: bytes and time in, answers out.
+/* One connection of an HTTP/1.1 client: bytes and time in, answers out.
  *
  *   idle -> head -> body -> idle        a body is only taken once the head has shown who sends it
  *                   body -> held -> idle    the handler waits for something (http_exchange.h)
@@ -10,9 +10,9 @@
  * body that a GET brings is dropped.
  *
  * Ends also after the answer that the client asked to be the last, after
- * HTTP_UNAUTHENTICATED_REQUESTS_MAX answers to somebody who has proved nothing, after
+ * HTTP_UNAUTHENTICATED_REQUESTS_MAX answers to an unauthenticated client, after
  * HTTP_PIPELINE_MAX answers or HTTP_PIPELINE_BYTES of them in one go (an answer that is not read
- * stays in our memory), of which somebody who has proved nothing gets HTTP_UNAUTHENTICATED_BYTES,
+ * stays in our memory), of which an unauthenticated client gets HTTP_UNAUTHENTICATED_BYTES,
  * when more than HTTP_AHEAD_MAX bytes come while a request is held, when a deadline passes, and
  * when bodies and bytes ahead of all clients together take more than the service's budget (503). */
 #ifndef RENDEZVOUS_SERVER_HTTP_SESSION_H

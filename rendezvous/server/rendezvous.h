@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the workers of one job meet, on the caller's libuv loop.
+/* The rendezvous of the workers of one job, on the caller's libuv loop.
  *
- * Connections are byte streams that somebody else carries (lib/base/rendezvous_stream.h): the
+ * Connections are byte streams that a carrier provides (lib/base/rendezvous_stream.h): the
  * carrier calls rendezvous_accept(), rendezvous_receive() and rendezvous_hangup(), the rendezvous
  * calls the stream's functions. The first bytes of a connection tell its language: HTTP/1.1 for people and tools, frames for libhvd (lib/base/join_protocol.h).
  *

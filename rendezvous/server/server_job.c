@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What becomes of a job when a worker says or does something, or time passes: pending workers and
- * membership decide, and here their decisions are carried out on the workers' connections. A worker
- * that a message cannot be sent to for want of memory has disconnected. */
+/* Changes of a job when a worker sends a message or ends, or when time passes: pending workers and
+ * membership decide, and this file carries out their decisions on the workers' connections. A worker
+ * counts as disconnected if memory for a message to it runs out. */
 #include "rendezvous/server/server_impl.h"
 
 #include "lib/base/rank_end_text.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What comes in on a connection: its first bytes tell the language, then a session of that language
- * makes something of the rest. What a worker says goes to membership and rank query; HTTP is
- * answered at once. A connection that says what it must not say, or for which there is no memory,
+/* Input of a connection: its first bytes select the protocol, then a session of that protocol
+ * parses the rest. Messages of a worker go to membership and rank query; HTTP requests are
+ * answered at once. A connection that violates its protocol, or for which memory runs out,
  * ends. */
 #include "rendezvous/server/server_impl.h"
 

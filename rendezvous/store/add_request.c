@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is to be added; see add_request.h. */
+/* The number to add; see add_request.h. */
 #include "rendezvous/store/add_request.h"
 
 #include "rendezvous/base/json_text.h"

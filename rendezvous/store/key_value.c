@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a job's workers and tools tell each other; see key_value.h. Scopes, and in each its keys,
- * are the C library's balanced trees. What can fail comes before anything is changed. */
+/* The key-value store of a job; see key_value.h. Scopes, and in each its keys,
+ * are the C library's balanced trees. Steps that can fail come before any change. */
 #include "rendezvous/store/key_value.h"
 
 #include "rendezvous/base/wait_table.h"

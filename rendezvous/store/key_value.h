@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of bytes under a scope and a key: what one job's workers and tools tell each other.
+/* Values of bytes under a scope and a key, which workers and tools of one job exchange.
  *
  * Scopes of Gloo's are planned: how many members each has is known. A member that has met the
  * others deletes its key; when as many different keys have been deleted as the scope has members,
@@ -7,7 +7,7 @@
  * as not deleted, so that a second rendezvous under the same names cannot be wiped by the end of
  * the first. In any other scope a key is gone when it is deleted.
  *
- * Fails with what http status says the same: 400 a name that is empty, too long, has other
+ * Fails with the HTTP status of the same meaning: 400 a name that is empty, too long, has other
  * characters than KEY_VALUE_CHARACTERS or is "." or ".." (clients resolve them); 404 no such key;
  * 409 a value that is no number (add); 413 a value beyond KEY_VALUE_SIZE_MAX; 507 too many scopes,
  * keys or bytes, in this store or in all that share a budget, or no memory. */

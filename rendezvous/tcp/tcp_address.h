@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An address and a port as a user writes them: "127.0.0.1:29400", "[::1]:0", "localhost:29400",
- * which is 127.0.0.1. Other names are refused: what is listened on must not depend on a name
- * server. */
+ * which is 127.0.0.1. Other names are refused, because the listening address must not depend on a
+ * name server. */
 #ifndef RENDEZVOUS_TCP_TCP_ADDRESS_H
 #define RENDEZVOUS_TCP_TCP_ADDRESS_H
 
