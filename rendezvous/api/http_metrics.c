@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET /metrics: metrics for Prometheus. The handler first asks the ranks of all jobs that the client
- * may see for their counters, so that ranks send nothing while no client asks. The answer is held
- * until all ranks have answered, METRICS_ASK_MS at most; for a rank that has not answered, it has the
- * last known counters. ?ranks=no asks no rank and omits the ranks. 500 when out of memory. */
+/* GET /metrics: metrics for Prometheus. The handler first asks the ranks of all jobs that the
+ * client may see for their counters, so that ranks send nothing while no client asks. The answer is
+ * held until all ranks have answered, METRICS_ASK_MS at most; for a rank that has not answered, it
+ * has the last known counters. ?ranks=no asks no rank and omits the ranks. 500 without memory. */
 #include "rendezvous/api/http_route.h"
 #include "rendezvous/api/metrics.h"
 #include "rendezvous/world/job_table.h"

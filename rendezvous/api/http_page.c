@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET /: the status page. The page is the same for every client. It fetches its data itself, with the
- * key that the user enters, if a key is needed. */
+/* GET /: the status page. The page is the same for every client. It fetches its data itself, with
+ * the key that the user enters, if a key is needed. */
 #include "rendezvous/api/http_route.h"
 #include "rendezvous/api/page/status_html.h"
 

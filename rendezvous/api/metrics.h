@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counters since the start, as numbers, and as Prometheus' text (format 0.0.4).
  *
- * Two kinds of series exist. The counters of the rendezvous itself have no label with the name of a job, a
- * host or a rank: how many series there are is known before the first job comes (routes times codes,
- * states, kinds), however many jobs a service sees in its life. What the ranks have counted
- * (lib/base/rank_stats.h) has the label rank, and in a service also job. Only jobs that are not over
- * have such series, so that a service does not collect them for ever, and only the first
+ * Two kinds of series exist. The counters of the rendezvous itself have no label with the name of a
+ * job, a host or a rank: the number of series is known before the first job (routes
+ * times codes, states, kinds), however many jobs a service has. The counters of ranks
+ * (lib/base/rank_stats.h) have the label rank, and in a service also job. Only jobs that are
+ * not over have such series, so that a service does not collect them for ever, and only the first
  * METRICS_RANKS_MAX ranks that have counted anything; hvd_ranks_left_out says how many are missing.
- * For each operation that a rank has used there are 17 lines of some 100 bytes: 12 MB at most if all
- * of them use two. Series with names of jobs go only to clients that may see the job. */
+ * For each operation that a rank has used there are 17 lines of some 100 bytes: 12 MB at most if
+ * all of them use two. Series with names of jobs go only to clients that may see the job. */
 #ifndef RENDEZVOUS_API_METRICS_H
 #define RENDEZVOUS_API_METRICS_H
 

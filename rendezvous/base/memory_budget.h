@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A limit on the bytes stored for clients, for all jobs together, so that the clients of one job cannot
- * use up the memory of other jobs. Bytes return to the budget when they are no longer stored. */
+/* A limit on the bytes stored for clients, for all jobs together, so that the clients of one job
+ * cannot use up the memory of other jobs. Bytes return to the budget when they are no longer
+ * stored. */
 #ifndef RENDEZVOUS_BASE_MEMORY_BUDGET_H
 #define RENDEZVOUS_BASE_MEMORY_BUDGET_H
 

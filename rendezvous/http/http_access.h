@@ -15,9 +15,9 @@
  * A loopback client whose socket belongs to the job's own uid needs neither: that is how unmodified
  * Horovod workers come; a service has no user of its own. But a browser of that user's can be sent
  * there by any web page: so Host must be a loopback address or localhost, with or without a port,
- * and Origin, if there is one, the same; what says otherwise is treated as coming from elsewhere. What
- * a browser itself says to come from another page (http_of_another_page()) is refused with 403,
- * whatever it shows.
+ * and Origin, if there is one, the same; other requests need a key. A request that
+ * comes from another page by the browser's own account (http_of_another_page()) is refused with
+ * 403, with a key or without one.
  *
  * Refused with 401: nothing shown where something must be, a scheme that is none of these, a key or
  * proof that is wrong, a counter that does not rise, no matter whether there is such a job: the

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rendezvous on a loop: the server (server.h), whose time is the loop's and whose deadlines are
- * one timer. The timer runs only while something is pending, so that a running job causes no wakeups.
- * When it comes late, as after a freeze of the machine, input that has arrived meanwhile is read first. */
+ * one timer. The timer runs only while something is pending, so that a running job causes no
+ * wakeups. When it comes late, as after a freeze of the machine, input that has arrived meanwhile
+ * is read first. */
 #include "rendezvous/server/rendezvous.h"
 
 #include "rendezvous/server/server.h"

@@ -3,7 +3,8 @@
  *
  * Connections are byte streams that a carrier provides (lib/base/rendezvous_stream.h): the
  * carrier calls rendezvous_accept(), rendezvous_receive() and rendezvous_hangup(), the rendezvous
- * calls the stream's functions. The first bytes of a connection tell its language: HTTP/1.1 for people and tools, frames for libhvd (lib/base/join_protocol.h).
+ * calls the stream's functions. The first bytes of a connection tell its language: HTTP/1.1 for
+ * people and tools, frames for libhvd (lib/base/join_protocol.h).
  *
  * There are two kinds. In a job of a launcher's all places are planned, and the launcher hears what
  * happens. A service (hvdrendezvousd) has many jobs at once, made when a worker comes that proves
@@ -73,10 +74,11 @@ struct rendezvous_server rendezvous_server(struct rendezvous *rendezvous);
 /* The process of `rank` has been started. */
 void rendezvous_rank_started(struct rendezvous *rendezvous, int rank, int pid);
 
-/* The process of `rank` has ended, as the launcher saw it. If it has not joined yet, or its connection broke already,
- * those that wait for it learn of it now. Otherwise they do when its connection ends without
- * GOODBYE, which may still be on its way, or 100 ms later. Likewise a rank whose connection broke
- * is reported 100 ms later without explanation when this call does not explain it before. */
+/* The process of `rank` has ended, as the launcher saw it. If it has not joined yet, or its
+ * connection broke already, those that wait for it learn of it now. Otherwise they do when its
+ * connection ends without GOODBYE, which may still be on its way, or 100 ms later. Likewise a rank
+ * whose connection broke is reported 100 ms later without explanation when this call does not
+ * explain it before. */
 void rendezvous_rank_ended(struct rendezvous *rendezvous, int rank, const struct rank_end_how *how);
 
 /* The same for those who look; how it ended may be told again when more is known. To be called

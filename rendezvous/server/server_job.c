@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Changes of a job when a worker sends a message or ends, or when time passes: pending workers and
- * membership decide, and this file carries out their decisions on the workers' connections. A worker
- * counts as disconnected if memory for a message to it runs out. */
+ * membership decide, and this file carries out their decisions on the workers' connections. A
+ * worker counts as disconnected if memory for a message to it runs out. */
 #include "rendezvous/server/server_impl.h"
 
 #include "lib/base/rank_end_text.h"
