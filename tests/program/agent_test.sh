@@ -51,7 +51,7 @@ lost "a malformed heartbeat" 76 'malformed HEARTBEAT' "${ready}HVD1\\025\\000\\0
 lost "a rank of another host" 76 'rank 5 in a wrong way' \
     "${ready}HVD1\\011\\000\\000\\000\\011\\000\\000\\000\\005\\000\\000\\000\\000$zeros"
 lost "the end of a rank that does not run" 76 'rank 0 in a wrong way' \
-    "${ready}HVD1\\021\\000\\000\\000\\032\\000\\000\\000$rank0$zeros$zeros$zeros$zeros$zeros\\000\\000"
+    "${ready}HVD1\\021\\000\\000\\000\\060\\000\\000\\000\\001\\000\\000$zeros$zeros$rank0$zeros$zeros$zeros$zeros$zeros$zeros$zeros$zeros\\000"
 lost "output of a rank that does not run" 76 'rank 0 in a wrong way' \
     "${ready}HVD1\\012\\000\\000\\000\\006\\000\\000\\000$rank0\\000x"
 lost "success without a rank that ran" 76 'rank 0 in a wrong way' "${ready}HVD1\\026\\000\\000\\000\\004\\000\\000\\000$zeros"
