@@ -139,7 +139,7 @@ unit_tests = \
 	tests/unit/lib/stall/stall_message_test \
 	tests/unit/lib/stall/stall_test \
 	tests/unit/lib/negotiation/state_test \
-	tests/unit/lib/base/sum_test \
+	tests/unit/lib/base/checksum_test \
 	tests/unit/lib/base/text_test \
 	tests/unit/lib/timeline/timeline_test \
 	tests/unit/lib/base/topology_test \
@@ -319,7 +319,7 @@ unit_tests += \
 	tests/unit/launcher/cleanup/cleanup_test \
 	tests/unit/launcher/cleanup/orphans_test \
 	tests/unit/launcher/cleanup/supervisor_test \
-	tests/unit/launcher/output/last_words_test \
+	tests/unit/launcher/output/last_line_test \
 	tests/unit/rendezvous/world/pending_workers_test \
 	tests/unit/launcher/hosts/local_host_test \
 	tests/unit/rendezvous/api/metrics_test \

@@ -6,7 +6,7 @@
 #ifndef LAUNCHER_CONNECT_CONNECT_STDERR_H
 #define LAUNCHER_CONNECT_CONNECT_STDERR_H
 
-#include "launcher/output/last_words.h"
+#include "launcher/output/last_line.h"
 
 /* All zero to begin with. */
 struct connect_stderr {

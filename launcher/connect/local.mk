@@ -4,7 +4,7 @@ launcher_liblauncher_la_SOURCES += \
 	launcher/connect/agent_bootstrap_run.c launcher/connect/agent_bootstrap_run.h \
 	launcher/connect/agent_bootstrap_script.c \
 	launcher/connect/command_words.c launcher/connect/command_words.h \
-	launcher/connect/connect_pool.c \
+	launcher/connect/connect_queue.c \
 	launcher/connect/connect_stderr.c launcher/connect/connect_stderr.h \
 	launcher/connect/host_connect.c launcher/connect/host_connect.h \
 	launcher/connect/host_connect_impl.h \

@@ -5,8 +5,8 @@
 #include "launcher/output/job_output.h"
 
 #include "launcher/base/xalloc.h"
+#include "launcher/output/last_line.h"
 #include "launcher/output/last_lines.h"
-#include "launcher/output/last_words.h"
 #include "launcher/output/output_files.h"
 #include "launcher/output/output_lines.h"
 #include "launcher/output/output_writer.h"

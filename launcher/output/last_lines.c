@@ -4,7 +4,7 @@
 
 #include "launcher/base/text_buffer.h"
 #include "launcher/base/xalloc.h"
-#include "launcher/output/last_words.h"
+#include "launcher/output/last_line.h"
 
 #include <stdlib.h>
 #include <string.h>

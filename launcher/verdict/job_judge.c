@@ -3,7 +3,7 @@
 #include "launcher/verdict/job_judge.h"
 
 #include "launcher/base/exit_status.h"
-#include "launcher/verdict/job_blame_text.h"
+#include "launcher/verdict/job_cause_text.h"
 
 static void judge_host(struct job_state *state, struct job_report *report,
                        const struct job_blame *blame)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 launcher_liblauncher_la_SOURCES += \
 	launcher/verdict/job_blame.c launcher/verdict/job_blame.h \
-	launcher/verdict/job_blame_text.c launcher/verdict/job_blame_text.h \
+	launcher/verdict/job_cause_text.c launcher/verdict/job_cause_text.h \
 	launcher/verdict/job_judge.c launcher/verdict/job_judge.h \
 	launcher/verdict/job_report.c launcher/verdict/job_report.h \
 	launcher/verdict/job_state.c launcher/verdict/job_state.h \

@@ -2,7 +2,7 @@
 /* Frames in a byte stream; see frame.h. */
 #include "lib/base/frame.h"
 
-#include "lib/base/sum.h"
+#include "lib/base/checksum.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,7 @@ lib_base_libbase_la_SOURCES = \
 	lib/base/interfaces.c lib/base/interfaces.h \
 	lib/base/job_id.c lib/base/job_id.h \
 	lib/base/join_protocol.c lib/base/join_protocol.h \
-	lib/base/least.h \
+	lib/base/min.h \
 	lib/base/log.c lib/base/log.h \
 	lib/base/quiet_thread.c lib/base/quiet_thread.h \
 	lib/base/rank_end.c lib/base/rank_end.h \
@@ -25,7 +25,7 @@ lib_base_libbase_la_SOURCES = \
 	lib/base/signal_block.c lib/base/signal_block.h \
 	lib/base/standard_streams.c lib/base/standard_streams.h \
 	lib/base/status.c lib/base/status.h \
-	lib/base/sum.h \
+	lib/base/checksum.h \
 	lib/base/text.c lib/base/text.h \
 	lib/base/topology.c lib/base/topology.h \
 	lib/base/transport.c lib/base/transport.h \

@@ -2,7 +2,7 @@
 /* The progress of exchanges; see exchange_flow.h. */
 #include "lib/collective/exchange_flow.h"
 
-#include "lib/base/least.h"
+#include "lib/base/min.h"
 #include "lib/collective/exchange_schedule.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 /* The order of operands and results; see exchange_schedule.h. */
 #include "lib/collective/exchange_schedule.h"
 
-#include "lib/base/least.h"
+#include "lib/base/min.h"
 
 struct stretch exchange_stretch(size_t operands, size_t results, size_t piece, size_t at)
 {

@@ -6,7 +6,7 @@
  * on their link all data of a segment come before any data of the next. */
 #include "lib/collective/two_level.h"
 
-#include "lib/base/least.h"
+#include "lib/base/min.h"
 #include "lib/collective/direct_flow.h"
 #include "lib/collective/ring_schedule.h"
 

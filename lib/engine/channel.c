@@ -2,8 +2,8 @@
 /* Frames of operations over a link; see channel.h. */
 #include "lib/engine/channel.h"
 
-#include "lib/base/least.h"
-#include "lib/base/sum.h"
+#include "lib/base/checksum.h"
+#include "lib/base/min.h"
 #include "lib/base/wire.h"
 
 #include <assert.h>

@@ -14,8 +14,8 @@
  * Fails with HVD_ERR_PROTOCOL when a side asks for bytes that were not offered. */
 #include "lib/link/link_shm_impl.h"
 
-#include "lib/base/least.h"
 #include "lib/base/log.h"
+#include "lib/base/min.h"
 
 #include <string.h>
 

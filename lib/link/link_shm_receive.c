@@ -14,8 +14,8 @@
  * bytes that came before such an entry. */
 #include "lib/link/link_shm_impl.h"
 
-#include "lib/base/least.h"
 #include "lib/base/log.h"
+#include "lib/base/min.h"
 #include "lib/link/shm_fetch.h"
 
 #include <assert.h>

@@ -11,7 +11,7 @@
  * wrong length. */
 #include "lib/link/shm_ring.h"
 
-#include "lib/base/least.h"
+#include "lib/base/min.h"
 #include "lib/memory/segment.h"
 
 enum {

@@ -6,7 +6,7 @@
  * (decision_check.c); and with HVD_ERR_NOMEM. */
 #include "lib/negotiation/contribution.h"
 #include "lib/negotiation/message.h"
-#include "lib/negotiation/state.h"
+#include "lib/negotiation/negotiation_impl.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  *   at the root.
  * Fails (HVD_ERR_PROTOCOL) when the contributor has contributed already, or none was asked for. */
 #include "lib/negotiation/contribution.h"
-#include "lib/negotiation/state.h"
+#include "lib/negotiation/negotiation_impl.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #include "lib/negotiation/contribution.h"
 #include "lib/negotiation/fusion_plan.h"
 #include "lib/negotiation/message.h"
-#include "lib/negotiation/state.h"
+#include "lib/negotiation/negotiation_impl.h"
 
 #include <stdio.h>
 #include <string.h>

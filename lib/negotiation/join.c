@@ -5,7 +5,7 @@
  *   -> JOINED comes down, and nobody has joined any more.
  * Submissions of a rank behind its own join are held back until then.
  * Fails (HVD_ERR_PROTOCOL) when a rank joins twice. */
-#include "lib/negotiation/state.h"
+#include "lib/negotiation/negotiation_impl.h"
 
 #include <stdlib.h>
 #include <string.h>

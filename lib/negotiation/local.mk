@@ -21,7 +21,7 @@ lib_libhvd_internal_la_SOURCES += \
 	lib/negotiation/report.c \
 	lib/negotiation/retire.c \
 	lib/negotiation/slot_book.c lib/negotiation/slot_book.h \
-	lib/negotiation/state.h \
+	lib/negotiation/negotiation_impl.h \
 	lib/negotiation/variants.c lib/negotiation/variants.h \
 	lib/negotiation/variants_check.c \
 	lib/negotiation/waiting.c

@@ -4,7 +4,7 @@
 #include "lib/negotiation/negotiation.h"
 
 #include "lib/negotiation/contribution.h"
-#include "lib/negotiation/state.h"
+#include "lib/negotiation/negotiation_impl.h"
 #include "lib/reduce/reduce.h"
 
 #include <stdlib.h>

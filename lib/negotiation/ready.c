@@ -3,7 +3,7 @@
  *   do they agree? -> is its group complete? -> DONE if the data has come with it, otherwise RUN.
  * Names that have failed, or are done, are decided at once; other names may wait to be fused. */
 #include "lib/negotiation/contribution.h"
-#include "lib/negotiation/state.h"
+#include "lib/negotiation/negotiation_impl.h"
 
 bool negotiation_ready_reserve(struct negotiation *negotiation)
 {

@@ -4,7 +4,7 @@
  * that are not below the child, or repeats something; and with HVD_ERR_NOMEM. */
 #include "lib/negotiation/contribution.h"
 #include "lib/negotiation/message.h"
-#include "lib/negotiation/state.h"
+#include "lib/negotiation/negotiation_impl.h"
 #include "lib/reduce/reduce.h"
 
 /* The message, and the child that sent it. */

@@ -5,7 +5,7 @@
  * Fails when out of memory, which the writer remembers. */
 #include "lib/negotiation/contribution.h"
 #include "lib/negotiation/message.h"
-#include "lib/negotiation/state.h"
+#include "lib/negotiation/negotiation_impl.h"
 
 /* True if the name is reported by the bit of its slot, and the slot's payload. */
 static bool is_bit(const struct negotiation *negotiation, const struct pending *entry)

@@ -4,7 +4,7 @@
  *   RETIRE comes down, and each rank stops using the slots -> a subtree that has stopped reports it
  *   up, behind the reports that used them -> the root has the slots back.
  * Fails (HVD_ERR_PROTOCOL) when a slot is not in use, or no retirement is under way. */
-#include "lib/negotiation/state.h"
+#include "lib/negotiation/negotiation_impl.h"
 
 static void retire_finish(struct negotiation *negotiation)
 {

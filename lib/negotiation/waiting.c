@@ -4,7 +4,7 @@
  * A child reports a name when all ranks below it have submitted it or joined. Until then a child
  * that is a leaf is known to miss the name; of a larger subtree only some unknown rank is known to
  * miss it. Only the ranks themselves can say which one (stall_ask() in lib/stall/stall.h). */
-#include "lib/negotiation/state.h"
+#include "lib/negotiation/negotiation_impl.h"
 
 /* The ranks of a range that have not joined. */
 static void add_unjoined(const struct negotiation *negotiation, struct rank_ranges *ranges,

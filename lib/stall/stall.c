@@ -5,8 +5,8 @@
 #include "lib/stall/stall.h"
 
 #include "lib/base/clock.h"
+#include "lib/stall/stall_list.h"
 #include "lib/stall/stall_message.h"
-#include "lib/stall/stall_overdue.h"
 #include "lib/stall/stall_round.h"
 #include "lib/stall/stall_self.h"
 #include "lib/stall/stall_text.h"

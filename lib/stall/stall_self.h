@@ -4,8 +4,8 @@
 #define LIB_STALL_STALL_SELF_H
 
 #include "lib/stall/stall.h"
+#include "lib/stall/stall_list.h"
 #include "lib/stall/stall_message.h"
-#include "lib/stall/stall_overdue.h"
 
 /* A bit of a probe's id. */
 #define STALL_ASKS_WHO_IS_NOT_STUCK 0x80000000u

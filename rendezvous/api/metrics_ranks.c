@@ -2,7 +2,7 @@
 /* Prometheus' text about ranks; see metrics.h. Each family needs all ranks, so the counters of
  * all ranks are read once for each family. */
 #include "rendezvous/api/metrics.h"
-#include "rendezvous/base/metrics_line.h"
+#include "rendezvous/api/metrics_line.h"
 #include "rendezvous/world/job_table.h"
 #include "rendezvous/world/stalls.h"
 

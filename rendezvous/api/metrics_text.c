@@ -3,7 +3,7 @@
  * those of one family stand together, and no two have the same labels. */
 #include "rendezvous/api/http_route.h"
 #include "rendezvous/api/metrics.h"
-#include "rendezvous/base/metrics_line.h"
+#include "rendezvous/api/metrics_line.h"
 #include "rendezvous/world/job_table.h"
 #include "rendezvous/world/rank_states.h"
 

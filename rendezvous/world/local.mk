@@ -3,7 +3,7 @@ rendezvous_librendezvous_la_SOURCES += \
 	rendezvous/world/gloo_scopes.c rendezvous/world/gloo_scopes.h \
 	rendezvous/world/job_declaration.c rendezvous/world/job_declaration.h \
 	rendezvous/world/job_table.c rendezvous/world/job_table.h \
-	rendezvous/world/launch.c rendezvous/world/launch.h \
+	rendezvous/world/launcher_view.c rendezvous/world/launcher_view.h \
 	rendezvous/world/membership.c rendezvous/world/membership.h \
 	rendezvous/world/membership_text.c rendezvous/world/membership_text.h \
 	rendezvous/world/pending_workers.c rendezvous/world/pending_workers.h \

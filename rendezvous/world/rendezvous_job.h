@@ -18,7 +18,7 @@
 #include "rendezvous/base/rendezvous_options.h"
 #include "rendezvous/base/wait_list.h"
 #include "rendezvous/store/key_value.h"
-#include "rendezvous/world/launch.h"
+#include "rendezvous/world/launcher_view.h"
 #include "rendezvous/world/membership.h"
 #include "rendezvous/world/pending_workers.h"
 #include "rendezvous/world/rank_query.h"

@@ -8,7 +8,7 @@
  * Whatever it is: the records are the same however the text is cut into pieces; with prefixes and
  * marks taken away it is the same bytes, none lost, none added. The last words are the same however
  * it is cut, short, printable, UTF-8, and something that was said. */
-#include "launcher/output/last_words.h"
+#include "launcher/output/last_line.h"
 #include "launcher/output/output_lines.h"
 #include "lib/base/text.h"
 #include "tests/fuzz/fuzz.h"

@@ -9,8 +9,8 @@
  * but for what is not printable; the last lines are the same however they came in pieces, few,
  * printable, and something that was said; who is blamed is a rank, and one that failed unless there
  * is a reporter. */
+#include "launcher/output/last_line.h"
 #include "launcher/output/last_lines.h"
-#include "launcher/output/last_words.h"
 #include "launcher/verdict/job_blame.h"
 #include "lib/base/text.h"
 #include "src/hvdrun/report_json.h"

@@ -2,7 +2,7 @@
 /* Operations, and pipes between them; see operation_world.h. */
 #include "tests/support/operation_world.h"
 
-#include "lib/base/least.h"
+#include "lib/base/min.h"
 
 #include <check.h>
 #include <stdio.h>

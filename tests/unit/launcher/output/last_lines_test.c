@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is kept of the end of a stream. */
+#include "launcher/output/last_line.h"
 #include "launcher/output/last_lines.h"
-#include "launcher/output/last_words.h"
 #include "tests/support/unit.h"
 
 #include <stdlib.h>

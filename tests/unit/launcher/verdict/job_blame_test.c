@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whose failure it was, in whatever order it became known. */
-#include "launcher/verdict/job_blame_text.h"
+#include "launcher/verdict/job_cause_text.h"
 #include "lib/base/join_protocol.h"
 #include "tests/support/unit.h"
 

@@ -3,7 +3,7 @@
  * no room, and words that cannot be. Linked with -Wl,--wrap=segment_populate. */
 #include "lib/link/shm_ring.h"
 
-#include "lib/base/least.h"
+#include "lib/base/min.h"
 #include "lib/memory/segment.h"
 #include "tests/support/unit.h"
 

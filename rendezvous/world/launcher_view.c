@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a launcher has told; see launch.h. */
-#include "rendezvous/world/launch.h"
+#include "rendezvous/world/launcher_view.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The last line of a stream, however it was cut. */
-#include "launcher/output/last_words.h"
+#include "launcher/output/last_line.h"
 #include "tests/support/unit.h"
 
 #include <string.h>

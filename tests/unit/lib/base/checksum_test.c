@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A sum is another one when a bit is. */
-#include "lib/base/sum.h"
+#include "lib/base/checksum.h"
 #include "tests/support/unit.h"
 
 START_TEST(every_bit_of_a_word_counts)

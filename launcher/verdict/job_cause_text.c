@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rank to blame, in words; see job_blame_text.h. */
-#include "launcher/verdict/job_blame_text.h"
+#include "launcher/verdict/job_cause_text.h"
 
 #include "lib/base/rank_end_text.h"
 

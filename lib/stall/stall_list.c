@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The list of overdue names; see stall_overdue.h. */
-#include "lib/stall/stall_overdue.h"
+#include "lib/stall/stall_list.h"
 
 #include <stdio.h>
 #include <string.h>
