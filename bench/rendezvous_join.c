@@ -270,7 +270,7 @@ void bench_join(const char *address, bool declared, int rounds, const int *sizes
         int redials = 0;
         for (int round = 0; round < rounds; round++)
             round_us[round] = meet(address, sizes[i], declared, &redials);
-        double least_us = least(round_us, rounds);
+        double least_us = size_min(round_us, rounds);
         medians_us[i] = median(round_us, rounds);
         printf("%d\t%.2f\t%.2f\t%.1f\t%d\n", sizes[i], medians_us[i] / 1e3, least_us / 1e3,
                medians_us[i] / sizes[i], redials);

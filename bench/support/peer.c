@@ -148,7 +148,7 @@ static void measure(struct work *work, const struct pace *pace)
     verify(work);
     if (work->peer->rank == 0)
         print_line(work, sample_us, samples);
-    double us = least(sample_us, samples);
+    double us = size_min(sample_us, samples);
     work->best_us = work->best_us > 0 && work->best_us < us ? work->best_us : us;
 }
 

@@ -29,7 +29,7 @@ double median(double *values, int count)
     return count % 2 ? upper : (values[count / 2 - 1] + upper) / 2;
 }
 
-double least(const double *values, int count)
+double size_min(const double *values, int count)
 {
     double result = values[0];
     for (int i = 1; i < count; i++)
@@ -63,7 +63,7 @@ void print_header(void)
 void print_sample(const char *peer, const char *operation, int ranks, long nbytes, double *round_us,
                   int rounds)
 {
-    double lowest = least(round_us, rounds);
+    double lowest = size_min(round_us, rounds);
     printf("%s\t%s\t%d\t%ld\t%.2f\t%.2f\n", peer, operation, ranks, nbytes,
            median(round_us, rounds), lowest);
     fflush(stdout);

@@ -9,7 +9,7 @@ double now_us(void);
 
 /* Sorts the values. */
 double median(double *values, int count);
-double least(const double *values, int count);
+double size_min(const double *values, int count);
 
 /* How many calls of about `call_us` make a round of about `round_us`: 3 to 20000. */
 int calls_per_round(double call_us, double round_us);

@@ -10,10 +10,10 @@
 #include <assert.h>
 #include <stdlib.h>
 
-struct connect_pool *connect_pool_create(uv_loop_t *loop, const struct connect_settings *settings,
-                                         struct children *children)
+struct connect_queue *connect_queue_create(uv_loop_t *loop, const struct connect_settings *settings,
+                                           struct children *children)
 {
-    struct connect_pool *pool = xcalloc(1, sizeof *pool);
+    struct connect_queue *pool = xcalloc(1, sizeof *pool);
     pool->loop = loop;
     pool->settings = settings;
     pool->children = children;
@@ -22,7 +22,7 @@ struct connect_pool *connect_pool_create(uv_loop_t *loop, const struct connect_s
     return pool;
 }
 
-void connect_pool_destroy(struct connect_pool *pool)
+void connect_queue_destroy(struct connect_queue *pool)
 {
     if (!pool)
         return;
@@ -31,22 +31,22 @@ void connect_pool_destroy(struct connect_pool *pool)
     free(pool);
 }
 
-const struct host_transport *connect_pool_choose(struct connect_pool *pool,
-                                                 const struct connect_target *target)
+const struct host_transport *connect_queue_choose(struct connect_queue *pool,
+                                                  const struct connect_target *target)
 {
     if (!target->user && local_host_is(&pool->self, target->host))
         return &transport_local;
     return pool->settings->remote_shell ? &transport_command : pool->settings->ssh;
 }
 
-static void give_turn(struct connect_pool *pool, struct host_connect *connect)
+static void give_turn(struct connect_queue *pool, struct host_connect *connect)
 {
     pool->nturns++;
     connect->has_turn = true;
     host_connect_begin(connect);
 }
 
-static void unlink_waiting(struct connect_pool *pool, struct host_connect *connect)
+static void unlink_waiting(struct connect_queue *pool, struct host_connect *connect)
 {
     for (struct host_connect **at = &pool->first_waiting; *at; at = &(*at)->next_waiting) {
         if (*at != connect)
@@ -58,7 +58,7 @@ static void unlink_waiting(struct connect_pool *pool, struct host_connect *conne
     }
 }
 
-void connect_pool_add(struct connect_pool *pool, struct host_connect *connect)
+void connect_queue_add(struct connect_queue *pool, struct host_connect *connect)
 {
     pool->nopen++;
     if (pool->nturns < CONNECT_AT_ONCE) {
@@ -69,7 +69,7 @@ void connect_pool_add(struct connect_pool *pool, struct host_connect *connect)
     pool->end_of_waiting = &connect->next_waiting;
 }
 
-void connect_pool_turn_over(struct connect_pool *pool, struct host_connect *connect)
+void connect_queue_turn_over(struct connect_queue *pool, struct host_connect *connect)
 {
     if (!connect->has_turn) {
         unlink_waiting(pool, connect);

@@ -8,11 +8,11 @@
  * empty. */
 static bool connect_stderr_end_line(struct connect_stderr *self)
 {
-    const char *text = last_words_text(&self->line);
+    const char *text = last_line_text(&self->line);
     if (!*text)
         return false;
     memcpy(self->last, text, strlen(text) + 1);
-    self->line = (struct last_words){ 0 };
+    self->line = (struct last_line){ 0 };
     return true;
 }
 
@@ -22,7 +22,7 @@ void connect_stderr_feed(struct connect_stderr *self, const char *data, size_t l
     while (length > 0) {
         const char *end = memchr(data, '\n', length);
         size_t piece = end ? (size_t)(end - data) : length;
-        last_words_feed(&self->line, data, piece);
+        last_line_feed(&self->line, data, piece);
         if (end && connect_stderr_end_line(self))
             on_line(context, self->last);
         piece += end != NULL;

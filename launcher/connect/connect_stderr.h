@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stderr of a host, cut into lines that can be shown to people; the last line is kept. Pure.
  *
- * A line has at most LAST_WORDS_MAX bytes, the rest of a longer one is dropped; control characters
+ * A line has at most LAST_LINE_MAX bytes, the rest of a longer one is dropped; control characters
  * become blanks; empty lines are left out. */
 #ifndef LAUNCHER_CONNECT_CONNECT_STDERR_H
 #define LAUNCHER_CONNECT_CONNECT_STDERR_H
@@ -10,8 +10,8 @@
 
 /* All zero to begin with. */
 struct connect_stderr {
-    struct last_words line; /* the current line */
-    char last[LAST_WORDS_MAX + 1];
+    struct last_line line; /* the current line */
+    char last[LAST_LINE_MAX + 1];
 };
 
 /* Adds some bytes and calls `on_line` for each line that is complete now. */

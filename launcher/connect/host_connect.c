@@ -111,7 +111,7 @@ static void host_connect_give_up(struct host_connect *connect, enum connect_phas
     close_stream(connect);
     uv_timer_stop(&connect->deadline);
     close_transport(connect, NULL);
-    connect_pool_turn_over(connect->pool, connect);
+    connect_queue_turn_over(connect->pool, connect);
 }
 
 static void fail_connect(struct host_connect *connect, int exit_status, const char *text)
@@ -144,7 +144,7 @@ static void succeed(struct host_connect *connect)
     connect->said = (struct connect_stderr){ 0 }; /* lines from now on are hvdagent's */
     connect->nlines = 0;
     uv_timer_stop(&connect->deadline);
-    connect_pool_turn_over(connect->pool, connect);
+    connect_queue_turn_over(connect->pool, connect);
     connect->events.on_connected(connect->context, &connect->stream);
     tell_process_end(connect);
 }
@@ -334,10 +334,10 @@ void host_connect_begin(struct host_connect *connect)
     connect->phase = CONNECT_OPENING;
     uv_timer_start(&connect->deadline, on_host_connect_deadline,
                    connect->pool->settings->timeout_ms, 0);
-    open_transport(connect, connect_pool_choose(connect->pool, &connect->target));
+    open_transport(connect, connect_queue_choose(connect->pool, &connect->target));
 }
 
-struct host_connect *host_connect_start(struct connect_pool *pool,
+struct host_connect *host_connect_start(struct connect_queue *pool,
                                         const struct connect_target *target,
                                         const struct connect_events *events, void *context)
 {
@@ -352,7 +352,7 @@ struct host_connect *host_connect_start(struct connect_pool *pool,
     uv_must(uv_timer_init(pool->loop, &connect->deadline), "timers");
     connect->turn.data = connect->deadline.data = connect;
     connect->open_timers = 2;
-    connect_pool_add(pool, connect);
+    connect_queue_add(pool, connect);
     return connect;
 }
 

@@ -25,7 +25,7 @@
 
 struct host_transport;
 
-/* For all hosts of a job; borrowed until connect_pool_destroy(). */
+/* For all hosts of a job; borrowed until connect_queue_destroy(). */
 struct connect_settings {
     const char *agent;                /* path of hvdagent on this machine, tried first on others */
     const struct rlimit *nofile;      /* the user's limit on descriptors, for local agents */
@@ -73,20 +73,20 @@ struct connect_events {
 };
 
 struct children;
-struct connect_pool;
+struct connect_queue;
 struct host_connect;
 
 /* Decides how many hosts are connected at once, and which hosts are local. `children` is borrowed:
  * a transport that starts a local process watches it there (children.h), never with waitpid(). */
-struct connect_pool *connect_pool_create(uv_loop_t *loop, const struct connect_settings *settings,
-                                         struct children *children);
+struct connect_queue *connect_queue_create(uv_loop_t *loop, const struct connect_settings *settings,
+                                           struct children *children);
 
 /* Call this when no host of the pool is open any more. NULL is fine. */
-void connect_pool_destroy(struct connect_pool *pool);
+void connect_queue_destroy(struct connect_queue *pool);
 
 /* Begins to connect. `events` and `context` must stay until host_connect_close() has called
  * back. */
-struct host_connect *host_connect_start(struct connect_pool *pool,
+struct host_connect *host_connect_start(struct connect_queue *pool,
                                         const struct connect_target *target,
                                         const struct connect_events *events, void *context);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The private interface shared by host_connect.c (one host) and connect_pool.c (all hosts). */
+/* The private interface shared by host_connect.c (one host) and connect_queue.c (all hosts). */
 #ifndef LAUNCHER_CONNECT_HOST_CONNECT_IMPL_H
 #define LAUNCHER_CONNECT_HOST_CONNECT_IMPL_H
 
@@ -22,7 +22,7 @@ enum connect_phase {
 };
 
 struct host_connect {
-    struct connect_pool *pool;
+    struct connect_queue *pool;
     struct connect_target target;
     struct host_transport_job job;
     struct connect_events events;
@@ -52,7 +52,7 @@ struct host_connect {
     struct host_connect *next_waiting;
 };
 
-struct connect_pool {
+struct connect_queue {
     uv_loop_t *loop;
     const struct connect_settings *settings;
     struct children *children;
@@ -62,17 +62,17 @@ struct connect_pool {
     struct host_connect *first_waiting, **end_of_waiting; /* waiting for their turn, in order */
 };
 
-/* ---- connect_pool.c ---- */
+/* ---- connect_queue.c ---- */
 
 /* Gives the host its turn, or queues it. */
-void connect_pool_add(struct connect_pool *pool, struct host_connect *connect);
+void connect_queue_add(struct connect_queue *pool, struct host_connect *connect);
 
 /* The host needs its turn no more; the next host gets one. */
-void connect_pool_turn_over(struct connect_pool *pool, struct host_connect *connect);
+void connect_queue_turn_over(struct connect_queue *pool, struct host_connect *connect);
 
 /* The first transport to try. */
-const struct host_transport *connect_pool_choose(struct connect_pool *pool,
-                                                 const struct connect_target *target);
+const struct host_transport *connect_queue_choose(struct connect_queue *pool,
+                                                  const struct connect_target *target);
 
 /* ---- host_connect.c ---- */
 

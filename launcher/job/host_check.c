@@ -35,7 +35,7 @@ struct host_check {
     struct host_check_callbacks callbacks;
     void *context;
     struct children *children;
-    struct connect_pool *pool;
+    struct connect_queue *pool;
     struct checked_host *hosts;
     int nhosts, nover, open_parts;
     uv_timer_t deadline, late;
@@ -230,7 +230,7 @@ struct host_check *host_check_start(uv_loop_t *loop, const struct job_options *o
     check->deadline.data = check->late.data = check;
     process_tree_adopt();
     check->children = children_create(loop);
-    check->pool = connect_pool_create(loop, options->connect, check->children);
+    check->pool = connect_queue_create(loop, options->connect, check->children);
     check->hosts = xcalloc((size_t)check->nhosts, sizeof *check->hosts);
     for (int i = 0; i < check->nhosts; i++)
         open_host(check, i);
@@ -243,7 +243,7 @@ static void on_part_closed(void *context)
     struct host_check *check = context;
     if (--check->open_parts > 0)
         return;
-    connect_pool_destroy(check->pool);
+    connect_queue_destroy(check->pool);
     children_destroy(check->children);
     free(check->hosts);
     free(check);

@@ -114,7 +114,7 @@ struct job *job_create(uv_loop_t *loop, const struct job_options *options,
         job_destroy(job);
         return NULL;
     }
-    job->pool = connect_pool_create(loop, options->connect, job->processes.children);
+    job->pool = connect_queue_create(loop, options->connect, job->processes.children);
     job_open_hosts(job);
     return job;
 }
@@ -134,7 +134,7 @@ static void on_part_closed(void *context)
     struct job *job = context;
     if (--job->open_parts > 0)
         return;
-    connect_pool_destroy(job->pool);
+    connect_queue_destroy(job->pool);
     job_processes_fini(job);
     free(job->hosts);
     job_report_fini(&job->report);

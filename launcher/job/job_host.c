@@ -152,7 +152,7 @@ static void on_job_host_process_end(void *context, int wait_status)
         agent_end(host);
 }
 
-void job_host_open(struct job_host *host, struct connect_pool *pool, uv_loop_t *loop,
+void job_host_open(struct job_host *host, struct connect_queue *pool, uv_loop_t *loop,
                    const struct job_options *options, const struct rendezvous_server *rendezvous,
                    const struct job_host_events *events, void *context)
 {

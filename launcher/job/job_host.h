@@ -129,7 +129,7 @@ struct job_host {
 
 /* Connects to the host and sends it everything up to PREPARE. Connections that come in through it
  * go to `rendezvous`. Does not call back before it returns. */
-void job_host_open(struct job_host *host, struct connect_pool *pool, uv_loop_t *loop,
+void job_host_open(struct job_host *host, struct connect_queue *pool, uv_loop_t *loop,
                    const struct job_options *options, const struct rendezvous_server *rendezvous,
                    const struct job_host_events *events, void *context);
 

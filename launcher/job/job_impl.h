@@ -78,7 +78,7 @@ struct job {
     struct job_state state;
     struct job_report report; /* of ranks as they start and end; the rest is filled in at the end */
     struct job_host *hosts;
-    struct connect_pool *pool;
+    struct connect_queue *pool;
     struct job_output *output;
     struct stdin_reader *stdin_reader;
     struct job_check check;

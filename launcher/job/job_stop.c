@@ -43,14 +43,14 @@ static void lose_output(struct job *job, char *text, size_t size, const char *wh
 }
 
 /* Omitted if the last line of output is this line already. */
-static void say_last_words(struct job *job)
+static void say_last_line(struct job *job)
 {
     const struct job_verdict *verdict = &job->state.verdict;
     int rank = verdict->cause == CAUSE_RANK   ? verdict->rank
                : verdict->cause == CAUSE_LEFT ? verdict->reporter
                                               : -1;
-    const char *last = rank >= 0 ? job_output_last_words(job->output, rank) : "";
-    if (*last && !job_output_shows_last_words(job->output, rank))
+    const char *last = rank >= 0 ? job_output_last_line(job->output, rank) : "";
+    if (*last && !job_output_shows_last_line(job->output, rank))
         job_output_say(job->output, "rank %d last wrote to stderr: %s", rank, last);
 }
 
@@ -95,7 +95,7 @@ static void say_verdict(struct job *job)
         lose_output(job, text, sizeof text, "output");
     hand_over_report(job, text, sizeof text);
     job->rendezvous.on_over(job->rendezvous.context, &job->report);
-    say_last_words(job);
+    say_last_line(job);
     /* All verdicts begin with this word, except that of a job that a person has stopped. */
     int red = job->options->colour && verdict->cause != CAUSE_SIGNAL ? sizeof "FAILED" - 1 : 0;
     if (*text)

@@ -44,7 +44,7 @@ struct rank_stream {
 
 struct rank_output {
     struct rank_stream streams[OUTPUT_STREAMS];
-    struct last_words last_words; /* on stderr */
+    struct last_line last_line; /* on stderr */
 };
 
 struct job_output {
@@ -166,7 +166,7 @@ static void write_piece(struct job_output *output, int rank, enum output_stream 
 {
     char text[OUTPUT_STAMP_SIZE];
     if (stream == STREAM_STDERR)
-        last_words_feed(&output->ranks[rank].last_words, data, length);
+        last_line_feed(&output->ranks[rank].last_line, data, length);
     output_lines_feed(&output->ranks[rank].streams[stream].lines, data, length, stamp(output, text),
                       &output->scratch);
     note_last(output, rank, stream);
@@ -275,12 +275,12 @@ void job_output_line_ended(struct job_output *output, enum output_stream stream)
     console->dangling = console->returned = false;
 }
 
-const char *job_output_last_words(struct job_output *output, int rank)
+const char *job_output_last_line(struct job_output *output, int rank)
 {
-    return last_words_text(&output->ranks[rank].last_words);
+    return last_line_text(&output->ranks[rank].last_line);
 }
 
-bool job_output_shows_last_words(const struct job_output *output, int rank)
+bool job_output_shows_last_line(const struct job_output *output, int rank)
 {
     return output->last_rank == rank;
 }

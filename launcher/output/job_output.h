@@ -63,11 +63,11 @@ void job_output_status(struct job_output *output, const char *line);
 bool job_output_is_amid_line(const struct job_output *output, enum output_stream stream);
 void job_output_line_ended(struct job_output *output, enum output_stream stream);
 
-/* The last line that a rank wrote to stderr; see last_words_text(). */
-const char *job_output_last_words(struct job_output *output, int rank);
+/* The last line that a rank wrote to stderr; see last_line_text(). */
+const char *job_output_last_line(struct job_output *output, int rank);
 
 /* Does that line stand right above the next message? */
-bool job_output_shows_last_words(const struct job_output *output, int rank);
+bool job_output_shows_last_line(const struct job_output *output, int rank);
 
 /* The last lines of a rank in the form of last_lines_text(), which the caller frees: those on
  * stderr, or, if there are none, those on stdout. */

@@ -51,9 +51,9 @@ static size_t begin_of(const struct last_lines *lines, size_t end)
 
 static void last_lines_put_line(struct text_buffer *text, const char *line, size_t length, bool cut)
 {
-    struct last_words words = { 0 };
-    last_words_feed(&words, line, length);
-    const char *said = last_words_whole(&words);
+    struct last_line words = { 0 };
+    last_line_feed(&words, line, length);
+    const char *said = last_line_whole(&words);
     if (*said)
         text_buffer_printf(text, "%s%s\n", cut ? "..." : "", said);
 }

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 /* Bytes of a stream that are kept, unless `most` is less; the most lines that are reported, each in
- * the form of last_words_whole(). */
+ * the form of last_line_whole(). */
 enum { LAST_LINES_KEPT = 8192, LAST_LINES_MAX = 10 };
 
 /* All zero at the beginning; memory is allocated with the first byte. */

@@ -11,7 +11,7 @@
 
 /* How long to wait for the last frames after the other side has stopped reading. A timer that is
  * later than LATE_MS shows that this process was stopped, and frames may be unread. */
-enum { LAST_WORDS_MS = 2000, LATE_MS = 500 };
+enum { LAST_LINE_MS = 2000, LATE_MS = 500 };
 
 static void frame_link_end(struct frame_link *link, const struct err *err)
 {
@@ -40,7 +40,7 @@ static void on_ending(uv_timer_t *ending)
     bool late = uv_now(ending->loop) > link->ending_ms + LATE_MS;
     if (late && !link->put_off && link->why.code != HVD_ERR_NOMEM) {
         link->put_off = true;
-        end_soon(link, LAST_WORDS_MS);
+        end_soon(link, LAST_LINE_MS);
     } else {
         frame_link_end(link, &link->why);
     }
@@ -157,7 +157,7 @@ static void on_frame_link_written(uv_write_t *write, int status)
         return;
     if (status < 0) {
         fail(&link->why, HVD_ERR_SYSTEM, "write: %s", uv_strerror(status));
-        end_soon(link, LAST_WORDS_MS);
+        end_soon(link, LAST_LINE_MS);
     } else if (link->next.length > 0)
         frame_link_flush(link);
     else if (link->events.on_drained)

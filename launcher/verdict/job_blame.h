@@ -15,7 +15,7 @@
 
 #include "launcher/verdict/job_report.h"
 
-/* Why the rank is to blame; job_blame_text.h has the words. */
+/* Why the rank is to blame; job_cause_text.h has the words. */
 enum blame_reason {
     BLAME_OWN_END,    /* its process has failed; said: the failure that it reported, or NULL */
     BLAME_LEFT,       /* it left while the reporter needed it; said: the reporter's record of the

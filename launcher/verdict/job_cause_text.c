@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rank to blame, in words; see job_blame_text.h. */
+/* The rank to blame, in words; see job_cause_text.h. */
 #include "launcher/verdict/job_cause_text.h"
 
 #include "lib/base/rank_end_text.h"
@@ -19,22 +19,22 @@ static void quote_words(char *text, size_t size, const struct job_blame *blame)
         rank_end_text(text, size, said);
 }
 
-static void say_left(char text[JOB_BLAME_TEXT_SIZE], const struct job_blame *blame)
+static void say_left(char text[JOB_CAUSE_TEXT_SIZE], const struct job_blame *blame)
 {
     const struct rank_end *said = blame->said;
     char label[COLLECTIVE_LABEL];
     if (said->collective)
-        snprintf(text, JOB_BLAME_TEXT_SIZE, "left before %s, for which rank %d waited",
+        snprintf(text, JOB_CAUSE_TEXT_SIZE, "left before %s, for which rank %d waited",
                  collective_label(label, said->collective, *said->tensor ? said->tensor : NULL),
                  blame->reporter);
     else
-        snprintf(text, JOB_BLAME_TEXT_SIZE, "left before rank %d, which needed it",
+        snprintf(text, JOB_CAUSE_TEXT_SIZE, "left before rank %d, which needed it",
                  blame->reporter);
 }
 
 /* For a rank that exited with status 0 the rendezvous knows what the others missed, if it saw the
  * end. */
-static void say_ended_well(char text[JOB_BLAME_TEXT_SIZE], const struct job_blame *blame)
+static void say_ended_well(char text[JOB_CAUSE_TEXT_SIZE], const struct job_blame *blame)
 {
     static const struct rank_end_how clean = { .kind = RANK_END_EXITED };
     char how[QUOTED_END];
@@ -42,21 +42,21 @@ static void say_ended_well(char text[JOB_BLAME_TEXT_SIZE], const struct job_blam
         rank_end_missed_text(how, sizeof how, blame->said);
     else
         rank_end_how_text(how, sizeof how, &clean, RANK_END_PASSIVE);
-    snprintf(text, JOB_BLAME_TEXT_SIZE, "%s, and rank %d needed it", how, blame->reporter);
+    snprintf(text, JOB_CAUSE_TEXT_SIZE, "%s, and rank %d needed it", how, blame->reporter);
 }
 
-static void say_unresponsive(char text[JOB_BLAME_TEXT_SIZE], const struct job_blame *blame)
+static void say_unresponsive(char text[JOB_CAUSE_TEXT_SIZE], const struct job_blame *blame)
 {
     char words[QUOTED_WORDS] = "a peer was lost";
     if (blame->said && blame->said->status == HVD_ERR_PEER_LEFT)
         snprintf(words, sizeof words, "waited in vain");
     else if (blame->said)
         rank_end_text(words, sizeof words, blame->said);
-    snprintf(text, JOB_BLAME_TEXT_SIZE, "host lost: no answer; rank %d: %s", blame->reporter,
+    snprintf(text, JOB_CAUSE_TEXT_SIZE, "host lost: no answer; rank %d: %s", blame->reporter,
              words);
 }
 
-char *job_blame_text(char text[JOB_BLAME_TEXT_SIZE], const struct job_blame *blame)
+char *job_cause_text(char text[JOB_CAUSE_TEXT_SIZE], const struct job_blame *blame)
 {
     char words[QUOTED_WORDS];
     text[0] = '\0';
@@ -72,17 +72,17 @@ char *job_blame_text(char text[JOB_BLAME_TEXT_SIZE], const struct job_blame *bla
         say_ended_well(text, blame);
         break;
     case BLAME_LEFT_EARLY:
-        snprintf(text, JOB_BLAME_TEXT_SIZE, "left before all had come, and rank %d needed it",
+        snprintf(text, JOB_CAUSE_TEXT_SIZE, "left before all had come, and rank %d needed it",
                  blame->reporter);
         break;
     case BLAME_RAN_ON:
-        snprintf(text, JOB_BLAME_TEXT_SIZE,
+        snprintf(text, JOB_CAUSE_TEXT_SIZE,
                  "disconnected without hvd_shutdown and ran on (exec?), and rank %d needed it",
                  blame->reporter);
         break;
     case BLAME_NAMED:
         quote_words(words, sizeof words, blame);
-        snprintf(text, JOB_BLAME_TEXT_SIZE, "%s, and rank %d failed for it", words,
+        snprintf(text, JOB_CAUSE_TEXT_SIZE, "%s, and rank %d failed for it", words,
                  blame->reporter);
         break;
     case BLAME_HOST_UNRESPONSIVE:

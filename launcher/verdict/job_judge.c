@@ -8,9 +8,9 @@
 static void judge_host(struct job_state *state, struct job_report *report,
                        const struct job_blame *blame)
 {
-    char text[JOB_BLAME_TEXT_SIZE];
+    char text[JOB_CAUSE_TEXT_SIZE];
     if (blame->reason == BLAME_HOST_UNRESPONSIVE) {
-        job_report_reason(report, blame->host, job_blame_text(text, blame));
+        job_report_reason(report, blame->host, job_cause_text(text, blame));
         job_state_blame_host(state, blame->host, STATUS_HOST_LOST, text);
     } else {
         job_state_blame_host(state, blame->host, state->lost_status, state->lost_text);
@@ -27,7 +27,7 @@ static int status_of_left(const struct job_report *report, const struct job_blam
 void job_judge(struct job_state *state, struct job_report *report)
 {
     struct job_blame blame;
-    char text[JOB_BLAME_TEXT_SIZE];
+    char text[JOB_CAUSE_TEXT_SIZE];
     if (state->lost_host >= 0)
         report->hosts[state->lost_host].lost = true;
     if (state->verdict.cause != CAUSE_RANK || !job_blame_choose(&blame, report))
@@ -37,7 +37,7 @@ void job_judge(struct job_state *state, struct job_report *report)
         return;
     }
     const struct report_rank *rank = &report->ranks[blame.rank];
-    job_blame_text(text, &blame);
+    job_cause_text(text, &blame);
     if (blame.reporter >= 0)
         job_state_blame_left(state, rank->host, blame.rank, blame.reporter, rank->terminated,
                              status_of_left(report, &blame), text);

@@ -42,7 +42,7 @@ void frame_end(struct wire_writer *writer, size_t begin)
 /* The sum of the fields behind the magic, except the flags. */
 static uint16_t header_sum(uint16_t type, uint32_t length)
 {
-    return (uint16_t)sum_word((uint64_t)length << 16 | type, 16);
+    return (uint16_t)checksum_word((uint64_t)length << 16 | type, 16);
 }
 
 void frame_end_summed(struct wire_writer *writer, size_t begin)
@@ -50,7 +50,7 @@ void frame_end_summed(struct wire_writer *writer, size_t begin)
     if (writer->failed)
         return;
     size_t body = begin + FRAME_HEADER_SIZE;
-    wire_put_u32(writer, sum_bytes(writer->data + body, writer->length - body));
+    wire_put_u32(writer, checksum_bytes(writer->data + body, writer->length - body));
     frame_end(writer, begin);
     if (writer->failed)
         return;
@@ -168,7 +168,7 @@ static int check_body(struct frame *frame, struct err *err)
         return fail(err, HVD_ERR_PROTOCOL, "frame of type %u without a sum", frame->type);
     frame->length -= FRAME_SUM_SIZE;
     wire_reader_init(&sum, frame->body + frame->length, FRAME_SUM_SIZE);
-    if (wire_get_u32(&sum) == sum_bytes(frame->body, frame->length))
+    if (wire_get_u32(&sum) == checksum_bytes(frame->body, frame->length))
         return HVD_OK;
     return fail(err, HVD_ERR_PROTOCOL, "a frame of type %u has been changed on the way",
                 frame->type);

@@ -2,6 +2,7 @@
 lib_base_libbase_la_SOURCES = \
 	lib/base/algorithm_names.c lib/base/algorithm_names.h \
 	lib/base/auth.c lib/base/auth.h \
+	lib/base/checksum.h \
 	lib/base/clock.c lib/base/clock.h \
 	lib/base/collective_kind.c lib/base/collective_kind.h \
 	lib/base/cpu_pause.h \
@@ -12,8 +13,8 @@ lib_base_libbase_la_SOURCES = \
 	lib/base/interfaces.c lib/base/interfaces.h \
 	lib/base/job_id.c lib/base/job_id.h \
 	lib/base/join_protocol.c lib/base/join_protocol.h \
-	lib/base/min.h \
 	lib/base/log.c lib/base/log.h \
+	lib/base/min.h \
 	lib/base/quiet_thread.c lib/base/quiet_thread.h \
 	lib/base/rank_end.c lib/base/rank_end.h \
 	lib/base/rank_end_text.c lib/base/rank_end_text.h \
@@ -25,7 +26,6 @@ lib_base_libbase_la_SOURCES = \
 	lib/base/signal_block.c lib/base/signal_block.h \
 	lib/base/standard_streams.c lib/base/standard_streams.h \
 	lib/base/status.c lib/base/status.h \
-	lib/base/checksum.h \
 	lib/base/text.c lib/base/text.h \
 	lib/base/topology.c lib/base/topology.h \
 	lib/base/transport.c lib/base/transport.h \

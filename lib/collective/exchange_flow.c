@@ -45,7 +45,7 @@ static size_t ready(const struct exchange_flow *flow, int index, const struct st
     const struct exchange_rules *rules = flow->rules;
     size_t there = stretch->of_results ? rules->results_ready(flow, index)
                                        : rules->operands_ready(flow, index);
-    return there > stretch->start ? least(there - stretch->start, stretch->nbytes) : 0;
+    return there > stretch->start ? size_min(there - stretch->start, stretch->nbytes) : 0;
 }
 
 const void *exchange_flow_output(struct exchange_flow *flow, int index, size_t ahead,
@@ -59,7 +59,7 @@ const void *exchange_flow_output(struct exchange_flow *flow, int index, size_t a
     bool enough = there == stretch.nbytes || end >= exchange->shown + LEAST_OUTPUT;
     if (enough && end > exchange->shown)
         exchange->shown = end;
-    *nbytes = exchange->shown > at ? least(exchange->shown - at, there) : 0;
+    *nbytes = exchange->shown > at ? size_min(exchange->shown - at, there) : 0;
     if (*nbytes == 0)
         return NULL;
     return (stretch.of_results ? exchange->results : exchange->operands) + stretch.start;
@@ -78,7 +78,7 @@ static struct stretch next_stretch(const struct exchange_flow *flow,
 /* Whole elements. */
 static size_t exchange_flow_turn(const struct exchange_flow *flow, int index)
 {
-    size_t nbytes = least(flow->rules->turn(flow, index), flow->exchanges[index].awaited);
+    size_t nbytes = size_min(flow->rules->turn(flow, index), flow->exchanges[index].awaited);
     return nbytes - nbytes % flow->element_size;
 }
 
@@ -102,10 +102,11 @@ static bool combine_pending(struct exchange_flow *flow, int index)
 {
     struct exchange *exchange = &flow->exchanges[index];
     size_t whole = exchange->have - exchange->have % flow->element_size;
-    size_t end = least(exchange_flow_turn(flow, index), whole);
+    size_t end = size_min(exchange_flow_turn(flow, index), whole);
     if (end <= exchange->used)
         return false;
-    exchange_flow_combine(flow, index, pending(exchange), least(end - exchange->used, flow->block));
+    exchange_flow_combine(flow, index, pending(exchange),
+                          size_min(end - exchange->used, flow->block));
     return true;
 }
 
@@ -127,7 +128,7 @@ static void combine_all(struct exchange_flow *flow, int index, const unsigned ch
                         size_t nbytes)
 {
     for (size_t done = 0; done < nbytes;) {
-        size_t block = least(nbytes - done, flow->block);
+        size_t block = size_min(nbytes - done, flow->block);
         exchange_flow_combine(flow, index, data + done, block);
         exchange_flow_pass_on(flow, index);
         done += block;
@@ -148,10 +149,10 @@ static size_t staging_room(const struct exchange_flow *flow, int index, size_t l
 {
     const struct exchange *exchange = &flow->exchanges[index];
     size_t until = exchange->stays ? 0 : exchange_flow_turn(flow, index);
-    size_t room = until > exchange->have ? least(until - exchange->have, left) : 0;
+    size_t room = until > exchange->have ? size_min(until - exchange->have, left) : 0;
     if (room < left && room < LEAST_STAGED)
         return 0;
-    return least(room, OPERATION_STAGING - EXCHANGE_CARRY);
+    return size_min(room, OPERATION_STAGING - EXCHANGE_CARRY);
 }
 
 void *exchange_flow_space(struct exchange_flow *flow, int index, size_t *nbytes)
@@ -220,7 +221,8 @@ static size_t exchange_flow_complete(struct exchange_flow *flow, int index,
     size_t waiting = exchange->have - exchange->used;
     if (waiting == 0)
         return 0;
-    size_t kept = exchange_flow_keep(exchange, data, least(flow->element_size - waiting, nbytes));
+    size_t kept =
+        exchange_flow_keep(exchange, data, size_min(flow->element_size - waiting, nbytes));
     if (waiting + kept == flow->element_size)
         combine_all(flow, index, pending(exchange), flow->element_size);
     return kept;
@@ -235,7 +237,7 @@ size_t exchange_flow_take(struct exchange_flow *flow, int index, const void *dat
     size_t until = exchange_flow_turn(flow, index);
     if (until <= exchange->have)
         return 0;
-    nbytes = least(least(nbytes, stretch.nbytes), until - exchange->have);
+    nbytes = size_min(size_min(nbytes, stretch.nbytes), until - exchange->have);
     const unsigned char *bytes = data;
     size_t taken = exchange_flow_complete(flow, index, bytes, nbytes);
     size_t rest = (nbytes - taken) % flow->element_size, whole = nbytes - taken - rest;

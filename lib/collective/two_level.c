@@ -57,7 +57,7 @@ static void two_level_pass_on(struct two_level *two_level)
         struct direct_flow *between = &two_level->flows[i].direct;
         size_t size = two_level->flows[i].nbytes;
         if (reduced > start)
-            direct_flow_feed(between, least(reduced - start, size));
+            direct_flow_feed(between, size_min(reduced - start, size));
         if (finished == start)
             finished += direct_flow_finished(between);
         start += size;
@@ -112,7 +112,7 @@ static void two_level_sent(struct operation *operation, int peer, size_t nbytes)
     struct two_level *two_level = two_level_of(operation);
     const struct route *route = first_route(two_level, peer);
     for (; route && nbytes > 0; route = next_route(two_level, route)) {
-        size_t part = least(nbytes, unsent(exchange_at(two_level, route)));
+        size_t part = size_min(nbytes, unsent(exchange_at(two_level, route)));
         if (part > 0)
             exchange_flow_sent(flow_at(two_level, route), route->exchange, part);
         nbytes -= part;

@@ -17,7 +17,7 @@ _Static_assert(CHANNEL_FRAME_MAX < 1 << LENGTH_BITS, "the rest of the word is th
 
 static uint32_t header_sum(uint32_t number, uint32_t length)
 {
-    return sum_word((uint64_t)length << 32 | number, SUM_BITS);
+    return checksum_word((uint64_t)length << 32 | number, SUM_BITS);
 }
 
 void channel_header_encode(unsigned char header[CHANNEL_HEADER], uint32_t number, uint32_t length)
@@ -112,7 +112,7 @@ static int complete_debts(struct channel *channel, const struct operation_window
         const struct channel_debt *debt = debt_at(channel, 0);
         size_t nbytes = debt->nbytes;
         if (debt->offered) {
-            nbytes = least(nbytes, (size_t)(taken - channel->completed));
+            nbytes = size_min(nbytes, (size_t)(taken - channel->completed));
             channel->completed += nbytes;
         }
         if (nbytes == 0)
@@ -156,7 +156,7 @@ static const unsigned char *find_output(const struct channel *channel,
 static void begin_frame(struct channel *channel, uint32_t number, size_t nbytes)
 {
     channel->out_number = number;
-    channel->out_left = least(nbytes, CHANNEL_FRAME_MAX);
+    channel->out_left = size_min(nbytes, CHANNEL_FRAME_MAX);
     channel->out_header_sent = 0;
     channel_header_encode(channel->out_header, number, (uint32_t)channel->out_left);
 }
@@ -182,7 +182,7 @@ static ssize_t channel_copy(struct channel *channel, const void *data, size_t nb
     *sent = link_try_send(channel->link, parts + first, end - first, err);
     if (*sent <= 0)
         return *sent;
-    size_t of_header = least((size_t)*sent, missing);
+    size_t of_header = size_min((size_t)*sent, missing);
     channel->out_header_sent += of_header;
     return *sent - (ssize_t)of_header;
 }
@@ -234,7 +234,7 @@ static int send_some(struct channel *channel, const struct operation_window *win
     assert(operation);
     if (!fresh)
         data = output_of(channel, operation, channel->out_number, &nbytes);
-    int rc = channel_hand_over(channel, operation, data, least(nbytes, channel->out_left), err);
+    int rc = channel_hand_over(channel, operation, data, size_min(nbytes, channel->out_left), err);
     if (rc == 0 && fresh)
         forget_frame(channel);
     return rc;
@@ -292,8 +292,8 @@ static ssize_t use_in_place(struct channel *channel, struct operation *operation
     const void *data = operation->type->take ? link_peek(channel->link, &nbytes) : NULL;
     if (!data)
         return 0;
-    ssize_t used =
-        operation->type->take(operation, channel->peer, data, least(nbytes, channel->in_left), err);
+    ssize_t used = operation->type->take(operation, channel->peer, data,
+                                         size_min(nbytes, channel->in_left), err);
     if (used <= 0)
         return used;
     channel->in_left -= (size_t)used;
@@ -314,13 +314,13 @@ static int receive_some(struct channel *channel, const struct operation_window *
         left > 0 ? use_in_place(channel, channel_find(window, channel->in_number), err) : 0;
     if (used != 0)
         return used < 0 ? (int)used : 1;
-    room = least(room, left);
+    room = size_min(room, left);
     struct iovec parts[] = { { space, room }, { channel->in_header + got, CHANNEL_HEADER - got } };
     int first = left > 0 ? 0 : 1, end = room == left ? 2 : 1;
     ssize_t nbytes = link_try_receive_parts(channel->link, parts + first, end - first, err);
     if (nbytes <= 0)
         return (int)nbytes;
-    size_t of_data = least((size_t)nbytes, room);
+    size_t of_data = size_min((size_t)nbytes, room);
     channel->in_left -= of_data;
     channel->in_header_received += (size_t)nbytes - of_data;
     struct operation *operation = channel_find(window, channel->in_number);

@@ -11,7 +11,7 @@
 
 enum { GROUP_SIZE = 1024 };
 
-static int least(int a, int b)
+static int size_min(int a, int b)
 {
     return a < b ? a : b;
 }
@@ -33,10 +33,10 @@ int processors_shared(int online, int all, int own, int quota)
 {
     int count = online > 0 ? online : 1;
     if (all > 0)
-        count = least(count, all);
+        count = size_min(count, all);
     if (own > 1)
-        count = least(count, own);
-    return quota > 0 ? least(count, quota) : count;
+        count = size_min(count, own);
+    return quota > 0 ? size_min(count, quota) : count;
 }
 
 /* ---- the quotas of control groups ---- */

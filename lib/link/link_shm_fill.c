@@ -57,7 +57,7 @@ void link_shm_fill(struct link_shm *shm)
         fail(&shm->failure, HVD_ERR_PROTOCOL, "shared memory: asked for what was not offered");
         return;
     }
-    memcpy(shm->out_fill, data, least(nbytes, SHM_FILL));
+    memcpy(shm->out_fill, data, size_min(nbytes, SHM_FILL));
     shm->filled = asked;
     atomic_store(&shm->doorbell.own->filled, asked);
     shm_doorbell_ring(&shm->doorbell, SHM_WAITS_FOR_ENTRIES);
@@ -85,7 +85,7 @@ void link_shm_ask(struct link_shm *shm)
     if (!is_to_be_filled(shm) || shm->fill_at < shm->fill_end)
         return;
     shm->fill_at = 0;
-    shm->fill_end = (size_t)least(shm->in.reference.nbytes, SHM_FILL);
+    shm->fill_end = (size_t)size_min(shm->in.reference.nbytes, SHM_FILL);
     atomic_store(&shm->doorbell.own->asked, ++shm->asked);
     shm_doorbell_ring(&shm->doorbell, SHM_WAITS_FOR_ROOM);
 }

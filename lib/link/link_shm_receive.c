@@ -150,7 +150,7 @@ static const unsigned char *link_shm_receive_look(const struct link_shm *shm, si
         return shm_reader_look(&shm->in, nbytes);
     if (shm->in.kind == SHM_PRIVATE)
         return link_shm_find_fill(shm, nbytes);
-    *nbytes = shm->lies ? (size_t)least(shm->in.reference.nbytes, MAPPED_PIECE) : 0;
+    *nbytes = shm->lies ? (size_t)size_min(shm->in.reference.nbytes, MAPPED_PIECE) : 0;
     return shm->lies;
 }
 
@@ -187,7 +187,7 @@ int link_shm_consume(struct link *link, size_t nbytes, struct err *err)
 static ssize_t fetch_private(struct link_shm *shm, struct parts *rest)
 {
     const struct shm_reference *reference = &shm->in.reference;
-    size_t most = (size_t)least(reference->nbytes, PRIVATE_PIECE);
+    size_t most = (size_t)size_min(reference->nbytes, PRIVATE_PIECE);
     struct err reason;
     ssize_t got = shm_fetch(shm->pid, reference->at, rest, most, &reason);
     if (shm_doorbell_check(&shm->doorbell))

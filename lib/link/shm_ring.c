@@ -75,7 +75,7 @@ static uint32_t lines_of(size_t nbytes)
 /* Lines that can be used at once: up to the end. */
 static uint32_t free_lines(const struct shm_part *part)
 {
-    return (uint32_t)least(part->lines - (part->used - part->freed), part->lines - part->at);
+    return (uint32_t)size_min(part->lines - (part->used - part->freed), part->lines - part->at);
 }
 
 bool shm_writer_has_room(const struct shm_writer *writer)
@@ -96,7 +96,7 @@ static bool shm_ring_may_use(const struct shm_part *part, uint32_t end)
 /* At the end of a lap, when the unread lines lie directly before: the next lap goes farther. */
 static void shm_ring_grow(struct shm_part *part)
 {
-    uint32_t lines = (uint32_t)least(2 * part->lines, part->most);
+    uint32_t lines = (uint32_t)size_min(2 * part->lines, part->most);
     if (shm_ring_may_use(part, lines))
         part->lines = lines;
     else
@@ -153,7 +153,7 @@ static int find_room(struct shm_writer *writer, size_t *nbytes, struct err *err)
             want_more(&parts[SHM_LARGE]);
     }
     int part = is_small ? SHM_SMALL : SHM_LARGE;
-    *nbytes = least(*nbytes, (size_t)free_lines(&parts[part]) * SHM_LINE);
+    *nbytes = size_min(*nbytes, (size_t)free_lines(&parts[part]) * SHM_LINE);
     return part;
 }
 
@@ -198,7 +198,7 @@ ssize_t shm_writer_put(struct shm_writer *writer, struct parts *parts, struct er
 {
     size_t size = parts_size(parts, SHM_INLINE + SHM_PIECE);
     size_t inline_size = choose_inline(parts, size);
-    size_t bulk_size = least(size - inline_size, SHM_PIECE);
+    size_t bulk_size = size_min(size - inline_size, SHM_PIECE);
     int part = find_room(writer, &bulk_size, err);
     if (part < 0)
         return part;

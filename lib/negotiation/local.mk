@@ -13,6 +13,7 @@ lib_libhvd_internal_la_SOURCES += \
 	lib/negotiation/list_text.c lib/negotiation/list_text.h \
 	lib/negotiation/message.c lib/negotiation/message.h \
 	lib/negotiation/negotiation.c lib/negotiation/negotiation.h \
+	lib/negotiation/negotiation_impl.h \
 	lib/negotiation/pending.c lib/negotiation/pending.h \
 	lib/negotiation/pool.c lib/negotiation/pool.h \
 	lib/negotiation/rank_ranges.c \
@@ -21,7 +22,6 @@ lib_libhvd_internal_la_SOURCES += \
 	lib/negotiation/report.c \
 	lib/negotiation/retire.c \
 	lib/negotiation/slot_book.c lib/negotiation/slot_book.h \
-	lib/negotiation/negotiation_impl.h \
 	lib/negotiation/variants.c lib/negotiation/variants.h \
 	lib/negotiation/variants_check.c \
 	lib/negotiation/waiting.c

@@ -4,8 +4,8 @@
  *   submit, receive -> contribute.c: entry complete? -> below the root, a queue for report.c
  *                                              -> at the root, ready.c: queues for decide.c
  *   apply.c: takes decided entries out of the table, and changes the cache */
-#ifndef LIB_NEGOTIATION_STATE_H
-#define LIB_NEGOTIATION_STATE_H
+#ifndef LIB_NEGOTIATION_NEGOTIATION_IMPL_H
+#define LIB_NEGOTIATION_NEGOTIATION_IMPL_H
 
 #include "lib/negotiation/cache.h"
 #include "lib/negotiation/groups.h"

@@ -32,7 +32,7 @@ struct stall {
     struct stall_options options;
     struct tree_position tree;
     uint64_t interval_ns; /* between two alerts about the same name */
-    struct overdue_list overdue;
+    struct stall_list overdue;
     uint64_t self_check_ns; /* when to check the names that wait here; 0: there are none */
 
     struct stall_round rounds[STALL_ROUNDS];
@@ -131,7 +131,8 @@ static unsigned stall_judge(struct stall *stall, uint64_t now_ns)
     const struct stall_answer *answer = &round->answer;
     unsigned stalled = 0;
     for (int i = 0; i < answer->nnames; i++) {
-        struct overdue *overdue = overdue_find(&stall->overdue, round->probe.names.at[i].text);
+        struct stall_entry *overdue =
+            stall_list_find(&stall->overdue, round->probe.names.at[i].text);
         bool waits = answer->name[i].age_ms >= stall->options.check_ns / MS;
         bool missed = answer->name[i].missing.count > 0 || answer->silent.count > 0;
         if (waits && missed)
@@ -141,7 +142,7 @@ static unsigned stall_judge(struct stall *stall, uint64_t now_ns)
         if (waits && missed)
             overdue->since_ns = now_ns - earlier(now_ns, answer->name[i].age_ms * MS);
         else
-            overdue_remove(&stall->overdue, overdue);
+            stall_list_remove(&stall->overdue, overdue);
     }
     return stalled;
 }
@@ -212,7 +213,7 @@ static uint64_t ask_deadlock_at(const struct stall *stall)
     if (!stall->options.view.stuck || stall->rounds[ROUND_OF_INSPECTOR].asking || stall->aborted ||
         stall->overdue.count == 0)
         return UINT64_MAX;
-    return later(stall->stuck_check_ns, overdue_first(&stall->overdue) + STUCK_AGAIN_NS);
+    return later(stall->stuck_check_ns, stall_list_first(&stall->overdue) + STUCK_AGAIN_NS);
 }
 
 /* ---- a round ---- */
@@ -265,9 +266,9 @@ static uint64_t ask_at(const struct stall *stall)
     const struct stall_options *options = &stall->options;
     if (stall->rounds[ROUND_OF_INSPECTOR].asking || stall->aborted || stall->overdue.count == 0)
         return UINT64_MAX;
-    uint64_t oldest_ns = overdue_oldest(&stall->overdue);
+    uint64_t oldest_ns = stall_list_oldest(&stall->overdue);
     uint64_t at_ns =
-        later(overdue_first(&stall->overdue) + grace_ns(stall), oldest_ns + options->check_ns);
+        later(stall_list_first(&stall->overdue) + grace_ns(stall), oldest_ns + options->check_ns);
     if (stall->asked_ns)
         at_ns = later(at_ns, stall->asked_ns + options->check_ns);
     if (options->shutdown_ns && stall->asked_ns < oldest_ns + options->shutdown_ns)
@@ -286,7 +287,7 @@ static void ask_who_is_not_stuck(struct stall *stall, uint64_t now_ns)
     probe->id = stall_round_next_id(probe->id, ROUND_OF_INSPECTOR) | STALL_ASKS_WHO_IS_NOT_STUCK;
     probe->budget_ms = STUCK_BUDGET_MS;
     stall->asked_after = stall->options.view.decisions(stall->options.view.arg);
-    overdue_names(&stall->overdue, &probe->names, now_ns, 0);
+    stall_list_names(&stall->overdue, &probe->names, now_ns, 0);
     begin_round(stall, ROUND_OF_INSPECTOR, now_ns);
     stall->asked_ns = asked_ns;
 }
@@ -296,7 +297,7 @@ static void stall_ask_inspector(struct stall *stall, uint64_t now_ns)
     struct stall_probe *probe = &stall->rounds[ROUND_OF_INSPECTOR].probe;
     probe->id = stall_round_next_id(probe->id, ROUND_OF_INSPECTOR);
     probe->budget_ms = (uint32_t)(earlier(5 * SECOND, stall->options.check_ns / 2) / MS);
-    overdue_names(&stall->overdue, &probe->names, now_ns, stall->options.check_ns);
+    stall_list_names(&stall->overdue, &probe->names, now_ns, stall->options.check_ns);
     begin_round(stall, ROUND_OF_INSPECTOR, now_ns);
 }
 
@@ -307,7 +308,7 @@ static uint64_t give_up_root_at(const struct stall *stall)
     const struct stall_options *options = &stall->options;
     if (options->rank != 1 || options->check_ns == 0 || stall->aborted || stall->overdue.count == 0)
         return UINT64_MAX;
-    uint64_t heard_ns = later(stall->asked_ns, overdue_first(&stall->overdue));
+    uint64_t heard_ns = later(stall->asked_ns, stall_list_first(&stall->overdue));
     uint64_t at_ns = heard_ns + 2 * options->check_ns;
     return stall->warned_ns ? later(at_ns, stall->warned_ns + options->check_ns) : at_ns;
 }
@@ -316,7 +317,7 @@ static uint64_t give_up_root_at(const struct stall *stall)
 static void speak_for_root(struct stall *stall, uint64_t now_ns)
 {
     struct stall_round *round = &stall->rounds[ROUND_OF_INSPECTOR];
-    overdue_names(&stall->overdue, &round->probe.names, now_ns, stall->options.check_ns);
+    stall_list_names(&stall->overdue, &round->probe.names, now_ns, stall->options.check_ns);
     round->answer = (struct stall_answer){ .nnames = round->probe.names.count };
     for (int i = 0; i < round->answer.nnames; i++)
         round->answer.name[i].age_ms = round->probe.names.at[i].age_ms;
@@ -334,9 +335,9 @@ static void speak_for_root(struct stall *stall, uint64_t now_ns)
 static void tell_parent(struct stall *stall, uint64_t now_ns)
 {
     struct stall_names names;
-    if (overdue_tell_at(&stall->overdue, stall->interval_ns) > now_ns)
+    if (stall_list_tell_at(&stall->overdue, stall->interval_ns) > now_ns)
         return;
-    overdue_tell(&stall->overdue, &names, now_ns, stall->interval_ns);
+    stall_list_tell(&stall->overdue, &names, now_ns, stall->interval_ns);
     stall_names_encode(compose(stall, ROUND_OF_INSPECTOR, STALL_ALERT), &names);
 }
 
@@ -371,13 +372,13 @@ uint64_t stall_deadline(struct stall *stall, uint64_t now_ns)
             at_ns = earlier(at_ns, stall->rounds[i].until_ns);
     if (is_root(stall))
         return earlier(at_ns, earlier(ask_at(stall), ask_deadlock_at(stall)));
-    at_ns = earlier(at_ns, overdue_tell_at(&stall->overdue, stall->interval_ns));
+    at_ns = earlier(at_ns, stall_list_tell_at(&stall->overdue, stall->interval_ns));
     return earlier(at_ns, give_up_root_at(stall));
 }
 
 void stall_tick(struct stall *stall, uint64_t now_ns)
 {
-    overdue_expire(&stall->overdue, now_ns, 2 * stall->interval_ns);
+    stall_list_expire(&stall->overdue, now_ns, 2 * stall->interval_ns);
     if (stall->self_check_ns && stall->self_check_ns <= now_ns)
         stall->self_check_ns = stall_self_check(&stall->options, &stall->overdue, now_ns);
     for (int i = 0; i < STALL_ROUNDS; i++)
@@ -396,8 +397,8 @@ static int receive_alert(struct stall *stall, const void *body, size_t nbytes, u
     if (rc < 0 || (is_root(stall) && stall->options.check_ns == 0))
         return rc;
     for (int i = 0; i < names.count; i++)
-        overdue_note(&stall->overdue, names.at[i].text, names.at[i].kind,
-                     now_ns - earlier(now_ns, names.at[i].age_ms * MS), now_ns);
+        stall_list_note(&stall->overdue, names.at[i].text, names.at[i].kind,
+                        now_ns - earlier(now_ns, names.at[i].age_ms * MS), now_ns);
     stall_go_on(stall, now_ns);
     return HVD_OK;
 }
@@ -451,11 +452,11 @@ int stall_receive(struct stall *stall, enum stall_message message, int child, co
 static void names_for_person(const struct stall *stall, struct stall_names *names, uint64_t now_ns)
 {
     const struct stall_view *view = &stall->options.view;
-    struct overdue_list list = stall->overdue;
+    struct stall_list list = stall->overdue;
     struct waiting waiting;
     for (int i = 0; view->waiting(view->arg, i, &waiting) > 0; i++)
-        overdue_note(&list, waiting.name, waiting.kind, waiting.since_ns, now_ns);
-    overdue_names(&list, names, now_ns, 0);
+        stall_list_note(&list, waiting.name, waiting.kind, waiting.since_ns, now_ns);
+    stall_list_names(&list, names, now_ns, 0);
 }
 
 bool stall_ask(struct stall *stall, uint64_t now_ns)

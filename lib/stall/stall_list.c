@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of overdue names; see stall_overdue.h. */
+/* The list of overdue names; see stall_list.h. */
 #include "lib/stall/stall_list.h"
 
 #include <stdio.h>
 #include <string.h>
 
-struct overdue *overdue_find(struct overdue_list *list, const char *name)
+struct stall_entry *stall_list_find(struct stall_list *list, const char *name)
 {
     for (int i = 0; i < list->count; i++)
         if (strcmp(list->at[i].name, name) == 0)
@@ -13,32 +13,32 @@ struct overdue *overdue_find(struct overdue_list *list, const char *name)
     return NULL;
 }
 
-void overdue_remove(struct overdue_list *list, struct overdue *overdue)
+void stall_list_remove(struct stall_list *list, struct stall_entry *overdue)
 {
     *overdue = list->at[--list->count];
 }
 
 /* A free place, or the place of the youngest name if that is younger; NULL if all are as old. */
-static struct overdue *make_place(struct overdue_list *list, uint64_t since_ns)
+static struct stall_entry *make_place(struct stall_list *list, uint64_t since_ns)
 {
     if (list->count < STALL_NAMES_MAX)
         return &list->at[list->count++];
-    struct overdue *youngest = &list->at[0];
+    struct stall_entry *youngest = &list->at[0];
     for (int i = 1; i < list->count; i++)
         if (list->at[i].since_ns > youngest->since_ns)
             youngest = &list->at[i];
     return youngest->since_ns > since_ns ? youngest : NULL;
 }
 
-void overdue_note(struct overdue_list *list, const char *name, enum collective_kind kind,
-                  uint64_t since_ns, uint64_t now_ns)
+void stall_list_note(struct stall_list *list, const char *name, enum collective_kind kind,
+                     uint64_t since_ns, uint64_t now_ns)
 {
-    struct overdue *overdue = overdue_find(list, name);
+    struct stall_entry *overdue = stall_list_find(list, name);
     if (!overdue) {
         overdue = make_place(list, since_ns);
         if (!overdue)
             return;
-        *overdue = (struct overdue){ .since_ns = since_ns, .first_ns = now_ns };
+        *overdue = (struct stall_entry){ .since_ns = since_ns, .first_ns = now_ns };
         snprintf(overdue->name, sizeof overdue->name, "%s", name);
     }
     overdue->kind = kind;
@@ -47,14 +47,14 @@ void overdue_note(struct overdue_list *list, const char *name, enum collective_k
         overdue->since_ns = since_ns;
 }
 
-void overdue_expire(struct overdue_list *list, uint64_t now_ns, uint64_t after_ns)
+void stall_list_expire(struct stall_list *list, uint64_t now_ns, uint64_t after_ns)
 {
     for (int i = list->count - 1; i >= 0; i--)
         if (now_ns - list->at[i].heard_ns >= after_ns)
-            overdue_remove(list, &list->at[i]);
+            stall_list_remove(list, &list->at[i]);
 }
 
-uint64_t overdue_oldest(const struct overdue_list *list)
+uint64_t stall_list_oldest(const struct stall_list *list)
 {
     uint64_t oldest = UINT64_MAX;
     for (int i = 0; i < list->count; i++)
@@ -63,7 +63,7 @@ uint64_t overdue_oldest(const struct overdue_list *list)
     return oldest;
 }
 
-uint64_t overdue_first(const struct overdue_list *list)
+uint64_t stall_list_first(const struct stall_list *list)
 {
     uint64_t first = UINT64_MAX;
     for (int i = 0; i < list->count; i++)
@@ -73,14 +73,14 @@ uint64_t overdue_first(const struct overdue_list *list)
 }
 
 /* When to report this name to the parent. */
-static uint64_t tell_at(const struct overdue *overdue, uint64_t interval_ns)
+static uint64_t tell_at(const struct stall_entry *overdue, uint64_t interval_ns)
 {
     if (overdue->told_ns == 0)
         return overdue->heard_ns;
     return overdue->heard_ns > overdue->told_ns ? overdue->told_ns + interval_ns : UINT64_MAX;
 }
 
-uint64_t overdue_tell_at(const struct overdue_list *list, uint64_t interval_ns)
+uint64_t stall_list_tell_at(const struct stall_list *list, uint64_t interval_ns)
 {
     uint64_t first = UINT64_MAX;
     for (int i = 0; i < list->count; i++)
@@ -89,7 +89,7 @@ uint64_t overdue_tell_at(const struct overdue_list *list, uint64_t interval_ns)
     return first;
 }
 
-static void put_name(struct stall_names *names, const struct overdue *overdue, uint64_t now_ns)
+static void put_name(struct stall_names *names, const struct stall_entry *overdue, uint64_t now_ns)
 {
     uint64_t age_ms = (now_ns - overdue->since_ns) / 1000000;
     struct stall_name *name = &names->at[names->count++];
@@ -98,8 +98,8 @@ static void put_name(struct stall_names *names, const struct overdue *overdue, u
     memcpy(name->text, overdue->name, sizeof name->text);
 }
 
-void overdue_tell(struct overdue_list *list, struct stall_names *names, uint64_t now_ns,
-                  uint64_t interval_ns)
+void stall_list_tell(struct stall_list *list, struct stall_names *names, uint64_t now_ns,
+                     uint64_t interval_ns)
 {
     names->count = 0;
     for (int i = 0; i < list->count; i++)
@@ -109,10 +109,10 @@ void overdue_tell(struct overdue_list *list, struct stall_names *names, uint64_t
         }
 }
 
-void overdue_names(const struct overdue_list *list, struct stall_names *names, uint64_t now_ns,
-                   uint64_t age_ns)
+void stall_list_names(const struct stall_list *list, struct stall_names *names, uint64_t now_ns,
+                      uint64_t age_ns)
 {
-    struct overdue_list sorted = { 0 };
+    struct stall_list sorted = { 0 };
     for (int i = 0; i < list->count; i++) {
         int at = sorted.count++;
         for (; at > 0 && sorted.at[at - 1].since_ns > list->at[i].since_ns; at--)

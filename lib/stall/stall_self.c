@@ -24,7 +24,7 @@ uint64_t stall_self_patience_ns(const struct stall_options *options)
     return options->view.stuck && options->check_ns > second ? second : options->check_ns;
 }
 
-uint64_t stall_self_check(const struct stall_options *options, struct overdue_list *overdue,
+uint64_t stall_self_check(const struct stall_options *options, struct stall_list *overdue,
                           uint64_t now_ns)
 {
     const struct stall_view *view = &options->view;
@@ -35,7 +35,7 @@ uint64_t stall_self_check(const struct stall_options *options, struct overdue_li
     for (int i = 0; view->waiting(view->arg, i, &waiting) > 0; i++) {
         uint64_t since_ns = since(view, &waiting);
         if (since_ns + check_ns <= now_ns)
-            overdue_note(overdue, waiting.name, waiting.kind, since_ns, now_ns);
+            stall_list_note(overdue, waiting.name, waiting.kind, since_ns, now_ns);
         else if (again_ns > since_ns + check_ns)
             again_ns = since_ns + check_ns;
     }

@@ -19,7 +19,7 @@ uint64_t stall_self_patience_ns(const struct stall_options *options);
 /* Enters the names that have waited for the check time, or for the shorter time if this rank is
  * stuck. Returns when to check again: when one more would be overdue, or overdue names should be
  * confirmed. */
-uint64_t stall_self_check(const struct stall_options *options, struct overdue_list *overdue,
+uint64_t stall_self_check(const struct stall_options *options, struct stall_list *overdue,
                           uint64_t now_ns);
 
 /* The answer to a probe, of this rank alone. */

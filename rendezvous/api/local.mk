@@ -9,6 +9,7 @@ rendezvous_librendezvous_la_SOURCES += \
 	rendezvous/api/http_rank_and_size.c \
 	rendezvous/api/http_route.c rendezvous/api/http_route.h \
 	rendezvous/api/metrics_count.c rendezvous/api/metrics.h \
+	rendezvous/api/metrics_line.h \
 	rendezvous/api/metrics_ranks.c \
 	rendezvous/api/metrics_text.c \
 	rendezvous/api/page/status_html.h \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lines of Prometheus' text (metrics.h). */
-#ifndef RENDEZVOUS_BASE_METRICS_LINE_H
-#define RENDEZVOUS_BASE_METRICS_LINE_H
+#ifndef RENDEZVOUS_API_METRICS_LINE_H
+#define RENDEZVOUS_API_METRICS_LINE_H
 
 #include "lib/base/wire.h"
 

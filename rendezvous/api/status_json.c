@@ -99,8 +99,8 @@ static void put_times(struct view *view, cJSON *json)
 /* What the launcher has told. */
 static void put_launch(struct view *view, cJSON *json)
 {
-    static const struct launch none = { 0 };
-    const struct launch *launch = view->job->launch ? view->job->launch : &none;
+    static const struct launcher_view none = { 0 };
+    const struct launcher_view *launch = view->job->launch ? view->job->launch : &none;
     const struct rendezvous_verdict *verdict = &launch->verdict;
     bool over = launch->verdict_text;
     put_text(view, json, "command", launch->command);
@@ -230,7 +230,7 @@ static void put_stalled(struct view *view, cJSON *object, int rank)
 
 static void put_stream(struct view *view, cJSON *output, int rank, bool of_stderr)
 {
-    char *text = launch_output(view->job->launch, rank, of_stderr);
+    char *text = launcher_view_output(view->job->launch, rank, of_stderr);
     json_lines(&view->build, output, of_stderr ? "stderr" : "stdout", text ? text : "");
     free(text);
 }
@@ -248,9 +248,9 @@ static void put_output(struct view *view, cJSON *object, int rank)
 
 static void put_end(struct view *view, cJSON *object, int rank)
 {
-    static const struct launch_rank none = { 0 };
-    const struct launch *launch = view->job->launch;
-    const struct launch_rank *at = launch ? &launch->ranks[rank] : &none;
+    static const struct launcher_view_rank none = { 0 };
+    const struct launcher_view *launch = view->job->launch;
+    const struct launcher_view_rank *at = launch ? &launch->ranks[rank] : &none;
     int exit_status = rank_end_exit_status(&at->how);
     char text[MEMBERSHIP_TEXT_MAX + 1];
     rank_end_how_text(text, sizeof text, &at->how, RANK_END_PASSIVE);

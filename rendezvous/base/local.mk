@@ -5,7 +5,6 @@ rendezvous_librendezvous_la_SOURCES += \
 	rendezvous/base/json_text.c rendezvous/base/json_text.h \
 	rendezvous/base/keyring.c rendezvous/base/keyring.h \
 	rendezvous/base/memory_budget.h \
-	rendezvous/api/metrics_line.h \
 	rendezvous/base/rendezvous_options.h \
 	rendezvous/base/text_line.c rendezvous/base/text_line.h \
 	rendezvous/base/wait_list.h \

@@ -362,7 +362,7 @@ void server_tell_end(struct server *server, int rank, const struct rendezvous_en
 {
     struct rendezvous_job *job = server->job_table.only;
     server_enter(server, now_ms);
-    if (launch_end(job->launch, rank, end))
+    if (launcher_view_end(job->launch, rank, end))
         server_wake_brief(server, &job->onlookers);
     server_leave(server);
 }
@@ -372,7 +372,7 @@ void server_tell_verdict(struct server *server, const struct rendezvous_verdict 
 {
     struct rendezvous_job *job = server->job_table.only;
     server_enter(server, now_ms);
-    launch_verdict(job->launch, verdict);
+    launcher_view_verdict(job->launch, verdict);
     job->ended_ms = now_ms;
     wait_list_wake(&job->onlookers, &server->service.woken);
     server_leave(server);

@@ -5,19 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *launch_copy(const char *text)
+static char *launcher_view_copy(const char *text)
 {
     return text ? strdup(text) : NULL;
 }
 
-struct launch *launch_create(const struct rendezvous_options *options)
+struct launcher_view *launcher_view_create(const struct rendezvous_options *options)
 {
-    struct launch *launch = calloc(1, sizeof *launch);
+    struct launcher_view *launch = calloc(1, sizeof *launch);
     if (!launch)
         return NULL;
-    *launch = (struct launch){
-        .command = launch_copy(options->command),
-        .user = launch_copy(options->user),
+    *launch = (struct launcher_view){
+        .command = launcher_view_copy(options->command),
+        .user = launcher_view_copy(options->user),
         .started_ms = options->started_ms,
         .ranks = calloc((size_t)options->size, sizeof *launch->ranks),
         .size = options->size,
@@ -28,11 +28,11 @@ struct launch *launch_create(const struct rendezvous_options *options)
                            (options->user && !launch->user);
     if (!short_of_memory)
         return launch;
-    launch_destroy(launch);
+    launcher_view_destroy(launch);
     return NULL;
 }
 
-void launch_destroy(struct launch *launch)
+void launcher_view_destroy(struct launcher_view *launch)
 {
     if (!launch)
         return;
@@ -43,16 +43,16 @@ void launch_destroy(struct launch *launch)
     free(launch);
 }
 
-bool launch_end(struct launch *launch, int rank, const struct rendezvous_end *end)
+bool launcher_view_end(struct launcher_view *launch, int rank, const struct rendezvous_end *end)
 {
-    struct launch_rank *at = &launch->ranks[rank];
+    struct launcher_view_rank *at = &launch->ranks[rank];
     bool known = at->how.kind != RANK_END_NONE;
-    *at = (struct launch_rank){ end->how, end->terminated };
+    *at = (struct launcher_view_rank){ end->how, end->terminated };
     launch->ended += !known;
     return !known && launch->ended == launch->size;
 }
 
-void launch_verdict(struct launch *launch, const struct rendezvous_verdict *verdict)
+void launcher_view_verdict(struct launcher_view *launch, const struct rendezvous_verdict *verdict)
 {
     char *text = strdup(verdict->text);
     if (!text)
@@ -63,12 +63,12 @@ void launch_verdict(struct launch *launch, const struct rendezvous_verdict *verd
     launch->verdict.text = text;
 }
 
-char *launch_output(const struct launch *launch, int rank, bool of_stderr)
+char *launcher_view_output(const struct launcher_view *launch, int rank, bool of_stderr)
 {
-    size_t share = LAUNCH_OUTPUT_ALL / (size_t)launch->size;
-    if (share < LAUNCH_OUTPUT_MIN)
-        share = LAUNCH_OUTPUT_MIN;
-    if (share > LAUNCH_OUTPUT_MAX)
-        share = LAUNCH_OUTPUT_MAX;
+    size_t share = LAUNCHER_VIEW_OUTPUT_ALL / (size_t)launch->size;
+    if (share < LAUNCHER_VIEW_OUTPUT_MIN)
+        share = LAUNCHER_VIEW_OUTPUT_MIN;
+    if (share > LAUNCHER_VIEW_OUTPUT_MAX)
+        share = LAUNCHER_VIEW_OUTPUT_MAX;
     return launch->output ? launch->output(launch->context, rank, of_stderr, share) : NULL;
 }

@@ -2,8 +2,8 @@
 /* What the launcher of a planned job tells of it, for those who look: the command, the end of each
  * rank's process, and the verdict. The last lines of the ranks stay with the launcher, which is
  * asked for them. Without I/O. Of a job without a launcher there is none of this. */
-#ifndef RENDEZVOUS_WORLD_LAUNCH_H
-#define RENDEZVOUS_WORLD_LAUNCH_H
+#ifndef RENDEZVOUS_WORLD_LAUNCHER_VIEW_H
+#define RENDEZVOUS_WORLD_LAUNCHER_VIEW_H
 
 #include "rendezvous/base/rendezvous_options.h"
 
@@ -13,17 +13,21 @@
 
 /* A rank's share of what is told of all, in bytes of each stream: as much as all may have, but no
  * less and no more than this. */
-enum { LAUNCH_OUTPUT_ALL = 512 * 1024, LAUNCH_OUTPUT_MIN = 256, LAUNCH_OUTPUT_MAX = 4096 };
+enum {
+    LAUNCHER_VIEW_OUTPUT_ALL = 512 * 1024,
+    LAUNCHER_VIEW_OUTPUT_MIN = 256,
+    LAUNCHER_VIEW_OUTPUT_MAX = 4096
+};
 
-struct launch_rank {
+struct launcher_view_rank {
     struct rank_end_how how; /* NONE: not ended yet */
     bool terminated;
 };
 
-struct launch {
+struct launcher_view {
     char *command, *user; /* owned; NULL: not known */
     uint64_t started_ms;  /* since 1970 */
-    struct launch_rank *ranks;
+    struct launcher_view_rank *ranks;
     int size;
     int ended; /* ranks */
     struct rendezvous_verdict verdict;
@@ -33,16 +37,16 @@ struct launch {
 };
 
 /* NULL when out of memory. */
-struct launch *launch_create(const struct rendezvous_options *options);
-void launch_destroy(struct launch *launch);
+struct launcher_view *launcher_view_create(const struct rendezvous_options *options);
+void launcher_view_destroy(struct launcher_view *launch);
 
 /* A rank has ended, or how is known better now. True for the end of the last one. */
-bool launch_end(struct launch *launch, int rank, const struct rendezvous_end *end);
+bool launcher_view_end(struct launcher_view *launch, int rank, const struct rendezvous_end *end);
 
 /* The verdict. Without memory it is not kept. */
-void launch_verdict(struct launch *launch, const struct rendezvous_verdict *verdict);
+void launcher_view_verdict(struct launcher_view *launch, const struct rendezvous_verdict *verdict);
 
 /* The last lines of a rank, freed by the caller; NULL: none. */
-char *launch_output(const struct launch *launch, int rank, bool of_stderr);
+char *launcher_view_output(const struct launcher_view *launch, int rank, bool of_stderr);
 
 #endif

@@ -56,7 +56,7 @@ struct rendezvous_job *rendezvous_job_create_planned(const struct rendezvous_opt
     if (own)
         memcpy(own, options->slots, (size_t)size * sizeof *own);
     job->planned = true;
-    job->launch = launch_create(options);
+    job->launch = launcher_view_create(options);
     int rc = own && job->launch ? rendezvous_job_place(job, own, options->start_timeout_ms, err)
                                 : fail(err, HVD_ERR_NOMEM, "out of memory for %d slots", size);
     if (rc == HVD_OK && gloo_scopes_plan(job->store, options->slots, size) < 0)
@@ -119,7 +119,7 @@ void rendezvous_job_destroy(struct rendezvous_job *job)
         return;
     send_home(&job->watchers);
     send_home(&job->onlookers);
-    launch_destroy(job->launch);
+    launcher_view_destroy(job->launch);
     for (int rank = 0; job->ranks && rank < job->size; rank++) {
         free(job->ranks[rank].report);
         wire_writer_fini(&job->ranks[rank].said);

@@ -66,13 +66,13 @@ struct rendezvous_job {
     struct rendezvous_job_rank *ranks; /* likewise */
     bool told_origin;                  /* the launcher knows whose failure has broken the world */
     struct rank_query rank_query;
-    uint64_t asked_ms;          /* when the last one began */
-    bool asked_by_launcher;     /* the rank query is for it */
-    bool ask_again;             /* the launcher asked while another one was under way */
-    struct wait_list watchers;  /* requests that wait for a rank query to end */
-    struct wait_list onlookers; /* requests that wait for its end */
-    struct launch *launch;      /* of a planned one, else NULL; owned */
-    struct key_value *store;    /* NULL once it is over */
+    uint64_t asked_ms;            /* when the last one began */
+    bool asked_by_launcher;       /* the rank query is for it */
+    bool ask_again;               /* the launcher asked while another one was under way */
+    struct wait_list watchers;    /* requests that wait for a rank query to end */
+    struct wait_list onlookers;   /* requests that wait for its end */
+    struct launcher_view *launch; /* of a planned one, else NULL; owned */
+    struct key_value *store;      /* NULL once it is over */
 
     TAILQ_ENTRY(rendezvous_job) link;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a rank prints, on its way to people: records with a prefix (output_lines.h), and the last
- * words that a message quotes (last_words.h).
+ * words that a message quotes (last_line.h).
  *
  *   u8: bit 0 a time stamp; bits 1 to 7, if all are set, the text comes at the end of a record that is as long as
  *   may be; u8 size of the pieces; the text
@@ -82,13 +82,13 @@ static void check_records(const struct text_buffer *out, const struct text_buffe
 
 static void say(char *said, const struct text_buffer *text, size_t piece)
 {
-    struct last_words words = { .length = 0 };
+    struct last_line words = { .length = 0 };
     for (size_t at = 0; at < text->length; at += piece) {
         size_t left = text->length - at;
-        last_words_feed(&words, text->data + at, left < piece ? left : piece);
+        last_line_feed(&words, text->data + at, left < piece ? left : piece);
     }
-    const char *last = last_words_text(&words);
-    PROMISE(strlen(last) <= LAST_WORDS_MAX);
+    const char *last = last_line_text(&words);
+    PROMISE(strlen(last) <= LAST_LINE_MAX);
     strcpy(said, last);
 }
 
@@ -104,7 +104,7 @@ static void check_words(const char *said)
 static void take_words(const struct text_buffer *text, size_t piece)
 {
     enum { ALL_IS_SEEN = 16 * 1024 };
-    char whole[LAST_WORDS_MAX + 1], pieces[LAST_WORDS_MAX + 1];
+    char whole[LAST_LINE_MAX + 1], pieces[LAST_LINE_MAX + 1];
     say(whole, text, text->length);
     say(pieces, text, piece);
     check_words(whole);

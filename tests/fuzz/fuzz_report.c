@@ -46,7 +46,7 @@ static void check_lines(const char *text)
     int count = 0;
     for (const char *at = text; *at; count++) {
         size_t length = strcspn(at, "\n");
-        PROMISE(at[length] == '\n' && length > 0 && length <= LAST_WORDS_WHOLE + 3);
+        PROMISE(at[length] == '\n' && length > 0 && length <= LAST_LINE_WHOLE + 3);
         at += length + 1;
     }
     PROMISE(count <= LAST_LINES_MAX);

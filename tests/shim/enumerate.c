@@ -84,7 +84,7 @@ static void log_trial(const struct enumeration *all, const struct shim_point *po
     int length = snprintf(line, sizeof line, "%s\t%s\t%d\t%.2f s\t%s\n",
                           point_name(point, name, sizeof name), complaint ? complaint : "held",
                           WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
-                          trial->seconds, trial_last_words(trial, words, sizeof words));
+                          trial->seconds, trial_last_line(trial, words, sizeof words));
     ssize_t ignored = write(all->log, line, (size_t)length);
     (void)ignored;
 }

@@ -41,6 +41,6 @@ void golden_fini(struct golden *golden);
 const char *trial_complaint(struct trial *trial, const struct golden *golden);
 
 /* The one line with which a failed job says why; "" if there is none. */
-const char *trial_last_words(const struct trial *trial, char *line, size_t size);
+const char *trial_last_line(const struct trial *trial, char *line, size_t size);
 
 #endif

@@ -61,7 +61,7 @@ static bool is_last_word(const char *line)
     return false;
 }
 
-static int count_last_words(const char *text, char *last, size_t size)
+static int count_last_line(const char *text, char *last, size_t size)
 {
     int count = 0;
     char *copy = strdup(text), *rest = copy;
@@ -77,10 +77,10 @@ static int count_last_words(const char *text, char *last, size_t size)
     return count;
 }
 
-const char *trial_last_words(const struct trial *trial, char *line, size_t size)
+const char *trial_last_line(const struct trial *trial, char *line, size_t size)
 {
     *line = 0;
-    count_last_words(trial->err, line, size);
+    count_last_line(trial->err, line, size);
     return line;
 }
 
@@ -116,7 +116,7 @@ const char *trial_complaint(struct trial *trial, const struct golden *golden)
         return "leaves processes";
     if (WEXITSTATUS(trial->wait_status) == 0)
         return complain_of_success(trial, golden);
-    switch (count_last_words(trial->err, line, sizeof line)) {
+    switch (count_last_line(trial->err, line, sizeof line)) {
     case 0:
         return trial->speechless ? NULL : "fails and does not say why";
     case 1:

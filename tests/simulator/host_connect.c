@@ -17,13 +17,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct connect_pool {
+struct connect_queue {
     struct children *children;
     uv_loop_t *loop;
 };
 
 struct host_connect {
-    struct connect_pool *pool;
+    struct connect_queue *pool;
     struct sim_host *host;
     const struct connect_events *events;
     void *context;
@@ -35,16 +35,16 @@ struct host_connect {
     void *closed_context;
 };
 
-struct connect_pool *connect_pool_create(uv_loop_t *loop, const struct connect_settings *settings,
-                                         struct children *children)
+struct connect_queue *connect_queue_create(uv_loop_t *loop, const struct connect_settings *settings,
+                                           struct children *children)
 {
-    struct connect_pool *pool = sim_new(sizeof *pool);
+    struct connect_queue *pool = sim_new(sizeof *pool);
     (void)settings;
-    *pool = (struct connect_pool){ children, loop };
+    *pool = (struct connect_queue){ children, loop };
     return pool;
 }
 
-void connect_pool_destroy(struct connect_pool *pool)
+void connect_queue_destroy(struct connect_queue *pool)
 {
     (void)pool;
 }
@@ -108,7 +108,7 @@ static void next_step(void *context)
         on_connected(connect);
 }
 
-struct host_connect *host_connect_start(struct connect_pool *pool,
+struct host_connect *host_connect_start(struct connect_queue *pool,
                                         const struct connect_target *target,
                                         const struct connect_events *events, void *context)
 {

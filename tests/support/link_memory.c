@@ -42,7 +42,7 @@ static struct link_memory *memory_of(const struct link *link)
     return (struct link_memory *)(void *)link;
 }
 
-static size_t least(size_t a, size_t b)
+static size_t size_min(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -78,9 +78,9 @@ static size_t add_span(struct queue *queue, const unsigned char *data, size_t nb
 static size_t put(const struct wire *wire, struct queue *queue, const unsigned char *data,
                   size_t size)
 {
-    size_t count = add_span(queue, NULL, least(size, wire->capacity - queue->length));
+    size_t count = add_span(queue, NULL, size_min(size, wire->capacity - queue->length));
     size_t end = (queue->start + queue->length) % wire->capacity;
-    size_t before_wrap = least(count, wire->capacity - end);
+    size_t before_wrap = size_min(count, wire->capacity - end);
     memcpy(queue->data + end, data, before_wrap);
     memcpy(queue->data, data + before_wrap, count - before_wrap);
     queue->length += count;
@@ -93,7 +93,7 @@ static const unsigned char *look(const struct wire *wire, struct queue *queue, s
     *nbytes = queue->count > 0 ? span->nbytes : 0;
     if (*nbytes > 0 && span->data)
         return span->data;
-    *nbytes = least(*nbytes, wire->capacity - queue->start);
+    *nbytes = size_min(*nbytes, wire->capacity - queue->start);
     return queue->data + queue->start;
 }
 
@@ -119,7 +119,7 @@ static size_t take(const struct wire *wire, struct queue *queue, unsigned char *
     size_t done = 0, nbytes;
     while (done < size) {
         const unsigned char *from = look(wire, queue, &nbytes);
-        nbytes = least(nbytes, size - done);
+        nbytes = size_min(nbytes, size - done);
         if (nbytes == 0)
             break;
         memcpy(data + done, from, nbytes);
@@ -138,7 +138,7 @@ static ssize_t memory_try_send(struct link *link, const struct iovec *parts, int
         return fail(err, HVD_ERR_PEER_LOST, "cut");
     size_t sent = 0, most = budget(wire);
     for (int i = 0; i < count && sent < most; i++) {
-        size_t size = least(parts[i].iov_len, most - sent);
+        size_t size = size_min(parts[i].iov_len, most - sent);
         size_t taken = put(wire, &wire->queues[!memory->end], parts[i].iov_base, size);
         sent += taken;
         if (taken < parts[i].iov_len)
@@ -167,7 +167,8 @@ static ssize_t memory_try_receive(struct link *link, const struct iovec *parts, 
         return fail(err, HVD_ERR_PEER_LOST, "cut");
     size_t received = 0, most = budget(wire);
     for (int i = 0; i < count && received < most; i++)
-        received += take(wire, queue, parts[i].iov_base, least(parts[i].iov_len, most - received));
+        received +=
+            take(wire, queue, parts[i].iov_base, size_min(parts[i].iov_len, most - received));
     return (ssize_t)received;
 }
 
@@ -177,7 +178,7 @@ static ssize_t memory_offer(struct link *link, const void *data, size_t nbytes, 
     struct wire *wire = memory->wire;
     if (wire->cut || wire->ends < 2)
         return fail(err, HVD_ERR_PEER_LOST, "cut");
-    nbytes = wire->shares ? least(nbytes, budget(wire)) : 0;
+    nbytes = wire->shares ? size_min(nbytes, budget(wire)) : 0;
     return (ssize_t)add_span(&wire->queues[!memory->end], data, nbytes);
 }
 
@@ -194,7 +195,7 @@ static const void *memory_peek(struct link *link, size_t *nbytes)
     const void *data = look(wire, &wire->queues[memory->end], nbytes);
     if (!wire->shares || wire->cut)
         *nbytes = 0;
-    *nbytes = *nbytes > 0 ? least(*nbytes, budget(wire)) : 0;
+    *nbytes = *nbytes > 0 ? size_min(*nbytes, budget(wire)) : 0;
     return *nbytes > 0 ? data : NULL;
 }
 

@@ -11,7 +11,7 @@
 /* No assertion where bytes move: Check keeps a record of each that holds. */
 enum { IDLE_MAX = 200 };
 
-static size_t least(size_t a, size_t b)
+static size_t size_min(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -24,7 +24,7 @@ static bool chance(struct operation_net *net, size_t one_in)
 /* At least 1 and at most `limit`, which is not 0; often all that may move. */
 static size_t some(struct operation_net *net, size_t limit)
 {
-    size_t most = least(limit, net->step);
+    size_t most = size_min(limit, net->step);
     return chance(net, 3) ? most : 1 + random_less_than(&net->random, most);
 }
 
@@ -118,7 +118,7 @@ static size_t deliver(struct operation_net *net, int from, int to, const unsigne
     net->used_in_place += (size_t)used;
     if (used > 0)
         return (size_t)used;
-    nbytes = least(nbytes, room);
+    nbytes = size_min(nbytes, room);
     memcpy(space, data, nbytes);
     if (operation->type->received(operation, from, nbytes, &err) < 0)
         ck_abort_msg("%s", err.text);

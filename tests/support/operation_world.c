@@ -72,7 +72,7 @@ static bool push(int from, int to)
     size_t nbytes = 0, room = pipe_capacity - pipe->length;
     const unsigned char *data =
         world_operations[from]->type->output(world_operations[from], to, 0, &nbytes);
-    nbytes = least(least(nbytes, room), 1 + random_less_than(step_max));
+    nbytes = size_min(size_min(nbytes, room), 1 + random_less_than(step_max));
     if (nbytes == 0)
         return false;
     if (!pipe->data)
@@ -93,7 +93,7 @@ static int pull(int from, int to, struct err *err)
     if (pipe->length == 0)
         return 0;
     unsigned char *space = world_operations[to]->type->space(world_operations[to], from, &room);
-    size_t nbytes = least(least(room, pipe->length), 1 + random_less_than(step_max));
+    size_t nbytes = size_min(size_min(room, pipe->length), 1 + random_less_than(step_max));
     if (nbytes == 0)
         return 0;
     memcpy(space, pipe->data + pipe->start, nbytes);

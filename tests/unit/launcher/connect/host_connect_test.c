@@ -35,7 +35,7 @@ static char folder[64], agent[100];
 static uv_loop_t loop;
 static struct children *children;
 static struct connect_settings settings;
-static struct connect_pool *pool;
+static struct connect_queue *pool;
 static struct seen host;
 
 static void (*on_each_step)(void);
@@ -135,7 +135,7 @@ static void set_up(void)
                                           .remote_shell = "sh -c 'shift; exec \"$@\"' sh",
                                           .remote_shell_source = "--remote-shell",
                                           .timeout_ms = 60000 };
-    pool = connect_pool_create(&loop, &settings, children);
+    pool = connect_queue_create(&loop, &settings, children);
 }
 
 static void start(const char *name)
@@ -165,7 +165,7 @@ static void tear_down(void)
     host_connect_close(host.connect, on_closed, &host);
     if (host.connect)
         run_until(&host.is_closed);
-    connect_pool_destroy(pool);
+    connect_queue_destroy(pool);
     children_destroy(children);
     uv_run(&loop, UV_RUN_DEFAULT);
     ck_assert_int_eq(uv_loop_close(&loop), 0);

@@ -26,24 +26,24 @@ static const struct {
 
 START_TEST(the_last_line_with_something_in_it_is_kept)
 {
-    struct last_words words = { 0 };
+    struct last_line words = { 0 };
     for (int i = 0; i < 4 && rows[_i].pieces[i]; i++)
-        last_words_feed(&words, rows[_i].pieces[i], strlen(rows[_i].pieces[i]));
-    ck_assert_str_eq(last_words_text(&words), rows[_i].expected);
+        last_line_feed(&words, rows[_i].pieces[i], strlen(rows[_i].pieces[i]));
+    ck_assert_str_eq(last_line_text(&words), rows[_i].expected);
 }
 END_TEST
 
 START_TEST(a_long_line_is_cut_and_a_long_chunk_is_read_from_its_end)
 {
     static char chunk[100000];
-    struct last_words words = { 0 };
+    struct last_line words = { 0 };
     memset(chunk, 'x', sizeof chunk);
-    last_words_feed(&words, chunk, sizeof chunk);
-    ck_assert_uint_eq(strlen(last_words_text(&words)), LAST_WORDS_MAX);
-    ck_assert_str_eq(last_words_text(&words) + LAST_WORDS_MAX - 4, "x...");
+    last_line_feed(&words, chunk, sizeof chunk);
+    ck_assert_uint_eq(strlen(last_line_text(&words)), LAST_LINE_MAX);
+    ck_assert_str_eq(last_line_text(&words) + LAST_LINE_MAX - 4, "x...");
     memcpy(chunk + sizeof chunk - 5, "\nend\n", 5);
-    last_words_feed(&words, chunk, sizeof chunk);
-    ck_assert_str_eq(last_words_text(&words), "end");
+    last_line_feed(&words, chunk, sizeof chunk);
+    ck_assert_str_eq(last_line_text(&words), "end");
 }
 END_TEST
 
@@ -52,52 +52,52 @@ static const struct {
     size_t count;
     const char *rest, *end;
 } long_lines[] = {
-    { LAST_WORDS_MAX, "", "xxxx" },
-    { LAST_WORDS_MAX, " \t \x1b[0m", "xxxx" },
-    { LAST_WORDS_MAX, "y", "x..." },
-    { LAST_WORDS_MAX, " y", "x..." },
-    { LAST_WORDS_MAX - 1, "\xe2\x82\xac", "x..." },
-    { LAST_WORDS_MAX - 3, "\xe2\x82\xac", "x\xe2\x82\xac" },
-    { LAST_WORDS_MAX - 3, "\xe2\x82\xacy", "x..." },
-    { LAST_WORDS_MAX - 4, "\xe2\x82\xacyy", "x..." },
-    { LAST_WORDS_MAX - 5, "\xe2\x82\xacyyy", "x..." },
-    { LAST_WORDS_MAX - 6, "\xe2\x82\xacyyyy", "x\xe2\x82\xac..." },
+    { LAST_LINE_MAX, "", "xxxx" },
+    { LAST_LINE_MAX, " \t \x1b[0m", "xxxx" },
+    { LAST_LINE_MAX, "y", "x..." },
+    { LAST_LINE_MAX, " y", "x..." },
+    { LAST_LINE_MAX - 1, "\xe2\x82\xac", "x..." },
+    { LAST_LINE_MAX - 3, "\xe2\x82\xac", "x\xe2\x82\xac" },
+    { LAST_LINE_MAX - 3, "\xe2\x82\xacy", "x..." },
+    { LAST_LINE_MAX - 4, "\xe2\x82\xacyy", "x..." },
+    { LAST_LINE_MAX - 5, "\xe2\x82\xacyyy", "x..." },
+    { LAST_LINE_MAX - 6, "\xe2\x82\xacyyyy", "x\xe2\x82\xac..." },
 };
 
 START_TEST(a_cut_is_marked_and_falls_between_characters)
 {
-    char line[LAST_WORDS_MAX + 1] = "";
-    struct last_words words = { 0 };
+    char line[LAST_LINE_MAX + 1] = "";
+    struct last_line words = { 0 };
     memset(line, 'x', long_lines[_i].count);
-    last_words_feed(&words, line, long_lines[_i].count);
-    last_words_feed(&words, long_lines[_i].rest, strlen(long_lines[_i].rest));
-    last_words_feed(&words, "\n", 1);
-    const char *text = last_words_text(&words), *end = long_lines[_i].end;
+    last_line_feed(&words, line, long_lines[_i].count);
+    last_line_feed(&words, long_lines[_i].rest, strlen(long_lines[_i].rest));
+    last_line_feed(&words, "\n", 1);
+    const char *text = last_line_text(&words), *end = long_lines[_i].end;
     ck_assert_uint_ge(strlen(text), strlen(end));
     ck_assert_str_eq(text + strlen(text) - strlen(end), end);
-    last_words_feed(&words, "next\n", 5);
-    ck_assert_str_eq(last_words_text(&words), "next");
+    last_line_feed(&words, "next\n", 5);
+    ck_assert_str_eq(last_line_text(&words), "next");
 }
 END_TEST
 
 START_TEST(more_is_kept_than_is_quoted)
 {
-    char line[2 * LAST_WORDS_WHOLE];
-    struct last_words words = { 0 };
+    char line[2 * LAST_LINE_WHOLE];
+    struct last_line words = { 0 };
     memset(line, 'x', sizeof line);
-    last_words_feed(&words, line, LAST_WORDS_WHOLE);
-    ck_assert_uint_eq(strlen(last_words_whole(&words)), LAST_WORDS_WHOLE);
-    ck_assert_ptr_null(strstr(last_words_whole(&words), "..."));
-    ck_assert_uint_eq(strlen(last_words_text(&words)), LAST_WORDS_MAX);
-    last_words_feed(&words, line, LAST_WORDS_WHOLE + 1);
-    ck_assert_uint_eq(strlen(last_words_whole(&words)), LAST_WORDS_WHOLE);
-    ck_assert_str_eq(last_words_whole(&words) + LAST_WORDS_WHOLE - 4, "x...");
+    last_line_feed(&words, line, LAST_LINE_WHOLE);
+    ck_assert_uint_eq(strlen(last_line_whole(&words)), LAST_LINE_WHOLE);
+    ck_assert_ptr_null(strstr(last_line_whole(&words), "..."));
+    ck_assert_uint_eq(strlen(last_line_text(&words)), LAST_LINE_MAX);
+    last_line_feed(&words, line, LAST_LINE_WHOLE + 1);
+    ck_assert_uint_eq(strlen(last_line_whole(&words)), LAST_LINE_WHOLE);
+    ck_assert_str_eq(last_line_whole(&words) + LAST_LINE_WHOLE - 4, "x...");
 }
 END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("last_words");
+    Suite *suite = suite_create("last_line");
     TCase *tcase = tcase_create("lines");
     tcase_add_loop_test(tcase, the_last_line_with_something_in_it_is_kept, 0,
                         sizeof rows / sizeof *rows);

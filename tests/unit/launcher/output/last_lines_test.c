@@ -110,20 +110,20 @@ END_TEST
 /* What a compiler or an exception says in one line. */
 START_TEST(a_line_of_1_KiB_is_whole_and_more_is_marked)
 {
-    char said[2 * LAST_WORDS_WHOLE + 8], kept[LAST_WORDS_WHOLE + 8];
+    char said[2 * LAST_LINE_WHOLE + 8], kept[LAST_LINE_WHOLE + 8];
     memset(said, 'x', sizeof said);
     memcpy(said, "first\n", 6);
-    said[6 + LAST_WORDS_WHOLE] = '\n';
-    last_lines_feed(&lines, said, 7 + LAST_WORDS_WHOLE);
-    memcpy(kept, said, 7 + LAST_WORDS_WHOLE);
-    kept[7 + LAST_WORDS_WHOLE] = '\0';
+    said[6 + LAST_LINE_WHOLE] = '\n';
+    last_lines_feed(&lines, said, 7 + LAST_LINE_WHOLE);
+    memcpy(kept, said, 7 + LAST_LINE_WHOLE);
+    kept[7 + LAST_LINE_WHOLE] = '\0';
     check(kept);
     last_lines_feed(&lines, "y", 1);
-    said[6 + LAST_WORDS_WHOLE] = 'x';
-    last_lines_feed(&lines, said + 6, 1 + LAST_WORDS_WHOLE);
+    said[6 + LAST_LINE_WHOLE] = 'x';
+    last_lines_feed(&lines, said + 6, 1 + LAST_LINE_WHOLE);
     char *text = last_lines_text(&lines);
     ck_assert_str_eq(text + strlen(text) - 5, "x...\n");
-    ck_assert_uint_eq(strlen(text), 7 + LAST_WORDS_WHOLE + LAST_WORDS_WHOLE + 1);
+    ck_assert_uint_eq(strlen(text), 7 + LAST_LINE_WHOLE + LAST_LINE_WHOLE + 1);
     free(text);
 }
 END_TEST

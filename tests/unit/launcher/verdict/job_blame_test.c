@@ -17,7 +17,7 @@ static struct report_rank ranks[RANKS];
 static struct report_host hosts[2];
 static struct job_report report;
 static struct rank_end left_because[RANKS];
-static char text[JOB_BLAME_TEXT_SIZE];
+static char text[JOB_CAUSE_TEXT_SIZE];
 
 static void setup(void)
 {
@@ -209,7 +209,7 @@ START_TEST(when_all_have_lost_each_other_a_host_that_heard_nothing_is_to_blame)
     ck_assert_int_eq(blame.host, 1);
     ck_assert_int_eq(blame.rank, -1);
     ck_assert_int_eq(blame.reporter, 2);
-    ck_assert_str_eq(job_blame_text(text, &blame),
+    ck_assert_str_eq(job_cause_text(text, &blame),
                      "host lost: no answer; rank 2: connection to rank 0 on a broke");
 }
 END_TEST
@@ -224,7 +224,7 @@ START_TEST(when_all_have_lost_each_other_a_host_that_was_lost_is_to_blame)
     ck_assert_int_eq(blame.host, 1);
     ck_assert_int_eq(blame.rank, -1);
     ck_assert_int_eq(blame.reason, BLAME_HOST_LOST);
-    ck_assert_str_eq(job_blame_text(text, &blame), ""); /* hvdrun knows how */
+    ck_assert_str_eq(job_cause_text(text, &blame), ""); /* hvdrun knows how */
 }
 END_TEST
 
@@ -241,7 +241,7 @@ START_TEST(a_host_that_heard_nothing_is_to_blame_before_a_rank_that_left)
     ck_assert_int_eq(blame.rank, -1);
     ck_assert_int_eq(blame.reporter, 0);
     ck_assert_int_eq(blame.reason, BLAME_HOST_UNRESPONSIVE);
-    ck_assert_str_eq(job_blame_text(text, &blame), "host lost: no answer; rank 0: waited in vain");
+    ck_assert_str_eq(job_cause_text(text, &blame), "host lost: no answer; rank 0: waited in vain");
 }
 END_TEST
 
@@ -283,7 +283,7 @@ START_TEST(who_left_while_it_was_needed_is_to_blame)
     ck_assert_int_eq(blame.reporter, departures[_i].text ? 0 : -1);
     ck_assert_int_eq(blame.reason, departures[_i].text ? BLAME_LEFT : BLAME_OWN_END);
     if (departures[_i].text)
-        ck_assert_str_eq(job_blame_text(text, &blame), departures[_i].text);
+        ck_assert_str_eq(job_cause_text(text, &blame), departures[_i].text);
 }
 END_TEST
 
@@ -318,7 +318,7 @@ START_TEST(who_ended_well_without_a_word_is_to_blame)
     ck_assert_int_eq(blame.rank, 2);
     ck_assert_int_eq(blame.reporter, 1);
     ck_assert_int_eq(blame.reason, BLAME_ENDED_WELL);
-    ck_assert_str_eq(job_blame_text(text, &blame),
+    ck_assert_str_eq(job_cause_text(text, &blame),
                      "exited with status 0 without hvd_shutdown, and rank 1 needed it");
 }
 END_TEST
@@ -364,7 +364,7 @@ START_TEST(who_failed_first_is_to_blame_though_another_ended_first)
     ck_assert(job_blame_choose(&blame, &report));
     ck_assert_int_eq(blame.rank, 2);
     ck_assert_int_eq(blame.reporter, -1);
-    ck_assert_str_eq(job_blame_text(text, &blame), FULL);
+    ck_assert_str_eq(job_cause_text(text, &blame), FULL);
 }
 END_TEST
 
@@ -380,7 +380,7 @@ START_TEST(who_failed_first_is_to_blame_though_it_did_not_end_in_failure)
         ck_assert_int_eq(blame.rank, 2);
         ck_assert_int_eq(blame.reporter, 1);
         ck_assert_int_eq(blame.reason, BLAME_NAMED);
-        ck_assert_str_eq(job_blame_text(text, &blame), FULL ", and rank 1 failed for it");
+        ck_assert_str_eq(job_cause_text(text, &blame), FULL ", and rank 1 failed for it");
     }
 }
 END_TEST
@@ -413,7 +413,7 @@ START_TEST(an_origin_that_does_not_exist_is_not_to_blame)
     parts_by(1, 1, 12, FULL);
     struct job_blame blame;
     ck_assert(job_blame_choose(&blame, &report));
-    ck_assert_str_eq(job_blame_text(text, &blame),
+    ck_assert_str_eq(job_cause_text(text, &blame),
                      "rank 12 on node1: " FULL); /* not its own name */
 }
 END_TEST
@@ -430,7 +430,7 @@ START_TEST(who_disconnected_and_ran_on_is_to_blame)
     ck_assert(job_blame_choose(&blame, &report));
     ck_assert_int_eq(blame.rank, 2);
     ck_assert_int_eq(blame.reason, BLAME_RAN_ON);
-    ck_assert_str_eq(job_blame_text(text, &blame),
+    ck_assert_str_eq(job_cause_text(text, &blame),
                      "disconnected without hvd_shutdown and ran on (exec?), and rank 1 needed it");
     fails(2, EXITED(7), 3000, 0);
     blamed(2, -1);
@@ -446,11 +446,11 @@ START_TEST(who_left_before_all_had_come_is_to_blame)
     ck_assert(job_blame_choose(&blame, &report));
     ck_assert_int_eq(blame.rank, 2);
     ck_assert_int_eq(blame.reason, BLAME_LEFT_EARLY);
-    ck_assert_str_eq(job_blame_text(text, &blame),
+    ck_assert_str_eq(job_cause_text(text, &blame),
                      "left before all had come, and rank 1 needed it");
     fails(2, EXITED(0), 2000, 0);
     ck_assert(job_blame_choose(&blame, &report));
-    ck_assert_str_eq(job_blame_text(text, &blame), "exited with status 0, and rank 1 needed it");
+    ck_assert_str_eq(job_cause_text(text, &blame), "exited with status 0, and rank 1 needed it");
 }
 END_TEST
 

@@ -7,7 +7,7 @@
 
 enum { RANKS_MAX = 33, BYTES_MAX = 17, PIECES_MAX = 4 };
 
-static size_t least(size_t a, size_t b)
+static size_t size_min(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -51,7 +51,7 @@ START_TEST(results_come_two_pieces_behind_operands)
                     struct stretch s = exchange_stretch(operands, results, piece, at);
                     size_t before = at - s.start, ahead = (s.start / piece + 2) * piece;
                     if (s.of_results)
-                        ck_assert_uint_eq(before, least(operands, ahead));
+                        ck_assert_uint_eq(before, size_min(operands, ahead));
                 }
 }
 END_TEST

@@ -269,7 +269,7 @@ START_TEST(where_memory_is_promised_pages_are_had_before_they_are_used)
     no_memory = _i == 1;
     shm_writer_populates(&writer);
     for (size_t sent = 0, got = 0; got < STREAM;) {
-        ssize_t now = sent < STREAM ? put(sent, least(SHM_PIECE, STREAM - sent)) : 0;
+        ssize_t now = sent < STREAM ? put(sent, size_min(SHM_PIECE, STREAM - sent)) : 0;
         ck_assert_int_ge(now, 0);
         sent += (size_t)now;
         for (int i = 0; now == 0 && i < 3; i++)

@@ -33,7 +33,7 @@ static char *written(void *context, int rank, bool of_stderr, size_t nbytes)
 {
     char *text = NULL;
     ck_assert_ptr_eq(context, &job);
-    ck_assert_uint_eq(nbytes, LAUNCH_OUTPUT_MAX);
+    ck_assert_uint_eq(nbytes, LAUNCHER_VIEW_OUTPUT_MAX);
     ck_assert_int_ge(asprintf(&text, "%d: %s\nend\n", rank, of_stderr ? "err" : "out"), 0);
     return text;
 }
@@ -349,14 +349,14 @@ END_TEST
 START_TEST(the_end_of_a_rank_is_what_the_launcher_has_seen)
 {
     setup_planned(two);
-    ck_assert(!launch_end(job->launch, 1, &(struct rendezvous_end){ *KILLED_BY(9), false }));
+    ck_assert(!launcher_view_end(job->launch, 1, &(struct rendezvous_end){ *KILLED_BY(9), false }));
     look(500);
     ck_assert_str_eq(at("ranks.1.end"), "\"was killed by signal 9 (SIGKILL)\"");
     ck_assert_str_eq(at("ranks.1.exit_status"), "137");
     ck_assert_str_eq(at("ranks.1.terminated"), "false");
     ck_assert_str_eq(at("ranks.0.end"), "null");
-    ck_assert(launch_end(job->launch, 0,
-                         &(struct rendezvous_end){ { .kind = RANK_END_HOST_LOST }, true }));
+    ck_assert(launcher_view_end(job->launch, 0,
+                                &(struct rendezvous_end){ { .kind = RANK_END_HOST_LOST }, true }));
     look(500);
     ck_assert_str_eq(at("ranks.0.end"), "\"was lost with its host's agent\"");
     ck_assert_str_eq(at("ranks.0.exit_status"), "null");
@@ -370,14 +370,14 @@ END_TEST
 START_TEST(the_verdict_decides_what_has_become_of_the_job)
 {
     setup_planned(two);
-    launch_verdict(job->launch, &(struct rendezvous_verdict){ "FAILED rank 1", 3, 1 });
+    launcher_view_verdict(job->launch, &(struct rendezvous_verdict){ "FAILED rank 1", 3, 1 });
     look(500);
     ck_assert_str_eq(at("state"), "\"failed\"");
     ck_assert_str_eq(at("cause"), "\"FAILED rank 1\"");
     ck_assert_str_eq(at("verdict"), "\"FAILED rank 1\"");
     ck_assert_str_eq(at("exit_status"), "3");
     ck_assert_str_eq(at("failed_rank"), "1");
-    launch_verdict(job->launch, &(struct rendezvous_verdict){ "all is well", 0, -1 });
+    launcher_view_verdict(job->launch, &(struct rendezvous_verdict){ "all is well", 0, -1 });
     look(500);
     ck_assert_str_eq(at("state"), "\"ended\"");
     ck_assert_str_eq(at("cause"), "\"\"");
