@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The interface between host_connect.c (which host, which transport, in which turn) and the
- * transports: transport_local.c, transport_ssh.c and transport_command.c.
+/* The interface between host_connect.c (one host), connect_queue.c (which transport, in which turn)
+ * and the transports: transport_local.c, transport_ssh.c and transport_command.c.
  *
  * A transport to another machine runs /bin/sh there, with three byte streams: two go through a pair
  * of descriptors that host_connect.c reads and writes, stderr comes in pieces. A transport knows

@@ -15,6 +15,9 @@
 
 enum stop_phase { STOP_IDLE, STOP_ASKING, STOP_INSISTING, STOP_KILLING, STOP_GIVEN_UP };
 
+/* The default of --grace, in seconds, as --help prints it. */
+#define STOP_GRACE_DEFAULT_S "5"
+
 enum { STOP_INSIST_MS = 1000, STOP_KILL_MS = 2000, STOP_KILL_AGAIN_MS = 20 };
 
 struct stop_plan {

@@ -10,6 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The default of --heartbeat-timeout: the limit between hvdrun and an agent, in seconds, as --help
+ * prints it. */
+#define HEARTBEAT_TIMEOUT_DEFAULT_S "5"
+
 /* The interval of checks, and the delay from which on a check is too late. */
 enum { HEARTBEAT_CHECK_MS = 250, HEARTBEAT_LATE_MS = 500 };
 

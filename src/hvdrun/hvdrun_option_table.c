@@ -3,6 +3,8 @@
 #include "src/hvdrun/hvdrun_options.h"
 
 #include "launcher/placement/rank_plan.h"
+#include "launcher/process/stop_plan.h"
+#include "launcher/protocol/heartbeat_timeout.h"
 #include "lib/base/env_names.h"
 #include "lib/base/rank_info.h"
 #include "lib/base/settings.h"
@@ -224,7 +226,7 @@ static const struct option_row rows[] = {
       .metavar = "SECONDS",
       .help = "time without a message from a host before the host is lost",
       .kind = OPTION_INT,
-      .value = "5",
+      .value = HEARTBEAT_TIMEOUT_DEFAULT_S,
       .offset = MEMBER(heartbeat_timeout_s),
       .min = 1,
       .max = 3600,
@@ -233,7 +235,7 @@ static const struct option_row rows[] = {
       .metavar = "SECONDS",
       .help = "time for stopped ranks to exit before they are killed",
       .kind = OPTION_INT,
-      .value = "5",
+      .value = STOP_GRACE_DEFAULT_S,
       .offset = MEMBER(grace_s),
       .min = 0,
       .max = 3600,
