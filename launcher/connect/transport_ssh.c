@@ -19,7 +19,7 @@
 #include "launcher/ssh/ssh_connect.h"
 #include "launcher/ssh/ssh_login.h"
 #include "launcher/ssh/ssh_pump.h"
-#include "launcher/ssh/ssh_texts.h"
+#include "launcher/ssh/ssh_unreachable_text.h"
 #include "launcher/ssh/ssh_trust.h"
 
 #include <stdio.h>

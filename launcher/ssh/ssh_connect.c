@@ -9,7 +9,7 @@
 #include "launcher/base/xalloc.h"
 #include "launcher/ssh/ssh_dial.h"
 #include "launcher/ssh/ssh_host_key.h"
-#include "launcher/ssh/ssh_texts.h"
+#include "launcher/ssh/ssh_unreachable_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 #include "launcher/ssh/ssh_agent.h"
 #include "launcher/ssh/ssh_config.h"
 #include "launcher/ssh/ssh_keys.h"
-#include "launcher/ssh/ssh_texts.h"
+#include "launcher/ssh/ssh_unreachable_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

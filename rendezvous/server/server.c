@@ -228,56 +228,6 @@ void server_hangup(struct rendezvous_connection *connection, uint64_t now_ms)
     server_leave(server);
 }
 
-static bool has_said_open(const struct rendezvous_connection *unauthenticated)
-{
-    return unauthenticated->language == SERVER_FRAMES &&
-           unauthenticated->join.state == JOIN_SESSION_CHALLENGED;
-}
-
-/* Who has said OPEN is probably a worker whose HELLO is on its way. */
-static struct rendezvous_connection *least_wanted(struct server *server)
-{
-    struct rendezvous_connection *at;
-    TAILQ_FOREACH(at, &server->connections[SERVER_UNAUTHENTICATED], link)
-    if (!has_said_open(at))
-        return at;
-    return TAILQ_FIRST(&server->connections[SERVER_UNAUTHENTICATED]);
-}
-
-/* Workers that jobs still wait for, as many as one job may have: who declares jobs must not give
- * unauthenticated clients more room than that. */
-static int expected(const struct server *server)
-{
-    int64_t workers = 0;
-    const struct rendezvous_job *at;
-    TAILQ_FOREACH(at, &server->job_table.list, link)
-    workers += rendezvous_job_expects(at);
-    return workers < WORLD_SIZE_MAX ? (int)workers : WORLD_SIZE_MAX;
-}
-
-/* How many unauthenticated clients there may be. */
-static int room(const struct server *server)
-{
-    int wanted = SERVER_UNAUTHENTICATED_MAX;
-    int left =
-        server->connections_max - server->count[SERVER_CLIENT] - server->count[SERVER_WORKER];
-    if (server->count[SERVER_UNAUTHENTICATED] >= SERVER_UNAUTHENTICATED_MAX)
-        wanted += expected(server);
-    if (server->connections_max == 0 || left >= wanted)
-        return wanted;
-    return left > SERVER_UNAUTHENTICATED_MIN ? left : SERVER_UNAUTHENTICATED_MIN;
-}
-
-static void server_make_room(struct server *server)
-{
-    if (server->count[SERVER_UNAUTHENTICATED] < SERVER_UNAUTHENTICATED_MIN)
-        return;
-    for (int most = room(server); server->count[SERVER_UNAUTHENTICATED] >= most;) {
-        server->metrics.turned_away++;
-        server_end(least_wanted(server));
-    }
-}
-
 struct rendezvous_connection *server_accept(struct server *server, struct rendezvous_stream *stream,
                                             enum rendezvous_origin origin, uint64_t now_ms)
 {

@@ -26,26 +26,13 @@
 #include "rendezvous/join/join_session.h"
 #include "rendezvous/server/http_session.h"
 #include "rendezvous/server/rendezvous.h"
+#include "rendezvous/server/server_admission.h"
 #include "rendezvous/world/job_table.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
-
-/* Besides the workers that are still expected; and of HTTP clients. */
-enum {
-    SERVER_UNAUTHENTICATED_MAX = 256,
-    SERVER_UNAUTHENTICATED_MIN = 64,
-    SERVER_CLIENTS_MAX = 16384
-};
-
-/* While there are more unauthenticated clients than that, because workers are expected, none keeps
- * more of a head of HTTP than this that is not whole. */
-enum { SERVER_CROWDED_HEAD_MAX = 1024 };
-
-/* For the first head or the proven HELLO, from rendezvous_accept() on. */
-enum { SERVER_UNAUTHENTICATED_MS = 5000 };
 
 #define SERVER_NEVER MEMBERSHIP_NEVER
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The server from inside: what server.c (who is connected), server_receive.c (what comes in),
- * server_job.c (what becomes of jobs) and server_rank_query.c (what their ranks do) share. */
+/* The server from inside: what server.c (who is connected), server_admission.c (how many may be),
+ * server_receive.c (what comes in), server_job.c (what becomes of jobs) and server_rank_query.c
+ * (what their ranks do) share. */
 #ifndef RENDEZVOUS_SERVER_SERVER_IMPL_H
 #define RENDEZVOUS_SERVER_SERVER_IMPL_H
 
@@ -24,6 +25,10 @@ void server_due(struct server *server, uint64_t deadline_ms);
 
 /* Moves a connection among those of another role. */
 void server_set_role(struct rendezvous_connection *connection, enum server_role role);
+
+/* Before a connection is added: ends the least wanted unauthenticated clients while there are too
+ * many. */
+void server_make_room(struct server *server);
 
 /* Sends and frees what was written; false if it could not be written for want of memory. */
 bool server_flush(struct rendezvous_connection *connection, struct wire_writer *out);

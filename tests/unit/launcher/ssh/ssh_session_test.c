@@ -2,7 +2,7 @@
 /* A session with a host that is no ssh server, what people are told, and the memory of it. */
 #include "launcher/ssh/ssh_memory.h"
 #include "launcher/ssh/ssh_session.h"
-#include "launcher/ssh/ssh_texts.h"
+#include "launcher/ssh/ssh_unreachable_text.h"
 #include "tests/support/unit.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The messages for people when a host cannot be reached by ssh: one line that names the address.
  * The step, "connect" or "login", stands before it already. */
-#ifndef LAUNCHER_SSH_SSH_TEXTS_H
-#define LAUNCHER_SSH_SSH_TEXTS_H
+#ifndef LAUNCHER_SSH_SSH_UNREACHABLE_TEXT_H
+#define LAUNCHER_SSH_SSH_UNREACHABLE_TEXT_H
 
 #include "launcher/ssh/ssh_session.h"
 

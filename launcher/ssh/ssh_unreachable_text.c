@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages about ssh; see ssh_texts.h. */
-#include "launcher/ssh/ssh_texts.h"
+/* Messages about ssh; see ssh_unreachable_text.h. */
+#include "launcher/ssh/ssh_unreachable_text.h"
 
 #include "launcher/base/bad_input.h"
 
