@@ -29,11 +29,11 @@ readers() {
                 note("search")
             if (code !~ /(^|[^a-z_])(str(n|case|ncase)?cmp|memcmp|starts_with|begins|text_begins|http_text_is)\(/)
                 return
-            if (code ~ /cmp\(([^()"]|\([^()"]*\))*"[^"]* [^"]*"/ ||
-                code ~ /cmp\(([^()"]|\([^()"]*\))*"[^"]*[:;,.!?]"/)
+            if (code ~ /(cmp|with|begins|_is)\(([^()"]|\([^()"]*\))*"[^"]* [^"]*"/ ||
+                code ~ /(cmp|with|begins|_is)\(([^()"]|\([^()"]*\))*"[^"]*[:;,.!?]"/)
                 note("phrase")
-            if (code ~ /cmp\([^)"]*(err(or)?|failure|problem|reason)(\.|->)text/ ||
-                code ~ /cmp\([^)"]*[^a-z_](message|words|cause_text|outcome|verdict)[,)]/)
+            if (code ~ /(cmp|with|begins|_is)\([^)"]*(\.|->)text[,)]/ ||
+                code ~ /(cmp|with|begins|_is)\([^)"]*[^a-z_](message|words|outcome|verdict)[,)]/)
                 note("message")
         }
         FNR == 1 { name = "-"; code = ""; comment = 0 }
@@ -88,13 +88,23 @@ static bool sample_message(const struct err *err)
     return strcmp(err->text, other) == 0;
 }
 
+static bool sample_helper(const char *text)
+{
+    return text_begins(text, "not yet:");
+}
+
+static bool sample_member(const struct state *state)
+{
+    return strcmp(state->verdict.text, "FAILED") == 0;
+}
+
 static bool sample_name(const char *name)
 {
     return strcmp(name, "eth0") == 0;
 }
 END
 is "code that searches, and that compares with a phrase or a message, is found; a comparison of names is not" \
-    "sample_search search;sample_phrase phrase;sample_punctuation phrase;sample_message message;" \
+    "sample_search search;sample_phrase phrase;sample_punctuation phrase;sample_message message;sample_helper phrase;sample_member message;" \
     "$(readers "$tmp/sample.c" | cut -d' ' -f2- | tr '\n' ';')"
 
 product() { sources | grep -E '^(launcher|rendezvous|lib|src)/.*\.[ch]$'; }

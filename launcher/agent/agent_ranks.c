@@ -302,7 +302,7 @@ int agent_on_signal(struct agent *agent, struct wire_reader *body, struct err *e
 
 /* A child that ended, as reported by waitpid(). */
 struct ended {
-    struct agent_rank *rank; /* NULL: an adopted orphan */
+    struct agent_rank *rank;
     struct rank_end_how how;
 };
 

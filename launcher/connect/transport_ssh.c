@@ -19,8 +19,8 @@
 #include "launcher/ssh/ssh_connect.h"
 #include "launcher/ssh/ssh_login.h"
 #include "launcher/ssh/ssh_pump.h"
-#include "launcher/ssh/ssh_unreachable_text.h"
 #include "launcher/ssh/ssh_trust.h"
+#include "launcher/ssh/ssh_unreachable_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

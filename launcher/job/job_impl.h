@@ -48,7 +48,7 @@ struct job_timeout {
     uv_timer_t timer;
     bool asking;      /* ranks are asked for their status text, before the job is given up */
     int quoted_rank;  /* whose status text the last line quotes */
-    char quoted[160]; /* its first line; "": none */
+    char quoted[224]; /* its first line; "": none */
 };
 
 /* job_stop.c: from the order to stop to the verdict. */

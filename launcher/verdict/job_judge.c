@@ -17,7 +17,7 @@ static void judge_host(struct job_state *state, struct job_report *report,
     }
 }
 
-/* The status of a rank that was told to end says nothing. */
+/* The exit status of a rank that was told to end is meaningless. */
 static int status_of_left(const struct job_report *report, const struct job_blame *blame)
 {
     return blame->reason == BLAME_NAMED ? rank_end_exit_status(&report->ranks[blame->reporter].how)

@@ -92,8 +92,8 @@ uint64_t link_dial_until(const struct link_dial *dial)
 /* For a connection that the system refused, only its error: the address stands in front. */
 static void link_dial_note(struct link_dial *dial, int address, const struct err *failure)
 {
-    bool here = failure->code == HVD_ERR_SYSTEM; /* then the text names what this rank lacks */
-    const char *system = failure->errnum && !here ? strerrordesc_np(failure->errnum) : NULL;
+    bool refused = failure->code == HVD_ERR_PEER_LOST || failure->code == HVD_ERR_ENVIRONMENT;
+    const char *system = failure->errnum && refused ? strerrordesc_np(failure->errnum) : NULL;
     char *cause = dial->failed[address].cause;
     dial->failed[address].status = failure->code;
     snprintf(cause, DIAL_CAUSE_SIZE, "%.*s", DIAL_CAUSE_SIZE - 1, system ? system : failure->text);

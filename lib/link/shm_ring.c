@@ -17,7 +17,7 @@
 enum {
     BULK_LINES = SHM_BULK / SHM_LINE,
     SMALL_LINES = SHM_SMALL_BYTES / SHM_LINE,
-    LARGE_LEAST = 4096,             /* larger data do not belong in the small part */
+    LARGE_LEAST = 4096,             /* so many bytes or more do not belong in the small part */
     MUCH_ENTRIES = SHM_ENTRIES / 4, /* the reader reports after so many entries, or bytes */
     MUCH_BYTES = 64 * 1024
 };

@@ -6,8 +6,8 @@
  * The size of a pool, and the limit between small and large, grow with the heap. So there are few
  * segments: each is a descriptor here and a mapping in every process that reads it. Pages of a pool
  * that are never touched take no memory. Freed memory keeps its pages for reuse, up to KEPT_MAX
- * bytes in all; further pages go back to the system. A span that is completely free is kept without
- * pages, up to the SPARE_MAX spans that were freed last, so that processes that have read its
+ * bytes in all; further pages go back to the system. The SPARE_MAX completely free spans that
+ * were freed last stay open, even after their pages went back, so that processes that have read a
  * segment need not map the segment again.
  *
  * When no segment can be made, the span is private memory; when that fails too, the result is NULL.
@@ -108,7 +108,7 @@ static bool is_strict(struct heap *heap)
     return heap->promises == STRICT;
 }
 
-/* Then the pages of a segment must be allocated now, or touching them may raise SIGBUS. */
+/* Where the system promises memory strictly, the pages of a segment must be allocated now, or touching them may raise SIGBUS. */
 static void *keep_promise(struct heap *heap, void *memory, size_t nbytes)
 {
     int at = memory ? spans_find(&heap->spans, memory) : -1;

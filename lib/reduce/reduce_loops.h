@@ -87,7 +87,7 @@ ELEMENT(bool, uint8_t)
         }                                                                                          \
     }
 
-/* Division by a constant is a multiplication (Granlund and Montgomery, 1994): a 64-bit division
+/* Division of all elements by one divisor is a multiplication (Granlund and Montgomery, 1994): a 64-bit division
  * takes three times as long. */
 struct reciprocal {
     int64_t factor; /* plus 2^64 it is above 2^(64 + shift) / divisor, and by less than 1 */

@@ -69,7 +69,8 @@ void rank_query_answer(struct rank_query *rank_query, int rank, enum rank_waits_
         return;
     size_t length = rank_query_cut(text, (size_t)rank_query_text_size(rank_query->size));
     rank_query->answers[rank].text = strndup(text, length); /* without memory: no answer */
-    rank_query->answers[rank].waits_for = waits_for;
+    if (rank_query->answers[rank].text)
+        rank_query->answers[rank].waits_for = waits_for;
 }
 
 void rank_query_tick(struct rank_query *rank_query, uint64_t now_ms)
