@@ -259,7 +259,7 @@ fi
 
 # Many hosts
 hosts_up 16
-run on 0 "$HVDRUN" -np 16 -H "$(slots 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1)" "$WORLD" init barriers 10 shutdown
+run on 0 "$HVDRUN" --start-timeout 120 -np 16 -H "$(slots 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1)" "$WORLD" init barriers 10 shutdown
 is "sixteen hosts" 0 "$status"
 clean "and nothing is left on any of them"
 finish
