@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Measurements, which are built but neither installed nor run by the tests.
+# Measurements, which are built but neither installed nor run by the tests; not with sanitizers, which are slow.
+if !SANITIZERS
 noinst_PROGRAMS += bench/reduce
 bench_reduce_SOURCES = bench/reduce.c
 bench_reduce_LDADD = lib/libhvd_internal.la
@@ -74,3 +75,4 @@ bench_collective_LDADD = bench/libpeer.la lib/libhvd.la
 EXTRA_DIST += bench/run bench/report bench/peer_gloo.cc bench/peer_mpi.c bench/peer_torch.py \
 	bench/support/aims.awk bench/support/gloo_init.sh bench/support/once.sh bench/support/options.sh \
 	bench/support/peers.sh bench/support/statistics.awk bench/support/table.awk bench/support/turns.sh
+endif

@@ -577,10 +577,11 @@ clean-local:
 	rm -rf tests/stage fuzz/search fuzz/coverage coverage
 
 # For a build with --enable-sanitizers=thread: the tests that run threads, and those that run us among them; and no other
-# program is built.
+# program is built, nor a library that none of them is made of.
 check-threads:
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(thread_tests)' \
-		check_PROGRAMS='$(thread_programs) $(thread_support)' check_LTLIBRARIES=
+		check_PROGRAMS='$(thread_programs) $(thread_support)' check_LTLIBRARIES= \
+		noinst_PROGRAMS=examples/hello noinst_LTLIBRARIES=
 thread_programs = \
 	tests/unit/lib/reduce/copy_test \
 	tests/unit/lib/reduce/thread_pool_test \
