@@ -6,6 +6,7 @@
  *     0 to 9 a frame that is well formed, of the step's own kind, with numbers from the input
  *     10 a frame: u8 type, bytes      11 START      12 STOP      13 CREDIT: u8 rank, u8 stream
  *     14 bytes of a login shell (a bootstrap of its own; all that follow are of the same)
+ *     15 a STOPPED frame, as 0 to 9
  *
  * Whatever they say: a frame is taken or breaks the link with a protocol error, in one line that
  * can be read; no event comes that could not be: of a rank of another host, of one that does not
@@ -17,6 +18,7 @@
 #include "lib/base/text.h"
 #include "tests/fuzz/fuzz.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,6 +137,13 @@ static void on_stdin_credit(void *context, uint32_t nbytes)
     PROMISE(context == &heard && heard.stdin_credit <= STDIN_WINDOW);
 }
 
+static void on_stopped(void *context, int rank, const struct rank_end_how *how)
+{
+    PROMISE(context == &heard && is_here(rank) && !heard.done);
+    PROMISE(heard.started[rank] && !heard.ended[rank]);
+    PROMISE(how->kind == RANK_END_STOPPED && how->code > 0 && how->code < NSIG);
+}
+
 static void on_exited(void *context, const struct agent_exited *exited)
 {
     int rank = exited->end.rank;
@@ -209,6 +218,7 @@ static const struct job_host_events events = {
     .on_output = on_output,
     .on_output_end = on_output_end,
     .on_stdin_credit = on_stdin_credit,
+    .on_stopped = on_stopped,
     .on_exited = on_exited,
     .on_done = on_done,
 };
@@ -284,6 +294,17 @@ static uint16_t put_stdin_credit(struct wire_writer *body, struct fuzz_input *in
     return AGENT_STDIN_CREDIT;
 }
 
+/* Of any kind, so that one that is no stop comes as well. */
+static uint16_t put_stopped(struct wire_writer *body, struct fuzz_input *input)
+{
+    struct rank_end stopped = rank_end_none();
+    stopped.rank = some_rank(input);
+    stopped.how.kind = fuzz_u8(input) % (RANK_END_KINDS + 1);
+    stopped.how.code = fuzz_u8(input) % (NSIG + 1);
+    agent_stopped_encode(body, &stopped);
+    return AGENT_STOPPED;
+}
+
 static uint16_t put_exited(struct wire_writer *body, struct fuzz_input *input)
 {
     struct agent_exited exited = { .end = rank_end_none() };
@@ -320,16 +341,18 @@ static uint16_t put_done(struct wire_writer *body, struct fuzz_input *input)
     return AGENT_DONE;
 }
 
-static uint16_t (*const frames[])(struct wire_writer *body, struct fuzz_input *input) = {
+typedef uint16_t put_fn(struct wire_writer *body, struct fuzz_input *input);
+
+static put_fn *const frames[] = {
     put_ready,        put_failed, put_started, put_output,    put_output_end,
     put_stdin_credit, put_exited, put_relay,   put_heartbeat, put_done,
 };
 enum { FRAMES = sizeof frames / sizeof *frames };
 
-static bool send_frame(uint8_t what, struct fuzz_input *input)
+static bool send_frame(put_fn *put, struct fuzz_input *input)
 {
     struct wire_writer body = { 0 };
-    uint16_t type = frames[what](&body, input);
+    uint16_t type = put(&body, input);
     bool good = hear(type, &body);
     wire_writer_fini(&body);
     return good;
@@ -397,9 +420,9 @@ static void begin(void)
 /* False: the link is broken, and nothing comes any more. */
 static bool step(struct fuzz_input *input)
 {
-    uint8_t what = fuzz_u8(input) % (FRAMES + 5);
+    uint8_t what = fuzz_u8(input) % (FRAMES + 6);
     if (what < FRAMES)
-        return send_frame(what, input);
+        return send_frame(frames[what], input);
     switch (what - FRAMES) {
     case 0:
         return send_bytes(input);
@@ -413,9 +436,11 @@ static bool step(struct fuzz_input *input)
     case 3:
         give_credit(input);
         return true;
-    default:
+    case 4:
         feed_bootstrap(input);
         return true;
+    default:
+        return send_frame(put_stopped, input);
     }
 }
 
