@@ -63,6 +63,7 @@ static void on_report(struct client *client, struct fuzz_input *input)
     int length = (int)strlen(report.text);
     report.stats.uptime_ns = (uint64_t)length;
     report.stats.operations[length % STATS_OPERATIONS].count = (uint64_t)length;
+    report.waits.for_whom = (unsigned char)*report.text % WAITS_FOR_KINDS;
     report.waits.count = length % 3;
     report.waits.keys[0] = (uint64_t)length % 7;
     report.waits.age_ms = (uint32_t)length * 1000;
