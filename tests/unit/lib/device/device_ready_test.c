@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tensors whose input a device has still to make: each waits for its own event alone, what is said to
- * come before a join does, and a rank that waits for its device is told about. */
+ * come before a join does, and a rank that waits for its device is told about. Whom a rank waits for is
+ * in its REPORT, too. */
 #include "lib/base/env_names.h"
 #include "lib/device/device.h"
 #include "lib/hvd_device.h"
+#include "lib/process.h"
 #include "tests/support/device_ranks.h"
 #include "tests/support/ranks.h"
 #include "tests/support/unit.h"
@@ -11,6 +13,7 @@
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { LARGE = 2 * (DEVICE_CHUNK / 4) + 100, SMALL = 1000 };
 
@@ -312,6 +315,77 @@ START_TEST(who_waits_for_a_device_is_told)
 }
 END_TEST
 
+static enum rank_waits_for read_for_whom(void)
+{
+    static struct join_report report;
+    struct world *world = process_enter(NULL);
+    REQUIRE(world != NULL);
+    engine_report(world_engine(world), &report, sizeof report.text);
+    process_exit();
+    return report.waits.for_whom;
+}
+
+/* As soon as it waits for anything. */
+static void require_for_whom(enum rank_waits_for expected)
+{
+    enum rank_waits_for for_whom;
+    while ((for_whom = read_for_whom()) == WAITS_FOR_NOTHING)
+        usleep(1000);
+    REQUIRE(for_whom == expected);
+}
+
+/* Submitted by rank `first`, and by the other one when rank 0 has reported. */
+static void sum_when_rank_0_has_reported(int rank, int first, enum rank_waits_for expected)
+{
+    int32_t one = 1, sum = 0;
+    int64_t count = 1, handle;
+    struct hvd_tensor tensor = { .name = first == 0 ? "first.0" : "first.1",
+                                 .input = &one,
+                                 .output = &sum,
+                                 .output_size = sizeof sum,
+                                 .dtype = HVD_INT32,
+                                 .ndims = 1,
+                                 .dims = &count };
+    if (rank == 0 && first != 0)
+        require_for_whom(expected);
+    else if (rank != first)
+        wait_for(first, 1);
+    REQUIRE_STATUS(hvd_allreduce_async(&tensor, HVD_SUM, NULL, &handle), HVD_OK);
+    if (rank == 0 && first == 0)
+        require_for_whom(expected);
+    if (rank == 0)
+        atomic_fetch_add(&shared->counters[first], 1);
+    REQUIRE_STATUS(hvd_wait(handle), HVD_OK);
+    REQUIRE(sum == 2);
+}
+
+static int report_each(int rank)
+{
+    struct maker maker;
+    init_world();
+    device_start(NULL);
+    REQUIRE(read_for_whom() == WAITS_FOR_NOTHING || rank == 1);
+    sum_when_rank_0_has_reported(rank, 0, WAITS_FOR_RANKS);
+    sum_when_rank_0_has_reported(rank, 1, WAITS_FOR_ITSELF);
+    prepare(&maker, 0, SMALL, rank);
+    maker_put_on_queue(&maker);
+    submit(&maker);
+    require_for_whom(WAITS_FOR_DEVICE);
+    atomic_fetch_add(&shared->counters[2], 1);
+    wait_for(2, 2);
+    sem_post(&maker.gate);
+    REQUIRE_STATUS(hvd_wait(maker.handle), HVD_OK);
+    require_sum(&maker, 1);
+    give_back(&maker);
+    return leave();
+}
+
+START_TEST(a_report_says_for_whom_a_rank_waits)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, report_each);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("device_ready");
@@ -327,5 +401,6 @@ int main(void)
     tcase_add_test(tcase, shutdown_does_not_wait_for_an_event);
     tcase_add_test(tcase, a_rank_that_leaves_ends_what_waits_for_its_event);
     tcase_add_loop_test(tcase, who_waits_for_a_device_is_told, 1, 3);
+    tcase_add_test(tcase, a_report_says_for_whom_a_rank_waits);
     return unit_run(suite);
 }
