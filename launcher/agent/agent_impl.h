@@ -74,7 +74,7 @@ struct agent_stdin {
     uint32_t credit; /* bytes that hvdrun may still send */
 };
 
-/* agent.c: ending ranks and the agent. */
+/* agent_ending.c */
 struct agent_ending {
     uv_signal_t signals[4];
     uv_timer_t tick; /* runs while processes are being ended */
@@ -229,8 +229,15 @@ int agent_on_sweep(struct agent *agent, struct wire_reader *body, struct err *er
 void agent_send_failed(struct agent *agent, int rank, enum host_step step, int exit_status,
                        const char *text);
 
-/* hvdrun seems to be gone: sends a last report in case it is not, and ends as if the link had
- * ended. */
+/* agent_ending.c: the timer and the signals; then STOP. agent_orphan() ends everything because the
+ * link has ended. agent_close_everything() lets the loop run out. */
+void agent_ending_init(struct agent *agent);
+int agent_on_stop(struct agent *agent, struct wire_reader *body, struct err *err);
+void agent_orphan(struct agent *agent);
+void agent_close_everything(struct agent *agent);
+
+/* agent_ending.c: hvdrun seems to be gone. Sends a last report in case hvdrun is there, and ends as
+ * if the link had ended. */
 void agent_give_up(struct agent *agent, const char *text);
 
 #endif

@@ -74,7 +74,7 @@ struct stall_view {
     uint64_t (*decided_ns)(void *arg);
 
     /* The status of this rank's program, as seen here: one short line (160 bytes are plenty), e.g.
-     * "not in a call, last finished 'grad/6' 60 s ago". */
+     * "in no collective, last finished 'grad/6' 60 s ago". */
     void (*status_text)(void *arg, char *text, size_t size);
 
     void *arg;

@@ -3,7 +3,7 @@
  * numbers in the set are the same).
  *
  *   allreduce 'grad/7', 'grad/8' have waited 61 s for ranks 1, 3-4
- *     rank 1 on node2: not in a call, last finished 'grad/6' 60 s ago
+ *     rank 1 on node2: in no collective, last finished 'grad/6' 60 s ago
  *     rank 3 on node3: waits for broadcast 'step' since 61 s
  *     no answer from rank 4 */
 #ifndef LIB_STALL_STALL_TEXT_H
