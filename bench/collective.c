@@ -107,20 +107,17 @@ static int64_t submit(const struct gradient_set *set, int index, float *data)
     return handle;
 }
 
-static void reduce_set(const struct peer *peer, const struct gradient_set *set, float *data)
+static void reduce_set(const struct peer *peer, const struct gradient_set *set, float **gradients)
 {
     int indices[GRADIENT_SET_MAX];
     int64_t handles[GRADIENT_SET_MAX];
-    size_t begins[GRADIENT_SET_MAX], begin = 0;
     (void)peer;
-    for (int i = 0; i < set->ntensors; begin += set->counts[i++]) {
+    for (int i = 0; i < set->ntensors; i++)
         indices[i] = set->ntensors - 1 - i;
-        begins[i] = begin;
-    }
     if (order != BACKWARDS)
         shuffle(indices, set->ntensors);
     for (int i = 0; i < set->ntensors; i++)
-        handles[i] = submit(set, indices[i], data + begins[indices[i]]);
+        handles[i] = submit(set, indices[i], gradients[indices[i]]);
     for (int i = 0; i < set->ntensors; i++)
         must(hvd_wait(handles[i]));
 }

@@ -37,24 +37,27 @@ class Peer:
             call()
         return self.slowest((time.perf_counter() - start) * 1e6 / calls)
 
-    def verify(self, what, call, source, result, expected):
-        source.copy_(element(self.rank, source.numel()))
+    def verify(self, what, call, sources, results, expected):
+        for source in sources:
+            source.copy_(element(self.rank, source.numel()))
         took = self.time_calls(call, 1)
-        if not torch.equal(result, expected):
-            wrong = int((result != expected).nonzero()[0])
-            sys.exit(f"{self.name}: rank {self.rank} of {self.size}: {what}: element {wrong} is {result[wrong]}")
-        source.zero_()
+        for result, right in zip(results, expected):
+            if not torch.equal(result, right):
+                wrong = int((result != right).nonzero()[0])
+                sys.exit(f"{self.name}: rank {self.rank} of {self.size}: {what}: element {wrong} is {result[wrong]}")
+        for source in sources:
+            source.zero_()
         return took
 
-    def measure(self, operation, way, nbytes, call, source, result, expected):
-        call_us = self.verify(operation, call, source, result, expected)
+    def measure(self, operation, way, nbytes, call, sources, results, expected):
+        call_us = self.verify(operation, call, sources, results, expected)
         warm_up = min(WARM_UP_CALLS, int(self.sample_us / call_us))
         if warm_up:
             call_us = self.time_calls(call, warm_up)
         calls = max(1, int(self.sample_us / call_us))
         samples = 1 if call_us > PATIENCE_SAMPLES * self.sample_us else self.samples
         times = sorted(self.time_calls(call, calls) for _ in range(samples))
-        self.verify(operation, call, source, result, expected)
+        self.verify(operation, call, sources, results, expected)
         if self.rank == 0:
             middle = (times[(samples - 1) // 2] + times[samples // 2]) / 2
             what = f"{self.name}\t{operation}\t{way}\t{self.size}\t{nbytes}"
@@ -70,20 +73,20 @@ def total(size, count):
 
 
 def operations(peer, operation, count):
-    """The call, its source, its result, and what that should be; None for what Gloo cannot do."""
+    """The call, its sources, its results, and what these should be; None for what Gloo cannot do."""
     source, share = torch.zeros(count), count // peer.size
     if operation == "allreduce":
-        return lambda: dist.all_reduce(source), source, source, total(peer.size, count)
+        return lambda: dist.all_reduce(source), [source], [source], [total(peer.size, count)]
     if operation == "broadcast":
-        return lambda: dist.broadcast(source, 0), source, source, element(0, count)
+        return lambda: dist.broadcast(source, 0), [source], [source], [element(0, count)]
     result = torch.zeros(count)
     if operation == "allgather":
         mine, parts = source[:share], list(result.split(share))
         expected = torch.cat([element(r, share) for r in range(peer.size)])
-        return lambda: dist.all_gather(parts, mine), source, result, expected
+        return lambda: dist.all_gather(parts, mine), [source], [result], [expected]
     if operation == "alltoall":
         expected = torch.cat([element(r, share, peer.rank * share) for r in range(peer.size)])
-        return lambda: dist.all_to_all_single(result, source), source, result, expected
+        return lambda: dist.all_to_all_single(result, source), [source], [result], [expected]
     return None
 
 
@@ -111,10 +114,10 @@ def do_item(peer, item):
     network, _, counts = item.partition("=")
     if counts:
         sizes = [int(count) for count in counts.split(",")]
-        data = torch.zeros(sum(sizes))
-        buckets = buckets_of(data.split(sizes))
-        expected = total(peer.size, sum(sizes))
-        peer.measure(network, "buckets", 4 * sum(sizes), lambda: reduce_buckets(buckets), data, data, expected)
+        tensors = [torch.zeros(size) for size in sizes]
+        buckets = buckets_of(tensors)
+        expected = [total(peer.size, size) for size in sizes]
+        peer.measure(network, "buckets", 4 * sum(sizes), lambda: reduce_buckets(buckets), tensors, tensors, expected)
         return
     operation, _, nbytes = item.partition(":")
     count = int(nbytes) // 4

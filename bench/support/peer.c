@@ -26,11 +26,12 @@ struct work {
     struct peer *peer;
     enum peer_operation operation; /* what is checked; a gradient set is an allreduce */
     const char *name, *algorithm;
-    size_t nbytes; /* as it was asked for */
-    size_t count;
-    float *input, *output;          /* the same, or of `count` elements each */
-    float *packed;                  /* gradient sets: of `count` elements, or NULL */
+    size_t nbytes;                  /* as it was asked for */
+    size_t count;                   /* elements of `input` and `output`; of a gradient set in all */
+    float *input, *output;          /* the same, or two buffers; NULL for a gradient set */
     const struct gradient_set *set; /* or NULL */
+    float **gradients;              /* of the set, each allocated for itself */
+    float *packed;                  /* gradient sets: of `count` elements, or NULL */
     void (*call)(const struct work *work);
     double best_us; /* of the algorithms so far; 0: none yet */
 };
@@ -61,26 +62,25 @@ static void call_operation(const struct work *work)
 
 static void call_each(const struct work *work)
 {
-    float *data = work->output;
-    for (int i = 0; i < work->set->ntensors; data += work->set->counts[i++])
-        work->peer->run(work->peer, PEER_ALLREDUCE, data, data, work->set->counts[i]);
+    for (int i = 0; i < work->set->ntensors; i++)
+        work->peer->run(work->peer, PEER_ALLREDUCE, work->gradients[i], work->gradients[i],
+                        work->set->counts[i]);
 }
 
-/* Tensor by tensor into the buffer and out of it: a program's gradients may lie anywhere. */
 static void call_packed(const struct work *work)
 {
     size_t at = 0;
     for (int i = 0; i < work->set->ntensors; at += work->set->counts[i++])
-        memcpy(work->packed + at, work->output + at, work->set->counts[i] * sizeof(float));
+        memcpy(work->packed + at, work->gradients[i], work->set->counts[i] * sizeof(float));
     work->peer->run(work->peer, PEER_ALLREDUCE, work->packed, work->packed, work->count);
     at = 0;
     for (int i = 0; i < work->set->ntensors; at += work->set->counts[i++])
-        memcpy(work->output + at, work->packed + at, work->set->counts[i] * sizeof(float));
+        memcpy(work->gradients[i], work->packed + at, work->set->counts[i] * sizeof(float));
 }
 
 static void call_own(const struct work *work)
 {
-    work->peer->reduce_set(work->peer, work->set, work->output);
+    work->peer->reduce_set(work->peer, work->set, work->gradients);
 }
 
 /* ---- measuring ---- */
@@ -95,22 +95,47 @@ static double time_calls(const struct work *work, int calls)
     return work->peer->slowest((now_us() - start_us) / calls);
 }
 
-/* What one call took that was checked. */
-static double verify(const struct work *work)
+static void check_results(const struct work *work, const float *output, size_t count)
 {
     const struct peer *peer = work->peer;
     float expected = 0;
-    verify_fill(peer->rank, work->input, work->count);
-    double call_us = time_calls(work, 1);
-    size_t end = verify_results(work->operation, peer->size, work->count);
-    size_t wrong = verify_find_wrong(work->operation, peer->rank, peer->size, work->output,
-                                     work->count, &expected);
+    size_t end = verify_results(work->operation, peer->size, count);
+    size_t wrong =
+        verify_find_wrong(work->operation, peer->rank, peer->size, output, count, &expected);
     if (wrong < end)
-        peer_fail(peer, "%s of %zu bytes (%s): element %zu is %g, not %g", work->name, work->nbytes,
-                  work->algorithm, wrong, (double)work->output[wrong], (double)expected);
-    memset(work->input, 0,
-           work->count * sizeof(float)); /* so it stays, however often it is summed */
+        peer_fail(peer, "%s of %zu bytes (%s): element %zu of %zu is %g, not %g", work->name,
+                  work->nbytes, work->algorithm, wrong, end, (double)output[wrong],
+                  (double)expected);
+}
+
+/* What one call took that was checked. Leaves zeros, which stay zeros however often they are
+ * summed. */
+static double verify_buffers(const struct work *work)
+{
+    verify_fill(work->peer->rank, work->input, work->count);
+    double call_us = time_calls(work, 1);
+    check_results(work, work->output, work->count);
+    memset(work->input, 0, work->count * sizeof(float));
     return call_us;
+}
+
+/* The same for each gradient of a set. */
+static double verify_gradients(const struct work *work)
+{
+    const struct gradient_set *set = work->set;
+    for (int i = 0; i < set->ntensors; i++)
+        verify_fill(work->peer->rank, work->gradients[i], set->counts[i]);
+    double call_us = time_calls(work, 1);
+    for (int i = 0; i < set->ntensors; i++) {
+        check_results(work, work->gradients[i], set->counts[i]);
+        memset(work->gradients[i], 0, set->counts[i] * sizeof(float));
+    }
+    return call_us;
+}
+
+static double verify(const struct work *work)
+{
+    return work->set ? verify_gradients(work) : verify_buffers(work);
 }
 
 static int clamp(double value, int low, int high)
@@ -223,9 +248,15 @@ static void measure_method(struct work *work, const char *way,
 /* With each algorithm that can: tensor by tensor and packed, if there is no better way. */
 static void measure_set(struct peer *peer, const struct gradient_set *set, const struct pace *pace)
 {
-    struct work work = { .peer = peer, .name = set->name, .set = set, .count = set->count };
-    work.nbytes = set->count * sizeof(float);
-    work.input = work.output = take_memory(peer, set->count);
+    float *gradients[GRADIENT_SET_MAX];
+    struct work work = { .peer = peer,
+                         .name = set->name,
+                         .nbytes = set->count * sizeof(float),
+                         .count = set->count,
+                         .set = set,
+                         .gradients = gradients };
+    for (int i = 0; i < set->ntensors; i++)
+        gradients[i] = take_memory(peer, set->counts[i]);
     if (peer->reduce_set)
         measure_method(&work, peer->way, call_own, pace);
     else
@@ -241,7 +272,8 @@ static void measure_set(struct peer *peer, const struct gradient_set *set, const
         peer->forget();
     if (work.packed)
         give_memory(peer, work.packed);
-    give_memory(peer, work.output);
+    for (int i = 0; i < set->ntensors; i++)
+        give_memory(peer, gradients[i]);
 }
 
 static enum peer_operation operation_parse(const char *text, size_t length)

@@ -14,7 +14,8 @@
  * BYTES are those of the whole vector: what is broadcast, what all ranks together gather, what each
  * rank's input has otherwise; at least one element per rank where the vector is shared out. A
  * gradient set is one call for each of its tensors ("each"), or one for a buffer that all are
- * copied to and from ("packed"), or what the peer itself has for that.
+ * copied to and from ("packed"), or what the peer itself has for that. Each tensor of a set has an
+ * allocation of its own, as frameworks make them.
  *
  * Also compiled as C++ and with MPI, so there is nothing of libhvd here. */
 #ifndef BENCH_SUPPORT_PEER_H
@@ -54,9 +55,9 @@ struct peer {
     void (*run)(const struct peer *peer, enum peer_operation operation, const float *input,
                 float *output, size_t count);
 
-    /* Reduces all tensors of a set, which lie one after the other in `data`, in a way of its own
-     * that `way` names. NULL: it has none. */
-    void (*reduce_set)(const struct peer *peer, const struct gradient_set *set, float *data);
+    /* Reduces all tensors of a set in place, in a way of its own that `way` names. NULL: it has
+     * none. */
+    void (*reduce_set)(const struct peer *peer, const struct gradient_set *set, float **gradients);
     const char *way;
 
     void (*barrier)(void);
