@@ -36,11 +36,18 @@ namespace
 using Context = std::shared_ptr<gloo::rendezvous::Context>;
 using Sum = gloo::ReductionFunction<float>;
 
-enum Kind { RING, BCUBE, HALVING_DOUBLING, RING_CHUNKED, HALVING_DOUBLING_POLL };
-const char *const waiting[] = { "ring", "bcube", "halving-doubling", "ring-chunked", nullptr };
-const char *const all[] = {
-    "ring", "bcube", "halving-doubling", "ring-chunked", "halving-doubling-poll", nullptr
-};
+constexpr size_t CROWDED_RING_MAX = 1 << 18; /* elements */
+
+/* The best first: what takes several times as long then has but one call (support/peer.h). */
+enum Kind { HALVING_DOUBLING, RING_CHUNKED, RING, BCUBE, HALVING_DOUBLING_POLL };
+const char *const waiting[] = { "halving-doubling", "ring-chunked", "ring", "bcube", nullptr };
+const char *const all[] = { "halving-doubling",      "ring-chunked", "ring", "bcube",
+                            "halving-doubling-poll", nullptr };
+
+bool is_function(int kind)
+{
+    return kind == RING || kind == BCUBE;
+}
 
 struct world self;
 Context waiter, poller; /* the second only if polling makes sense */
@@ -83,7 +90,7 @@ void run_object(int kind, float *data, size_t count)
 
 void allreduce(int kind, float *data, size_t count)
 {
-    if (kind > BCUBE)
+    if (!is_function(kind))
         return run_object(kind, data, count);
     gloo::AllreduceOptions options(waiter);
     options.setAlgorithm(kind == RING ? gloo::AllreduceOptions::Algorithm::RING
@@ -145,14 +152,17 @@ void run(const struct peer *peer, enum peer_operation operation, const float *in
         reduce_scatter(input, output, count);
 }
 
-/* What is not an allreduce has one algorithm, of whatever name. */
+/* What is not an allreduce has one algorithm, of whatever name. With more ranks than cores one call
+ * of "ring" takes seconds from some MiB on. */
 bool can(const struct peer *peer, enum peer_operation operation, size_t count)
 {
     bool power_of_two = (self.size & (self.size - 1)) == 0;
     bool elements = count >= static_cast<size_t>(self.size);
     if (operation != PEER_ALLREDUCE)
-        return peer->algorithm == RING && elements;
-    return (peer->algorithm != BCUBE || power_of_two) && (peer->algorithm <= BCUBE || elements);
+        return peer->algorithm == HALVING_DOUBLING && elements;
+    if (peer->algorithm == RING && self.crowded && count > CROWDED_RING_MAX)
+        return false;
+    return (peer->algorithm != BCUBE || power_of_two) && (is_function(peer->algorithm) || elements);
 }
 
 /* Functions are slow with many tensors: each call makes buffers. */
