@@ -2,7 +2,9 @@
 /* What the kernel's sockets allow: allreduce over TCP on 127.0.0.1, or over unix sockets, without
  * anything but the data.
  *
- *     bench/bound_socket RANKS bound/tcp|bound/unix SAMPLES SAMPLE_MS allreduce:BYTES...
+ *     bench/bound_socket RANKS NAME SAMPLES SAMPLE_MS allreduce:BYTES...
+ *
+ * NAME is bound/tcp, bound/tcp-reno (the same: the caller sees to reno) or bound/unix.
  *
  * "exchange" sends whole vectors to a partner and adds what it sends, log2 of the ranks times;
  * "ring" sends parts to the next rank, which adds and passes on what has come so far. Who waits
@@ -231,7 +233,7 @@ int main(int argc, char **argv)
     incoming = malloc(EXCHANGE_MAX);
     if (!incoming)
         errx(1, "out of memory");
-    make_links(size, strcmp(argv[1], "bound/tcp") == 0);
+    make_links(size, strcmp(argv[1], "bound/unix") != 0);
     world_fork(&world, size);
     struct peer peer = { .name = argv[1],
                          .rank = world.rank,

@@ -2,7 +2,7 @@
 # The peers of bench/run: building those that are installed, and starting any of them.
 #
 # peer_build NAME builds it, or says why it is left out and fails. peer_run NAME TRANSPORT RANKS ITEM... runs it once and prints
-# its lines; peer_launch and peer_init NAME RANKS print the command whose time is taken. A peer's name is a column of the table:
+# its lines; TRANSPORT is tcp, unix, shm, or tcp-reno, which is tcp in a network namespace that begins with reno. peer_launch and peer_init NAME RANKS print the command whose time is taken. A peer's name is a column of the table:
 # "hvd", "hvd+alloc" (libhvd with buffers from hvd_alloc), "openmpi" ...
 # shellcheck shell=sh
 # shellcheck disable=SC2154  # the variables are bench/run's
@@ -64,16 +64,41 @@ peer_build() {
     esac
 }
 
+# ---- what takes part ----
+
 # What a peer can use.
 peer_transports() {
     case $1 in
-    hvd) echo "tcp${knows_transports:+ unix shm}" ;;
+    hvd) echo "tcp tcp-reno${knows_transports:+ unix shm}" ;;
     hvd+alloc) echo "${knows_transports:+shm}" ;;
-    openmpi | mpich) echo tcp shm ;;
-    gloo | torch) echo tcp ;;
-    bound) echo tcp unix shm ;;
+    openmpi | mpich) echo tcp tcp-reno shm ;;
+    gloo | torch) echo tcp tcp-reno ;;
+    bound) echo tcp tcp-reno unix shm ;;
     bound+alloc) echo shm ;;
     esac
+}
+
+# Words in front of a command that put it into a network namespace with reno. Fails where that is not permitted.
+reno_find() {
+    for reno in 'unshare -n' 'unshare -rn'; do
+        reno="$reno sh bench/support/reno.sh"
+        ! $reno true >/dev/null 2>&1 || return 0
+    done
+    return 1
+}
+
+# ways_find: $ways is the transports, and tcp-reno where it is asked for and permitted.
+ways_find() {
+    ways=
+    for _transport in $transports; do
+        [ "$_transport" = tcp ] && ! is_one_of default "$congestions" || ways="$ways $_transport"
+        [ "$_transport" = tcp ] && is_one_of reno "$congestions" || continue
+        if reno_find; then
+            ways="$ways tcp-reno"
+        else
+            leave_out "TCP with reno, a network namespace with it is not permitted here"
+        fi
+    done
 }
 
 # ---- running ----
@@ -90,8 +115,8 @@ run_hvd() {
     # shellcheck disable=SC2016  # for the shell of each rank
     [ "$_ranks" -gt "$cores" ] || _start='exec taskset -c $((HOROVOD_LOCAL_RANK % '$cores')) "$@"'
     [ -z "$knows_transports" ] || export HVD_TRANSPORT="$_transport"
-    # shellcheck disable=SC2086  # an option, or none
-    timeout -k 5 "$limit_s" "$hvdrun" -np "$_ranks" sh -c "$_start" sh "$programs/collective" $_alloc "$@" >"$tmp/prefixed"
+    # shellcheck disable=SC2086  # an option, or none; a command in front, or none
+    timeout -k 5 "$limit_s" $inside "$hvdrun" -np "$_ranks" sh -c "$_start" sh "$programs/collective" $_alloc "$@" >"$tmp/prefixed"
     _status=$?
     unset HVD_TRANSPORT
     sed -n 's/^\[0\]<stdout>://p' "$tmp/prefixed"
@@ -103,8 +128,11 @@ run_openmpi() {
     shift 2
     [ "$_ranks" -le "$cores" ] || _bind=none
     [ "$_transport" = tcp ] || _transport=vader
-    timeout -k 5 "$limit_s" mpirun.openmpi -np "$_ranks" --bind-to $_bind --mca btl "self,$_transport" --mca pml ob1 \
-        "$tmp/openmpi" "$@"
+    _interface=
+    [ -z "$inside" ] || _interface='--mca btl_tcp_if_include lo --mca oob_tcp_if_include lo'
+    # shellcheck disable=SC2086
+    timeout -k 5 "$limit_s" $inside mpirun.openmpi -np "$_ranks" --bind-to $_bind --mca btl "self,$_transport" --mca pml ob1 \
+        $_interface "$tmp/openmpi" "$@"
 }
 
 run_mpich() {
@@ -112,7 +140,8 @@ run_mpich() {
     shift 2
     [ "$_ranks" -le "$cores" ] || _bind=none
     [ "$_transport" = shm ] || export UCX_TLS=tcp,self MPIR_CVAR_NOLOCAL=1
-    timeout -k 5 "$limit_s" mpiexec.mpich -np "$_ranks" -bind-to $_bind "$tmp/mpich" "$@"
+    # shellcheck disable=SC2086
+    timeout -k 5 "$limit_s" $inside mpiexec.mpich -np "$_ranks" -bind-to $_bind "$tmp/mpich" "$@"
     _status=$?
     unset UCX_TLS MPIR_CVAR_NOLOCAL
     return $_status
@@ -130,23 +159,41 @@ run_torch() {
         esac
         shift
     done
-    timeout -k 5 "$limit_s" "$python" bench/peer_torch.py "$_ranks" "$tmp/store/file" "$_name" "$_samples" "$_ms" "$@"
+    # shellcheck disable=SC2086
+    timeout -k 5 "$limit_s" $inside "$python" bench/peer_torch.py "$_ranks" "$tmp/store/file" "$_name" "$_samples" "$_ms" "$@"
+}
+
+run_gloo() {
+    _ranks=$1
+    shift
+    fresh_store
+    # shellcheck disable=SC2086
+    timeout -k 5 "$limit_s" $inside "$tmp/gloo" "$_ranks" "$tmp/store" "$@"
+}
+
+# run_bound PROGRAM RANKS NAME SAMPLES SAMPLE_MS ITEM...
+run_bound() {
+    _program=$programs/$1
+    shift
+    # shellcheck disable=SC2086
+    timeout -k 5 "$limit_s" $inside "$_program" "$@"
 }
 
 peer_run() {
-    _peer=$1 _way=$2 _n=$3
+    _peer=$1 _link=$2 _n=$3 inside=
     shift 3
-    set -- "$_peer/$_way" "$samples" "$sample_ms" "$@"
-    case $_peer/$_way in
-    hvd/*) run_hvd '' "$_way" "$_n" "$@" ;;
-    hvd+alloc/*) run_hvd --alloc "$_way" "$_n" "$@" ;;
-    openmpi/*) run_openmpi "$_way" "$_n" "$@" ;;
-    mpich/*) run_mpich "$_way" "$_n" "$@" ;;
-    gloo/*) fresh_store && timeout -k 5 "$limit_s" "$tmp/gloo" "$_n" "$tmp/store" "$@" ;;
+    set -- "$_peer/$_link" "$samples" "$sample_ms" "$@"
+    [ "$_link" != tcp-reno ] || { inside=$reno && _link=tcp; }
+    case $_peer/$_link in
+    hvd/*) run_hvd '' "$_link" "$_n" "$@" ;;
+    hvd+alloc/*) run_hvd --alloc "$_link" "$_n" "$@" ;;
+    openmpi/*) run_openmpi "$_link" "$_n" "$@" ;;
+    mpich/*) run_mpich "$_link" "$_n" "$@" ;;
+    gloo/*) run_gloo "$_n" "$@" ;;
     torch/*) run_torch "$_n" "$@" ;;
-    bound/shm) timeout -k 5 "$limit_s" "$programs/bound_private" "$_n" "$@" ;;
-    bound/*) timeout -k 5 "$limit_s" "$programs/bound_socket" "$_n" "$@" ;;
-    bound+alloc/*) timeout -k 5 "$limit_s" "$programs/bound_shared" "$_n" "$@" ;;
+    bound/shm) run_bound bound_private "$_n" "$@" ;;
+    bound/*) run_bound bound_socket "$_n" "$@" ;;
+    bound+alloc/*) run_bound bound_shared "$_n" "$@" ;;
     esac
 }
 

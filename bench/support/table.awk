@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-# For people, from the TSV of bench/run: a table for each operation, number of ranks and kind of transport, with the median of
-# each peer's best algorithm and, in parentheses, the least. "ratio" is libhvd beside the best peer of the row, below 1 is faster;
-# "spread" how far the turns of these two lie apart, the worse one.
+# For people, from the TSV of bench/run: a table for each operation, number of ranks, kind of transport and state of the machine,
+# with the median of each peer's best algorithm and, in parentheses, the least. "ratio" is libhvd beside the best peer of the row,
+# below 1 is faster; "spread" how far the turns of these two lie apart, the worse one.
 BEGIN {
     FS = "\t"
     ncolumns = split("hvd hvd+alloc hvd/unix openmpi mpich gloo torch ssh bound bound+alloc bound/unix", columns, " ")
     split("openmpi mpich gloo torch ssh", rivals, " ")
 }
 
-# What is shown in one column: hvd/shm and hvd/tcp as hvd, in tables of their own.
+# What is shown in one column: hvd/shm, hvd/tcp and hvd/tcp-reno as hvd, in tables of their own.
 function column_of(peer) {
-    sub(/\/(tcp|shm)$/, "", peer)
+    sub(/\/(tcp|tcp-reno|shm)$/, "", peer)
     return peer
 }
 
-function kind_of(peer) { return peer ~ /\/shm$/ ? "shared memory" : peer ~ /\// ? "TCP, or unix sockets" : "" }
+function kind_of(peer) {
+    return peer ~ /\/shm$/ ? "shared memory" : peer ~ /-reno$/ ? "TCP with reno" : peer ~ /\// ? "TCP, or unix sockets" : ""
+}
 
 function number(us) { return us < 10 ? sprintf("%.2f", us) : us < 1000 ? sprintf("%.1f", us) : sprintf("%.0f", us) }
 
@@ -26,7 +28,7 @@ function cell(row, column) {
 $1 == "peer" || $1 == "machine" { next }
 {
     starts = $1 !~ /\//
-    table = starts ? $2 : $2 ", " $4 " ranks, " kind_of($1)
+    table = (starts ? $2 : $2 ", " $4 " ranks, " kind_of($1)) (NF > 9 ? ", " $10 " state" : "")
     row = table SUBSEP (starts ? $4 : $5)
     column = column_of($1)
     if (!(table in rows)) { order[++ntables] = table; first[table] = starts ? "ranks" : "bytes" }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The turns of bench/run: one program after the other, what they print collected in $tmp/samples, and what else the machine did
-# meanwhile. A peer that fails, or takes longer than it may, is named in $tmp/left_out; the others go on.
+# The turns of bench/run: one program after the other, what they print collected in $tmp/samples, what else the machine did
+# meanwhile, and in which state the machine was. A peer that fails, or takes longer than it may, is named in $tmp/left_out; the others go on.
 # shellcheck shell=sh
 # shellcheck disable=SC2034,SC2046,SC2086,SC2154  # the variables are bench/run's; some are lists of words
 
@@ -18,6 +18,24 @@ others() {
         $1 == "cpu" { all = 0; for (i = 2; i <= 9; i++) all += $i; busy = all - $5 - $6; row = 0; notes++; next }
         ++row == 2 { a[notes] = all; b[notes] = busy - ticks * (seconds($1) + seconds($2)) }
         END { all = a[2] - a[1]; share = all > 0 ? 100 * (b[2] - b[1]) / all : 0; printf "%.0f", (share > 0 ? share : 0) }' "$1" "$2"
+}
+
+# ---- the machine's state ----
+
+# Turns whose results are compared are a group: the round trip of a cache line is measured before the first and after the last,
+# and their lines get the state as a ninth column. The lines of the round trips themselves have the state "-".
+group_begin() {
+    : >"$tmp/group"
+    "$programs/bound_line" >"$tmp/trips"
+}
+
+group_end() {
+    [ -s "$tmp/group" ] || return 0
+    "$programs/bound_line" >>"$tmp/trips"
+    _state=$(awk -f bench/support/state.awk -f bench/support/group_state.awk "$tmp/trips")
+    echo "$_state" >>"$tmp/states"
+    sed 's/$/	-/' "$tmp/trips" >>"$tmp/samples"
+    sed "s/\$/	$_state/" "$tmp/group" >>"$tmp/samples"
 }
 
 # ---- one turn ----
@@ -52,7 +70,7 @@ do_turn() {
     note_cpu "$tmp/after"
     _others=$(others "$tmp/before" "$tmp/after")
     echo "$_others" >>"$tmp/others"
-    awk -F '\t' 'NF == 8' "$tmp/out" >>"$tmp/samples"
+    awk -F '\t' 'NF == 8' "$tmp/out" >>"$tmp/group"
     printf 'round %d of %d: %s: %d.%01d s, %d %% of the machine taken by others\n' "$round" "$rounds" "$_what" \
         $((_took_ms / 1000)) $((_took_ms % 1000 / 100)) "$_others" >&2
 }
@@ -64,7 +82,7 @@ collective_turn() {
     _skip=$tmp/skip.$peer.$way.$n
     set -- $(unskipped "$_skip" "$@")
     [ $# -gt 0 ] || return 0
-    do_turn "$peer/$way, $n ranks" peer_run "$peer" "$way" "$n" "$@"
+    do_turn "$peer/$way, $n ranks, ${1%%:*}" peer_run "$peer" "$way" "$n" "$@"
     [ $status != 0 ] || return 0
     set -- $(missing_items "$@")
     case $status.${1-} in
@@ -79,43 +97,72 @@ collective_turn() {
 
 # ---- all turns of a round ----
 
-# items_of PEER RANKS collectives|sets
-items_of() {
-    for _op in $ops; do
-        case $3.$_op in
-        sets.resnet50 | sets.vgg16) is_one_of "$1" 'bound bound+alloc' || [ "$2" != 2 ] || echo "$_op" ;;
-        collectives.allreduce) sizes_of "$2" $_op ;;
-        collectives.broadcast | collectives.all* | collectives.reducescatter)
-            is_one_of "$1" 'bound bound+alloc hvd+alloc' || sizes_of "$2" $_op ;;
-        esac
-    done
+was_asked_for() { is_one_of "$1" "$asked_for"; }
+
+# What the command line did not name takes part only where the table of aims has it. op_takes_part OP RANKS
+op_takes_part() {
+    case $1 in
+    allreduce) return 0 ;;
+    vgg16) [ "$2" -le 2 ] || was_asked_for --ranks || return 1 ;;
+    esac
+    [ "$2" -le "$few_ranks" ] || { was_asked_for --ranks && was_asked_for --ops; }
 }
 
-# Of more ranks than cores, --quick has no large vectors.
+# way_takes_part WAY RANKS
+way_takes_part() {
+    [ "$1" != unix ] || [ "$2" -le "$few_ranks" ] || was_asked_for --transports
+}
+
+# peer_takes_part PEER WAY RANKS OP. MPICH with more ranks than cores takes milliseconds for a byte, torch seconds to start: with
+# --quick and --aims once is enough for torch, the former is left out, and --quick has the bounds once.
+peer_takes_part() {
+    is_one_of "$2" "$(peer_transports "$1")" || return 1
+    case $1.$4 in
+    bound*.allreduce) [ "$3" -le 16 ] || return 1 ;;
+    bound*) return 1 ;;
+    hvd+alloc.broadcast | hvd+alloc.all[gt]* | hvd+alloc.reducescatter) return 1 ;;
+    esac
+    was_asked_for --peers || [ "$3" -le "$few_ranks" ] || is_one_of "$1" 'hvd openmpi gloo' || return 1
+    case $preset.$1 in
+    full.*) ;;
+    *.mpich) [ "$3" -le "$cores" ] || was_asked_for --peers ;;
+    *.torch | quick.bound*) [ "$round" = 1 ] ;;
+    esac
+}
+
+# sizes_of OP RANKS. Of more ranks than cores --quick has no large vectors.
 sizes_of() {
     for _size in $sizes; do
-        [ $quick = yes ] && [ "$1" -gt "$cores" ] && [ "$_size" -gt 1048576 ] || echo "$2:$_size"
+        case $(was_asked_for --sizes && echo asked).$1.$_size in
+        asked.*) ;;
+        .allreduce.* | *.8 | *.65536) [ "$2" -le "$few_ranks" ] || [ "$_size" = 8 ] || [ "$_size" = 65536 ] || continue ;;
+        *.4096 | *.67108864) continue ;;
+        *) [ "$2" -le "$few_ranks" ] || continue ;;
+        esac
+        [ "$preset" = quick ] && [ "$2" -gt "$cores" ] && [ "$_size" -gt 1048576 ] || echo "$1:$_size"
     done
 }
 
-# takes_part PEER RANKS: with --quick once is enough for torch, whose start takes seconds, for the bounds, and for MPICH with more
-# ranks than cores, which takes milliseconds for a byte.
-takes_part() {
-    [ $quick = yes ] && [ "$round" -gt 1 ] || return 0
-    [ "$1" != mpich ] || [ "$2" -le "$cores" ] || return 1
-    ! is_one_of "$1" 'torch bound bound+alloc'
+# items_of OP RANKS
+items_of() {
+    case $1 in
+    resnet50 | vgg16) echo "$1" ;;
+    *) sizes_of "$1" "$2" ;;
+    esac
 }
 
+# collective_turns OP: for each number of ranks and each transport all programs in turn.
 collective_turns() {
-    for _kind in collectives sets; do
-        for _ranks in $ranks; do
-            for _way in $transports; do
-                for _peer in $programs_in_turn; do
-                    is_one_of "$_way" "$(peer_transports "$_peer")" || continue
-                    takes_part "$_peer" "$_ranks" || continue
-                    collective_turn "$_peer" "$_way" "$_ranks" $(items_of "$_peer" "$_ranks" $_kind)
-                done
+    for _ranks in $ranks; do
+        op_takes_part "$1" "$_ranks" || continue
+        for _way in $ways; do
+            way_takes_part "$_way" "$_ranks" || continue
+            group_begin
+            for _peer in $programs_in_turn; do
+                ! peer_takes_part "$_peer" "$_way" "$_ranks" "$1" ||
+                    collective_turn "$_peer" "$_way" "$_ranks" $(items_of "$1" "$_ranks")
             done
+            group_end
         done
     done
 }
@@ -125,17 +172,25 @@ start_turns() {
     _op=$1 _list=$launch_ranks
     [ "$_op" = launch ] || _list=$init_ranks
     for _ranks in $_list; do
+        [ "$_op" != init ] || [ "$_ranks" -le 16 ] || [ "$preset" = full ] || [ "$round" = 1 ] || continue
+        group_begin
         for _peer in $programs_in_turn; do
             _command=$(peer_"$_op" "$_peer" "$_ranks")
             [ -z "$_command" ] || [ -e "$tmp/skip.$_op.$_peer.$_ranks" ] || start_turn $_command
         done
+        group_end
     done
 }
 
-# start_turn COMMAND...: many ranks are started once in a round. What has failed is not tried again.
+# start_turn COMMAND...: what takes long is started once in a round. What has failed is not tried again.
 start_turn() {
-    _times=3
-    [ $quick = no ] && [ "$_ranks" -le 16 ] || _times=1
+    case $preset.$_op in
+    quick.*) _times=1 ;;
+    *.launch) _times=5 ;;
+    full.init) _times=3 ;;
+    *) _times=1 ;;
+    esac
+    [ "$_op" = launch ] || [ "$_ranks" -le 16 ] || _times=1
     do_turn "$_op of $_peer, $_ranks ranks" timeout -k 5 "$limit_s" \
         "$programs/wall" "$_peer" "$_op" "$_ranks" $_times "$@"
     [ "$status" != 0 ] || return 0

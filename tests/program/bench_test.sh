@@ -12,27 +12,48 @@ fi
 bench() { run env BUILD="$PWD" sh "$srcdir/bench/run" "$@"; }
 column() { grep -v '^#' "$tmp/tsv" | cut -f "$1" | sort -u | tr '\n' ' '; }
 
-bench --quick --rounds 1 --sizes 8,64 --ops allreduce,launch --ranks 2 --transports tcp --peers bound --out "$tmp/tsv"
+bench --quick --rounds 1 --sizes 8,64 --ops allreduce,launch --ranks 2 --transports tcp --congestion default --peers bound --out "$tmp/tsv"
 is "a quick round ends well" 0 "$status"
-is "and writes the columns that are promised" "peer op algorithm ranks bytes median_us min_us spread_pct turns" \
+is "and writes the columns that are promised" "peer op algorithm ranks bytes median_us min_us spread_pct turns state" \
     "$(grep -v '^#' "$tmp/tsv" | head -n 1 | tr '\t' ' ')"
-is "all lines have them" 9 "$(grep -v '^#' "$tmp/tsv" | awk -F '\t' '{ print NF }' | sort -u)"
+is "all lines have them" 10 "$(grep -v '^#' "$tmp/tsv" | awk -F '\t' '{ print NF }' | sort -u)"
 is "for libhvd, those beside it, and the machine" "bound/tcp hvd hvd/tcp machine peer " "$(column 1)"
 is "with what was asked for" "allreduce launch line op " "$(column 2)"
 is "of these sizes" "0 64 8 bytes " "$(column 5)"
+is "each in one state of the machine" "" "$(column 10 | tr ' ' '\n' | grep -vxE -e 'state|fast|slow|mixed|-|')"
 like "the table shows the medians" '^ +64 +[0-9.]+ \([0-9.]+\) +[0-9.]+ \([0-9.]+\)' "$tmp/out"
 like "and says what else the machine did" '^# the machine did something else' "$tmp/out"
 
 run sh "$srcdir/bench/report" "$tmp/tsv"
-is "the table of aims has a line for each" 20 "$(grep -c '^|.*|.*|.*|.*|$' "$tmp/out")"
-like "that says what was not measured" '^\| idle world .* \| - \| not measured \|$' "$tmp/out"
+is "the table of aims has a line for each" 27 "$(grep -c '^|.*|.*|.*|.*|.*|.*|$' "$tmp/out")"
+like "that says what was not measured" '^\| idle world, .* \| - \| - \| - \|$' "$tmp/out"
 
-printf '%s\t%s\t-\t2\t%d\t%s\t1.0\t0\t1\n' hvd/shm allreduce 65536 5 openmpi/shm allreduce 65536 10 mpich/shm allreduce 65536 20 \
-    hvd/shm allreduce 1048576 9.5 openmpi/shm allreduce 1048576 10 hvd/tcp allreduce 1048576 30 gloo/tcp allreduce 1048576 10 >"$tmp/made"
+# line PEER OP RANKS BYTES MEDIAN [STATE]
+line() { printf '%s\t%s\t-\t%s\t%s\t%s\t1.0\t0\t1%s\n' "$1" "$2" "$3" "$4" "$5" "${6:+	$6}"; }
+{
+    line hvd/shm allreduce 2 8 0.2 fast && line openmpi/shm allreduce 2 8 0.3 fast && line mpich/shm allreduce 2 8 0.1 slow
+    line hvd/shm allreduce 2 1048576 11 slow && line openmpi/shm allreduce 2 1048576 20 slow
+    line hvd/shm allreduce 2 1048576 90 fast && line mpich/shm allreduce 2 1048576 10 fast
+    line hvd/shm allreduce 2 16777216 10 mixed && line mpich/shm allreduce 2 16777216 10 mixed
+    line hvd/tcp allreduce 2 1048576 9 slow && line gloo/tcp allreduce 2 1048576 10 slow
+    line hvd/tcp-reno allreduce 2 1048576 30 slow && line gloo/tcp-reno allreduce 2 1048576 10 slow
+    line hvd+alloc/shm allreduce 2 1048576 11 slow
+} >"$tmp/made"
 run sh "$srcdir/bench/report" "$tmp/made"
-like "what reaches its aim is told" '\| the same, 64 KiB .* \| 0.50 \(5.00 us beside 10 us of openmpi/shm\) \| aim \|' "$tmp/out"
-like "what is in between, too" '\| 0.95 \(9.50 us beside 10 us of openmpi/shm\) \| yes \|' "$tmp/out"
-like "and what is not there yet" '\| 3.00 \(30 us beside 10 us of gloo/tcp\) \| no \|' "$tmp/out"
+like "what reaches its aim is won" '8 B \| 1.0 \| 2.0 \| 0.67: won \| - \| - \|$' "$tmp/out"
+like "what does not is at least what is required, or missed, in each state" \
+    '^\| 1 MiB \| 0.6 F, 0.5 S \| 0.75 \| 9.00: \*\*missed\*\* \| 0.55: required \| - \|$' "$tmp/out"
+like "reno has a column" '^\| 1 MiB \| 0.85 \| 1.0 \| - \| 0.90: required \| 3.00: \*\*missed\*\* \|$' "$tmp/out"
+like "an aim may be another row of ours" '64 KiB to 1 MiB \| as user buffers or better \| 0.6 \| - \| 0.55: won \| - \|$' "$tmp/out"
+like "what was measured in no state is not beside anything" '^\| 16 MiB \| 0.6 \| 0.8 \| - \| - \| - \|$' "$tmp/out"
+like "and told" '^2 lines were measured while the machine was in neither state' "$tmp/out"
+
+{
+    echo '# round trip of a cache line, us: 0.310 to 0.410, median 0.330'
+    line hvd/shm allreduce 2 8 1 && line openmpi/shm allreduce 2 8 1
+} >"$tmp/made"
+run sh "$srcdir/bench/report" "$tmp/made"
+like "a file without states has that of its head" '8 B \| 1.0 \| 2.0 \| - \| 1.00: won \| - \|$' "$tmp/out"
 
 while IFS='|' read -r arguments message; do
     # shellcheck disable=SC2086  # words
@@ -46,7 +67,9 @@ done <<'EOF'
 --sizes 8,x|'x' is not a number
 --sizes ,|option '--sizes' ','
 --ops allreduce,dance|'dance' is none of
+--ranks 65|'65' is not a number from 2 to 64
 --peers pvm|'pvm' is none of
+--congestion cubic|'cubic' is none of
 --out /nowhere/tsv|cannot write '/nowhere/tsv'
 EOF
 run sh "$srcdir/bench/report" "$tmp/none"
