@@ -101,6 +101,7 @@ unit_tests = \
 	tests/unit/lib/negotiation/negotiation_mismatch_test \
 	tests/unit/lib/negotiation/negotiation_random_test \
 	tests/unit/lib/negotiation/negotiation_reduce_test \
+	tests/unit/lib/negotiation/negotiation_steady_test \
 	tests/unit/lib/negotiation/negotiation_waiting_test \
 	tests/unit/lib/link/network_test \
 	tests/unit/lib/join/news_test \
@@ -138,7 +139,9 @@ unit_tests = \
 	tests/unit/lib/stall/stall_ask_test \
 	tests/unit/lib/stall/stall_message_test \
 	tests/unit/lib/stall/stall_test \
+	tests/unit/lib/negotiation/schedule_test \
 	tests/unit/lib/negotiation/state_test \
+	tests/unit/lib/negotiation/steady_test \
 	tests/unit/lib/base/checksum_test \
 	tests/unit/lib/base/text_test \
 	tests/unit/lib/timeline/timeline_test \
@@ -158,6 +161,7 @@ unit_tests = \
 	tests/unit/lib/world_leave_test \
 	tests/unit/lib/world_mistakes_test \
 	tests/unit/lib/world_process_test \
+	tests/unit/lib/world_steady_test \
 	tests/unit/lib/world_races_test \
 	tests/unit/lib/world_service_test \
 	tests/unit/lib/world_values_test
@@ -607,6 +611,7 @@ thread_programs = \
 	tests/unit/lib/world_leave_test \
 	tests/unit/lib/world_mistakes_test \
 	tests/unit/lib/world_process_test \
+	tests/unit/lib/world_steady_test \
 	tests/unit/lib/world_races_test
 thread_tests = $(thread_programs) $(thread_scripts)
 thread_support = tests/support/act tests/support/collectives tests/support/world

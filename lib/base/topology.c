@@ -63,6 +63,9 @@ int neighbours(int ranks[NEIGHBOURS_MAX], int rank, int size)
     struct tree_position tree;
     if (size < 2)
         return 0;
+    for (int other = 0; size <= TOPOLOGY_MESH_MAX && other < size; other++)
+        if (other != rank)
+            count = topology_add(ranks, count, other);
     tree_position(&tree, rank, size);
     count = topology_add(ranks, count, ring_left(rank, size));
     count = topology_add(ranks, count, ring_right(rank, size));

@@ -28,6 +28,10 @@ void tree_position(struct tree_position *position, int rank, int size);
 /* The end of the range of child `index`. */
 int tree_child_end(const struct tree_position *position, int index);
 
+/* In a set of at most this size every rank has a link to every other rank: the tree is a star, and
+ * the ranks can do without its root (lib/negotiation/steady.h). */
+enum { TOPOLOGY_MESH_MAX = TREE_CHILDREN_MAX + 1 };
+
 /* Every other rank that `rank` has a link to from the start, ascending and without duplicates.
  * Returns their number. */
 int neighbours(int ranks[NEIGHBOURS_MAX], int rank, int size);

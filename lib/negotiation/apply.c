@@ -308,6 +308,43 @@ static int next_retirement(struct negotiation *negotiation, struct err *err)
     return rc == HVD_OK && negotiation->down.failed ? cut_short(err) : rc;
 }
 
+/* A slot that is in use, with what a rank can carry out without a decision. */
+static bool is_schedulable(const struct negotiation *negotiation, uint32_t slot, int algorithm)
+{
+    const struct cache *cache = &negotiation->cache;
+    if (slot >= (uint32_t)cache->count || !cache->slots[slot].active)
+        return false;
+    const struct description *description = &cache->slots[slot].description;
+    bool is_inline = algorithm < 0;
+    return description_can_be_steady(description) && description->memory == MEMORY_HOST &&
+           description->group == 0 &&
+           (is_inline ? negotiation_is_inline(negotiation, description) ||
+                            description->kind == COLLECTIVE_ALLGATHER ||
+                            description->kind == COLLECTIVE_BARRIER
+                      : algorithm_can(algorithm, description_operation(description)));
+}
+
+static int next_steady(struct negotiation *negotiation, struct decision *decision, struct err *err)
+{
+    struct schedule *schedule = &negotiation->schedule;
+    uint32_t count = wire_get_u32(&negotiation->down);
+    if (count == 0 || count > SCHEDULE_MAX)
+        return fail(err, HVD_ERR_PROTOCOL, "a schedule of %u operations", count);
+    schedule->count = (int)count;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t slot = wire_get_u32(&negotiation->down);
+        int algorithm = wire_get_i32(&negotiation->down);
+        if (negotiation->down.failed)
+            return cut_short(err);
+        if (!is_schedulable(negotiation, slot, algorithm))
+            return fail(err, HVD_ERR_PROTOCOL, "a schedule with slot %u and algorithm %d", slot,
+                        algorithm);
+        schedule->operations[i] = (struct scheduled){ (int)slot, algorithm };
+    }
+    *decision = (struct decision){ .kind = DECISION_STEADY, .schedule = schedule };
+    return 1;
+}
+
 /* 1 with a decision, 0 if the record has none for this rank. */
 static int next_record(struct negotiation *negotiation, struct decision *decision, struct err *err)
 {
@@ -323,6 +360,8 @@ static int next_record(struct negotiation *negotiation, struct decision *decisio
         return next_retirement(negotiation, err);
     case DOWN_JOINED:
         return next_joined(negotiation, decision, err);
+    case DOWN_STEADY:
+        return next_steady(negotiation, decision, err);
     default:
         return fail(err, HVD_ERR_PROTOCOL, "a decision of type %d", type);
     }

@@ -12,6 +12,12 @@ bool description_can_join(const struct description *description)
            description->kind == COLLECTIVE_BARRIER;
 }
 
+bool description_can_be_steady(const struct description *description)
+{
+    return description_is_reduction(description) || description->kind == COLLECTIVE_BROADCAST ||
+           description->kind == COLLECTIVE_ALLGATHER || description->kind == COLLECTIVE_BARRIER;
+}
+
 size_t contribution_total(const struct pending *entry)
 {
     size_t total = 0;

@@ -17,6 +17,9 @@ enum { ROWS_BYTES = 8 }; /* of an allgather, that come with RUN: its dims[0] */
 /* True if ranks that have joined can take part, with zeros. */
 bool description_can_join(const struct description *description);
 
+/* True for the kinds that a steady state can carry out (steady.h). */
+bool description_can_be_steady(const struct description *description);
+
 /* The number of bytes contributed to a name, in all. */
 size_t contribution_total(const struct pending *entry);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* At the root: names that are ready become records of a message down (message.h):
  *   done and failed names first, then names whose data is moved, fused where possible; then,
- *   when nothing else is left, that all ranks have joined; and which cache slots are to be retired.
+ *   when nothing else is left, that all ranks have joined; which cache slots are to be retired; and,
+ *   when the last operations were rounds of a schedule, that the steady state begins.
  * Names get their cache slots here; a slot takes effect when the message is applied.
  * Fails when out of memory, which the writer remembers. */
 #include "lib/negotiation/contribution.h"
@@ -81,6 +82,28 @@ static void put_list_tensor(struct negotiation *negotiation, struct wire_writer 
                               description->kind != COLLECTIVE_ALLGATHER || entry->complete);
 }
 
+/* True if ranks that have learnt the schedule can do without the root's decision. */
+static bool can_be_steady(const struct negotiation *negotiation, const struct pending *entry)
+{
+    const struct description *description = negotiation_description(negotiation, entry);
+    return entry->slot >= 0 && !entry->variants && description->memory == MEMORY_HOST &&
+           description->group == 0 && negotiation->joins.count == 0 &&
+           description_can_be_steady(description);
+}
+
+/* `algorithm` -1: the tensor is done with the decision. */
+static void decide_learn(struct negotiation *negotiation, const struct pending *entry,
+                         int algorithm)
+{
+    struct schedule_search *search = &negotiation->root->search;
+    if (!negotiation->root->learns)
+        return;
+    if (can_be_steady(negotiation, entry))
+        schedule_add(search, (struct scheduled){ entry->slot, algorithm });
+    else
+        schedule_interrupt(search);
+}
+
 static void put_done(struct negotiation *negotiation, struct wire_writer *body,
                      struct pending *entry)
 {
@@ -143,6 +166,7 @@ static void put_failed(struct negotiation *negotiation, struct wire_writer *body
 static void decide_small(struct negotiation *negotiation, struct wire_writer *body)
 {
     struct pending *entry = pending_pop(&negotiation->root->small);
+    decide_learn(negotiation, entry, -1);
     if (entry->failure == PENDING_GOOD)
         put_done(negotiation, body, entry);
     else
@@ -198,8 +222,13 @@ static void decide_run(struct negotiation *negotiation, struct wire_writer *body
     fusion_plan_init(&plan, description, settings->fusion, settings->group_fusion);
     uint32_t count = fuse(negotiation, &plan, &fused);
     size_t nbytes = bytes_to_move(negotiation, first, &plan);
+    enum algorithm algorithm = choose(negotiation, description, nbytes);
+    if (count == 1)
+        decide_learn(negotiation, first, (int)algorithm);
+    else
+        schedule_interrupt(&negotiation->root->search);
     wire_put_u8(body, DOWN_RUN);
-    wire_put_u8(body, (uint8_t)choose(negotiation, description, nbytes));
+    wire_put_u8(body, (uint8_t)algorithm);
     wire_put_u32(body, count);
     for (struct pending *entry = first; entry; entry = pending_pop(&fused)) {
         put_list_tensor(negotiation, body, entry);
@@ -222,6 +251,7 @@ static bool decide_retirement(struct negotiation *negotiation, struct wire_write
     int count = slot_book_retire(&root->slots, is_busy, &negotiation->cache);
     if (count == 0)
         return false;
+    schedule_interrupt(&root->search);
     wire_put_u8(body, DOWN_RETIRE);
     wire_put_u32(body, ++root->retirements);
     wire_put_u32(body, (uint32_t)count);
@@ -241,6 +271,22 @@ static bool decide_joined(struct negotiation *negotiation, struct wire_writer *b
     return true;
 }
 
+/* Other ranks may have submitted other names already: then they leave at once. */
+static void decide_steady(struct negotiation *negotiation, struct wire_writer *body)
+{
+    struct schedule schedule;
+    struct negotiation_root *root = negotiation->root;
+    if (!root->learns || root->small.first || root->batch.first ||
+        negotiation->retirement.under_way || !schedule_find(&root->search, &schedule))
+        return;
+    wire_put_u8(body, DOWN_STEADY);
+    wire_put_u32(body, (uint32_t)schedule.count);
+    for (int i = 0; i < schedule.count; i++) {
+        wire_put_u32(body, (uint32_t)schedule.operations[i].slot);
+        wire_put_i32(body, schedule.operations[i].algorithm);
+    }
+}
+
 bool negotiation_decide(struct negotiation *negotiation, bool data, struct wire_writer *body)
 {
     struct negotiation_root *root = negotiation->root;
@@ -254,6 +300,8 @@ bool negotiation_decide(struct negotiation *negotiation, bool data, struct wire_
         decide_run(negotiation, body);
     made |= decide_retirement(negotiation, body);
     made |= decide_joined(negotiation, body);
+    if (made)
+        decide_steady(negotiation, body);
     return root->unapplied = made;
 }
 

@@ -21,7 +21,9 @@ lib_libhvd_internal_la_SOURCES += \
 	lib/negotiation/receive.c \
 	lib/negotiation/report.c \
 	lib/negotiation/retire.c \
+	lib/negotiation/schedule.c lib/negotiation/schedule.h \
 	lib/negotiation/slot_book.c lib/negotiation/slot_book.h \
+	lib/negotiation/steady.c lib/negotiation/steady.h \
 	lib/negotiation/variants.c lib/negotiation/variants.h \
 	lib/negotiation/variants_check.c \
 	lib/negotiation/waiting.c

@@ -19,6 +19,8 @@
  *     FAILED   name, status i32, text
  *     RETIRE   number u32, count u32, slots u32
  *     JOINED   the last rank u32
+ *     STEADY   count u32; each: slot u32, algorithm i32, -1 for none: the operations from now on,
+ *              round by round (steady.h)
  *
  *   tensor: flags u8, slot u32 (TENSOR_SLOT or TENSOR_ASSIGN: the name gets this slot), name and
  *   description (unless TENSOR_SLOT), then a reduction or list as above. TENSOR_ABSENT: data that
@@ -35,7 +37,7 @@ enum { UP_BITS = 1, UP_ITEMS = 2, UP_JOINS = 4, UP_RETIRED = 8, UP_KNOWN = 15 };
 
 enum { ITEM_SLOT = 1, ITEM_COMPLETE = 2, ITEM_REDUCTION = 4, ITEM_LIST = 8, ITEM_KNOWN = 15 };
 
-enum { DOWN_RUN = 1, DOWN_DONE, DOWN_FAILED, DOWN_RETIRE, DOWN_JOINED };
+enum { DOWN_RUN = 1, DOWN_DONE, DOWN_FAILED, DOWN_RETIRE, DOWN_JOINED, DOWN_STEADY };
 
 enum {
     TENSOR_SLOT = 1,

@@ -15,6 +15,8 @@ enum { INLINE_GREATEST = 1024 * 1024, LIST_GREATEST = 64 * 1024, OFFER_GREATEST 
 static bool create_root_state(struct negotiation *negotiation, int capacity)
 {
     negotiation->root = calloc(1, sizeof *negotiation->root);
+    if (negotiation->root)
+        schedule_search_init(&negotiation->root->search);
     return negotiation->root && slot_book_init(&negotiation->root->slots, capacity);
 }
 
@@ -204,4 +206,29 @@ void negotiation_observe(struct negotiation *negotiation,
                          const struct negotiation_observer *observer)
 {
     negotiation->observer = observer;
+}
+
+struct remembered negotiation_remembered(const struct negotiation *negotiation, int slot)
+{
+    const struct cache_slot *at = &negotiation->cache.slots[slot];
+    return (struct remembered){ at->name, &at->description };
+}
+
+bool negotiation_repeats(const struct negotiation *negotiation, int slot, const char *name,
+                         const struct description *description)
+{
+    const struct cache_slot *at = &negotiation->cache.slots[slot];
+    return strcmp(at->name, name) == 0 && cache_matches(at, description);
+}
+
+void negotiation_learn(struct negotiation *negotiation, bool learns)
+{
+    if (negotiation->root)
+        negotiation->root->learns = learns;
+}
+
+void negotiation_steady_ended(struct negotiation *negotiation, uint32_t done)
+{
+    if (negotiation->root)
+        schedule_ended(&negotiation->root->search, done);
 }

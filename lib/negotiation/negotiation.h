@@ -23,6 +23,7 @@
 #include "lib/collective/algorithm.h"
 #include "lib/negotiation/description.h"
 #include "lib/negotiation/fusion_plan.h"
+#include "lib/negotiation/schedule.h"
 #include "lib/negotiation/variants.h"
 
 #include <stdbool.h>
@@ -113,7 +114,8 @@ int negotiation_apply(struct negotiation *negotiation, const void *body, size_t 
 enum decision_kind {
     DECISION_BATCH, /* the data has still to be moved, of all `count` tensors at once */
     DECISION_DONE,  /* nothing has to be moved any more */
-    DECISION_FAILED /* with `status` and `text` */
+    DECISION_FAILED, /* with `status` and `text` */
+    DECISION_STEADY /* the steady state begins, with `schedule` */
 };
 
 /* A tensor that has been decided on. */
@@ -139,12 +141,31 @@ struct decision {
     const struct agreed *tensors;
     int status;
     const char *text;
+    const struct schedule *schedule; /* of slots in use */
 };
 
 /* 1 and the next decision, whose memory is borrowed until the next call; 0 when there are no more;
  * or a negative status. Leaves out decisions on names that this rank has not submitted and need not
  * know. */
 int negotiation_next(struct negotiation *negotiation, struct decision *decision, struct err *err);
+
+/* The name in a cache slot that a schedule contains, and its description. Borrowed until the next
+ * decision is applied. */
+struct remembered {
+    const char *name;
+    const struct description *description;
+};
+struct remembered negotiation_remembered(const struct negotiation *negotiation, int slot);
+
+/* True if a tensor repeats what is remembered in a slot. */
+bool negotiation_repeats(const struct negotiation *negotiation, int slot, const char *name,
+                         const struct description *description);
+
+/* At the root: whether it looks for a schedule (schedule.h). At first it does not. */
+void negotiation_learn(struct negotiation *negotiation, bool learns);
+
+/* At the root: a steady state is over, after `done` operations. */
+void negotiation_steady_ended(struct negotiation *negotiation, uint32_t done);
 
 /* At the root: the function that chooses the algorithm of a RUN, for tensors like `first`, of
  * `nbytes` in all (allgather: of all ranks; alltoall: not known). Without a function, or with NULL,

@@ -51,6 +51,8 @@ struct negotiation_root {
     bool all_joined;
     int last_joined;
     bool unapplied;                /* a message was made and is not applied yet */
+    bool learns;                   /* schedules */
+    struct schedule_search search;
     negotiation_choose_fn *choose; /* may be NULL */
     void *choose_arg;
 };
@@ -76,6 +78,7 @@ struct negotiation {
 
     struct wire_reader down; /* the rest of the message that is being applied */
     bool applying;
+    struct schedule schedule; /* of the last DOWN_STEADY */
     struct agreed *agreed;
     size_t nagreed;
     size_t *offsets; /* size + 1 */

@@ -133,6 +133,11 @@ static void record(struct net *net, int rank, const struct decision *decision)
 {
     struct net_seen *seen = &net->seen[rank];
     const struct agreed *agreed = decision->tensors;
+    if (decision->kind == DECISION_STEADY) {
+        seen->schedules++;
+        seen->schedule = *decision->schedule;
+        return;
+    }
     seen->decisions++;
     seen->count = decision->count;
     seen->status = decision->status;

@@ -39,6 +39,8 @@ struct net_seen {
     unsigned char data[NET_DATA_MAX]; /* what there is more of is left out */
     size_t nbytes, offsets[NET_RANKS_MAX + 1];
     bool has_list;
+    int schedules; /* steady states that have begun, ever */
+    struct schedule schedule;
 };
 
 struct net {
