@@ -37,6 +37,7 @@ static const struct row rows[] = {
     { ENV_CYCLE_TIME, read_thousandths, FIELD(cycle_time_us), 0, CYCLE_MS_LIMIT,
       "a number of milliseconds from 0 to 60000, such as 0.5" },
     { ENV_CACHE_CAPACITY, read_int, FIELD(cache_capacity), 0, 1 << 20, NULL },
+    { ENV_STEADY, read_bool, FIELD(steady), 0, 0, a_boolean },
     { ENV_DISABLE_GROUP_FUSION, read_bool, FIELD(disable_group_fusion), 0, 0, a_boolean },
     { ENV_TIMELINE, read_path, FIELD(timeline), 0, 0, a_path },
     { ENV_TIMELINE_MARK_CYCLES, read_bool, FIELD(timeline_mark_cycles), 0, 0, a_boolean },
@@ -218,6 +219,7 @@ int settings_read(struct settings *settings, environment_get_fn *get, struct err
     *settings = (struct settings){
         .fusion_threshold = 128 << 20,
         .cache_capacity = 1024,
+        .steady = true,
         .stall_check_s = SETTINGS_STALL_CHECK_S,
         .streams = 1,
         .threads = 1,

@@ -38,6 +38,7 @@ struct settings {
     uint64_t cycle_time_us;  /* 0: no wait */
     bool fusion_given, cycle_time_given;
     int cache_capacity;               /* names; 0: none */
+    bool steady;                      /* learnt schedules are carried out without the root */
     bool disable_group_fusion;        /* groups are not fused with other tensors */
     char timeline[SETTINGS_PATH_MAX]; /* "": none from the start */
     bool timeline_mark_cycles;

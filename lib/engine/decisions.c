@@ -111,24 +111,35 @@ static int decision_done(struct tensor *tensor, const struct agreed *agreed, str
     }
 }
 
+static void decision_failed(struct tensor *own, const struct decision *decision)
+{
+    struct err reason;
+    fail(&reason, decision->status, "%s", decision->text);
+    complete_tensor(own, &reason);
+}
+
+int decision_take(struct process_set *set, const struct decision *decision, struct err *err)
+{
+    if (decision->kind == DECISION_STEADY)
+        return set_steady_begin(set, decision->schedule, err);
+    if (decision->kind == DECISION_BATCH)
+        return batch_queue(set, decision, err);
+    struct tensor *own = decision->tensors->owner;
+    if (!own)
+        return HVD_OK;
+    if (decision->kind == DECISION_DONE)
+        return decision_done(own, decision->tensors, err);
+    decision_failed(own, decision);
+    return HVD_OK;
+}
+
 int decisions_take(struct process_set *set, struct err *err)
 {
     struct decision decision;
-    struct err reason;
     int rc;
-    while ((rc = negotiation_next(set->negotiation, &decision, err)) > 0) {
-        struct tensor *own = decision.tensors->owner;
-        if (decision.kind == DECISION_BATCH) {
-            rc = batch_queue(set, &decision, err);
-        } else if (decision.kind == DECISION_DONE) {
-            rc = own ? decision_done(own, decision.tensors, err) : HVD_OK;
-        } else if (own) {
-            fail(&reason, decision.status, "%s", decision.text);
-            complete_tensor(own, &reason);
-        }
-        if (rc < 0)
+    while ((rc = negotiation_next(set->negotiation, &decision, err)) > 0)
+        if ((rc = decision_take(set, &decision, err)) < 0)
             return rc;
-    }
     set->decided.last_ns = monotonic_tick_ns();
     set->decided.count++;
     return rc;

@@ -147,6 +147,7 @@ bool inspect_has_told(const void *engine);
 
 /* decisions.c */
 #define ROWS_MAX ((int64_t)1 << 46) /* of one rank; those of all ranks fit into 63 bits */
+int decision_take(struct process_set *set, const struct decision *decision, struct err *err);
 int decisions_take(struct process_set *set, struct err *err); /* takes all decisions */
 /* The number of rows in front of a rank's contribution to an allgather. */
 int64_t decision_rows(const struct agreed *agreed, int rank);

@@ -103,18 +103,38 @@ int engine_submit(struct engine *engine, const struct submission *submission, in
     return rc;
 }
 
+static int submit_and_wait(struct engine *engine, const struct submission *submission,
+                           struct hvd_result *results, struct err *err)
+{
+    int64_t handle;
+    int rc = submit(engine, submission, &handle, err);
+    if (rc < 0)
+        return rc;
+    if (engine->progress.driver == A_CALLER)
+        progress_wake(engine);
+    return wait_for_ticket(engine, in_flight_find(&engine->in_flight, handle), -1, results, err);
+}
+
+static int run_locked(struct engine *engine, const struct submission *submission,
+                      struct hvd_result *results, struct err *err)
+{
+    struct ticket *ticket;
+    enum steady_run run =
+        results ? STEADY_RUN_NOT : set_steady_run(engine, submission, &ticket, err);
+    if (run == STEADY_RUN_NOT)
+        return submit_and_wait(engine, submission, results, err);
+    if (run == STEADY_RUN_DONE)
+        return HVD_OK;
+    return ticket ? wait_for_ticket(engine, ticket, -1, NULL, err) : err->code;
+}
+
 /* Wakes the driver of the progress engine before waiting for the lock; otherwise this thread alone
  * would have to run the progress engine. */
 int engine_run(struct engine *engine, const struct submission *submission,
                struct hvd_result *results, struct err *err)
 {
-    int64_t handle;
     engine_lock(engine);
-    int rc = submit(engine, submission, &handle, err);
-    if (rc == HVD_OK && engine->progress.driver == A_CALLER)
-        progress_wake(engine);
-    if (rc == HVD_OK)
-        rc = wait_for_ticket(engine, in_flight_find(&engine->in_flight, handle), -1, results, err);
+    int rc = run_locked(engine, submission, results, err);
     progress_wake(engine);
     engine_unlock(engine);
     return rc;

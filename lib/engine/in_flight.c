@@ -125,13 +125,25 @@ void in_flight_drop(struct in_flight *in_flight, struct tensor *tensor)
     in_flight_keep(in_flight, tensor);
 }
 
+static void replace_last_done(struct in_flight *in_flight, struct tensor *tensor, bool is_borrowed)
+{
+    if (in_flight->last_done && !in_flight->last_is_borrowed)
+        in_flight_keep(in_flight, in_flight->last_done);
+    in_flight->last_done = tensor;
+    in_flight->last_is_borrowed = is_borrowed;
+}
+
+void in_flight_note(struct in_flight *in_flight, struct tensor *tensor)
+{
+    if (in_flight->last_done != tensor)
+        replace_last_done(in_flight, tensor, true);
+}
+
 bool in_flight_done(struct in_flight *in_flight, struct tensor *tensor, bool well)
 {
     take_out(in_flight, tensor);
-    if (well && in_flight->last_done)
-        in_flight_keep(in_flight, in_flight->last_done);
     if (well)
-        in_flight->last_done = tensor;
+        replace_last_done(in_flight, tensor, false);
     else
         in_flight_keep(in_flight, tensor);
     return --tensor->ticket->missing == 0;
@@ -141,8 +153,7 @@ void in_flight_fini(struct in_flight *in_flight)
 {
     while (in_flight->first)
         in_flight_drop(in_flight, in_flight->first);
-    if (in_flight->last_done)
-        in_flight_keep(in_flight, in_flight->last_done);
+    replace_last_done(in_flight, NULL, false);
     for (struct tensor *next; in_flight->free_tensors; in_flight->free_tensors = next) {
         next = in_flight->free_tensors->next;
         free(in_flight->free_tensors->splits);

@@ -64,6 +64,7 @@ struct in_flight {
     int64_t generation;
     struct tensor *first, *free_tensors; /* in flight, oldest last; unused */
     struct tensor *last_done;            /* for reports: its name and kind; NULL: none yet */
+    bool last_is_borrowed;               /* it is none of these */
     uint64_t last_done_ns;
     int count;
 };
@@ -83,6 +84,9 @@ struct ticket *in_flight_find(const struct in_flight *in_flight, int64_t number)
  * memory. */
 struct tensor *in_flight_tensor(struct in_flight *in_flight);
 void in_flight_drop(struct in_flight *in_flight, struct tensor *tensor);
+
+/* A tensor has completed that was never in flight. Borrowed until the next one has completed. */
+void in_flight_note(struct in_flight *in_flight, struct tensor *tensor);
 
 /* Removes a tensor that has completed, successfully or not. True if its ticket is done with it. */
 bool in_flight_done(struct in_flight *in_flight, struct tensor *tensor, bool well);

@@ -36,15 +36,19 @@
 static int see_waiting(void *arg, int index, struct waiting *waiting)
 {
     const struct process_set *set = arg;
-    int offered = negotiation_waiting_count(set->negotiation);
-    return index < offered ? negotiation_waiting(set->negotiation, index, waiting)
-                           : ready_waiting(set, index - offered, waiting);
+    int offered = negotiation_waiting_count(set->negotiation), unready = ready_waiting_count(set);
+    if (index < offered)
+        return negotiation_waiting(set->negotiation, index, waiting);
+    index -= offered;
+    return index < unready ? ready_waiting(set, index, waiting)
+                           : set_steady_waiting(set, index - unready, waiting);
 }
 
 static int count_waiting(void *arg)
 {
     const struct process_set *set = arg;
-    return negotiation_waiting_count(set->negotiation) + ready_waiting_count(set);
+    return negotiation_waiting_count(set->negotiation) + ready_waiting_count(set) +
+           set_steady_waiting_count(set);
 }
 
 static uint64_t last_decision(void *arg)
@@ -88,7 +92,7 @@ static bool is_stuck(void *arg)
     for (int i = 0; negotiation_waiting(set->negotiation, i, &waiting) > 0; i++)
         own += waiting.own;
     return own > 0 && own == set->engine->in_flight.count && ready_waiting_count(set) == 0 &&
-           !negotiation_has_decision(set->negotiation) && all_threads_wait(set->engine);
+           !set_is_steady(set) && !negotiation_has_decision(set->negotiation) && all_threads_wait(set->engine);
 }
 
 int inspect_start(struct process_set *set, struct err *err)

@@ -24,6 +24,8 @@ lib_libhvd_internal_la_SOURCES += \
 	lib/engine/set.c lib/engine/set_impl.h \
 	lib/engine/set_data.c \
 	lib/engine/set_links.c \
+	lib/engine/set_steady.c \
+	lib/engine/set_steady_run.c \
 	lib/engine/set_tree.c \
 	lib/engine/sets.c \
 	lib/engine/stage.c lib/engine/stage_impl.h \

@@ -123,8 +123,10 @@ static void check_links(struct engine *engine, uint64_t now)
 uint64_t progress_next_check(struct engine *engine, uint64_t now)
 {
     for (int id = 0; id < engine->sets.count && !engine->breakage.broken; id++)
-        if (engine->sets.at[id] && engine->sets.at[id]->rank >= 0)
+        if (engine->sets.at[id] && engine->sets.at[id]->rank >= 0) {
+            set_steady_tick(engine->sets.at[id], now);
             inspect_tick(engine->sets.at[id]);
+        }
     if (failure_check(engine->failure, NULL) < 0)
         engine_move(engine);
     check_links(engine, now);
@@ -236,12 +238,12 @@ static void wait_for_driver(struct engine *engine, uint64_t deadline_ns)
 }
 
 /* True if there is work, now or when something comes. */
-static bool is_busy(const struct engine *engine)
+static bool is_busy(struct engine *engine)
 {
     if (engine->in_flight.count > 0 || engine->breakage.symptom.status != HVD_OK)
         return true;
     for (int id = 0; id < engine->sets.count; id++) {
-        const struct process_set *set = engine->sets.at[id];
+        struct process_set *set = engine->sets.at[id];
         if (set && set->rank >= 0 && (batches_under_way(set) > 0 || !set_is_flushed(set)))
             return true;
     }
@@ -250,7 +252,7 @@ static bool is_busy(const struct engine *engine)
 
 /* A caller goes: another caller runs the progress engine, or the thread, if work is left. If not,
  * the thread must still check what has changed since it fell asleep: links, deadlines. */
-static void progress_leave(struct engine *engine)
+void progress_leave(struct engine *engine)
 {
     if (engine->progress.driver != NOBODY)
         return;

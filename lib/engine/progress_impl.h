@@ -84,6 +84,9 @@ bool progress_until(struct engine *engine, progress_done_fn *done, const void *a
 void progress_for_person(struct engine *engine, progress_done_fn *done, const void *arg,
                          uint64_t deadline_ns);
 
+/* A caller that has moved data goes. */
+void progress_leave(struct engine *engine);
+
 /* One pass over everything: true if something moved. */
 bool engine_move(struct engine *engine);
 

@@ -44,11 +44,11 @@ static void watch_tree(struct pollset *pollset, const struct tree_link *tree)
         watch_link(pollset, tree->link, (short)(POLLIN | (tree_link_flushed(tree) ? 0 : POLLOUT)));
 }
 
-static void watch_set(struct pollset *pollset, const struct process_set *set)
+static void watch_set(struct pollset *pollset, struct process_set *set)
 {
-    watch_tree(pollset, &set->tree.up);
-    for (int i = 0; i < set->tree.position.nchildren; i++)
-        watch_tree(pollset, &set->tree.down[i]);
+    const struct tree_link *tree;
+    for (int i = 0; (tree = set_tree_at(set, i)); i++)
+        watch_tree(pollset, tree);
     for (int i = 0; i < set->links.npeers; i++) {
         const struct channel *channel = set->links.channels[set->links.peers[i]];
         short events = channel->link ? channel_events(channel, &set->batches.window) : 0;

@@ -31,6 +31,17 @@ struct fusion_limits set_fusion_limits(const struct engine *engine)
     };
 }
 
+/* In a small set, the ranks that are neither parent nor child. */
+static void set_find_across(struct process_set *set)
+{
+    struct set_tree *tree = &set->tree;
+    if (set->size > TOPOLOGY_MESH_MAX || tree->position.parent < 0)
+        return;
+    for (int rank = 0; rank < set->size; rank++)
+        if (rank != set->rank && rank != tree->position.parent)
+            tree->across_ranks[tree->nacross++] = rank;
+}
+
 static int make_member(struct process_set *set, struct err *err)
 {
     const struct settings *settings = &set->engine->settings;
@@ -41,6 +52,8 @@ static int make_member(struct process_set *set, struct err *err)
         .group_fusion = !settings->disable_group_fusion,
     };
     tree_position(&set->tree.position, set->rank, set->size);
+    set_find_across(set);
+    steady_init(&set->steady.state, set->rank, set->size);
     set->decided.rows = calloc((size_t)set->size, sizeof *set->decided.rows);
     if (!set->decided.rows)
         return fail(err, HVD_ERR_NOMEM, "out of memory");
@@ -80,9 +93,10 @@ void set_destroy(struct process_set *set)
 {
     if (!set)
         return;
-    tree_link_fini(&set->tree.up);
-    for (int i = 0; i < TREE_CHILDREN_MAX; i++)
-        tree_link_fini(&set->tree.down[i]);
+    struct tree_link *tree;
+    for (int i = 0; (tree = set_tree_at(set, i)); i++)
+        tree_link_fini(tree);
+    set_steady_fini(set);
     inspect_stop(set);
     set_fini_links(set); /* before memory that other ranks may read */
     batches_fini(set);
@@ -96,7 +110,8 @@ void set_destroy(struct process_set *set)
 
 void set_report(struct process_set *set)
 {
-    while (set->tree.up.link && negotiation_has_report(set->negotiation)) {
+    while (set->tree.up.link && !set_is_steady(set) &&
+           negotiation_has_report(set->negotiation)) {
         size_t begin = tree_link_begin(&set->tree.up, TREE_REPORT);
         if (!negotiation_report(set->negotiation, &set->tree.up.out)) {
             set->tree.up.out.length = begin;
@@ -108,8 +123,8 @@ void set_report(struct process_set *set)
 
 static bool has_data_to_decide(const struct process_set *set)
 {
-    return set->engine->exchange.directory && batches_under_way(set) < RUNS_AHEAD &&
-           negotiation_has_data(set->negotiation);
+    return set->engine->exchange.directory && !set_is_steady(set) &&
+           batches_under_way(set) < RUNS_AHEAD && negotiation_has_data(set->negotiation);
 }
 
 /* True if the root should let data be moved now, instead of waiting for more tensors to fuse. */
@@ -154,7 +169,7 @@ static int decide(struct process_set *set, struct err *err)
 /* The root decides, if there is anything to decide on; the other ranks report. */
 static int agree(struct process_set *set, struct err *err)
 {
-    if (set->ended.code != HVD_OK)
+    if (set->ended.code != HVD_OK || set_is_steady(set))
         return 0;
     if (set->tree.position.parent >= 0) {
         set_report(set);
@@ -185,6 +200,12 @@ int set_move(struct process_set *set, struct err *err)
     if (!set_note(&moved, agree(set, err)) || !set_note(&moved, set_say(set, err)))
         return moved;
     if (set->tree.up.link && !set_note(&moved, set_receive_from_parent(set, err)))
+        return moved;
+    bool hears_across =
+        set->tree.nacross > 0 && (set_is_steady(set) || set->engine->progress.check_all);
+    if (hears_across && !set_note(&moved, set_receive_from_across(set, err)))
+        return moved;
+    if (set_is_steady(set) && !set_note(&moved, set_steady_move(set, err)))
         return moved;
 
     const struct operation_window *window = &set->batches.window;
@@ -247,6 +268,7 @@ void set_end(struct process_set *set, int who, const struct rank_end *end)
         return;
     rank_end_fail(&set->ended, end);
     set->end = *end;
+    set_steady_abandon(set);
     set->decided.data_since_ns = 0;
     set_forget_links(set);
     fail_tensors(set, &set->ended, false);
@@ -271,6 +293,7 @@ void set_fail_all(struct process_set *set, const struct err *reason)
 {
     if (set->ended.code == HVD_OK)
         set->ended = *reason;
+    set_steady_abandon(set);
     set->decided.data_since_ns = 0;
     batches_fail(set, reason);
     fail_tensors(set, reason, true);
@@ -283,5 +306,7 @@ uint64_t set_deadline(const struct process_set *set)
     uint64_t data = set->decided.data_since_ns
                         ? set->decided.data_since_ns + set->decided.cycle_time_us * 1000
                         : UINT64_MAX;
-    return earlier(earlier(stall, data), earlier(ready_deadline(set), stage_deadline(set)));
+    uint64_t steady = set_steady_deadline(set);
+    return earlier(earlier(earlier(stall, steady), data),
+                   earlier(ready_deadline(set), stage_deadline(set)));
 }

@@ -4,6 +4,8 @@
  *
  *   set.c        one pass over a set: agree, start and move data, finish; its beginning and end
  *   set_tree.c   the messages over the tree
+ *   set_steady.c operations that need no agreement, because the ranks have learnt the schedule;
+ *                set_steady_run.c  such an operation in one blocking call
  *   set_links.c, set_data.c   the links of a set, and the data on them
  *   sets.c       adding and removing process sets */
 #ifndef LIB_ENGINE_SET_IMPL_H
@@ -13,6 +15,7 @@
 #include "lib/engine/batch_impl.h"
 #include "lib/engine/tree_link.h"
 #include "lib/negotiation/negotiation.h"
+#include "lib/negotiation/steady.h"
 
 #include <pthread.h>
 
@@ -20,10 +23,36 @@
  * twice costs less than moving it alone, which takes longer over a network. */
 enum { FUSED_MAX = 64 << 10, FUSED_MAX_ON_ONE_HOST = 16 << 10, INLINE_MAX = 4096 };
 
+/* Ranks of a set that is small enough for a steady state, which are neither parent nor child. */
+enum { ACROSS_MAX = TOPOLOGY_MESH_MAX - 2 };
+
 /* set_tree.c */
 struct set_tree {
     struct tree_position position;
-    struct tree_link up, down[TREE_CHILDREN_MAX];
+    struct tree_link up, down[TREE_CHILDREN_MAX], across[ACROSS_MAX];
+    int nacross;
+    int across_ranks[ACROSS_MAX]; /* of the set */
+};
+
+/* set_steady.c: an operation of the schedule */
+struct steady_operation {
+    struct scheduled what;
+    struct remembered remembered; /* borrowed from the negotiation's cache */
+    uint32_t digest;
+    struct tensor *tensor; /* set_steady_run.c: with name and description; NULL: not yet */
+    bool is_made;          /* `tensor` is of this schedule */
+};
+struct set_steady {
+    struct steady state;
+    int count; /* operations of the schedule */
+    struct steady_operation schedule[SCHEDULE_MAX];
+    struct tensor *own[STEADY_AHEAD]; /* committed to and not done, by number */
+    struct steady_kept *kept;         /* the data of all ranks; NULL: none yet */
+    unsigned char *gathered;          /* of one operation: room for the data of all ranks */
+    size_t offsets[STEADY_RANKS_MAX + 1];
+    bool has_end;                     /* a rank has left the set, which ends with the steady state */
+    int who;
+    struct rank_end end;
 };
 
 /* set_links.c, set_data.c: data links, by rank in the set */
@@ -81,6 +110,7 @@ struct process_set {
     struct tensor *adding;                /* sets.c: waits until this set's links are there */
 
     struct set_tree tree;
+    struct set_steady steady;
     struct set_links links;
     struct set_decided decided;
     struct set_ready ready;
@@ -132,11 +162,19 @@ bool set_is_over(const struct process_set *set);
 int set_receive_from_children(struct process_set *set, struct err *err);
 int set_receive_from_parent(struct process_set *set, struct err *err);
 int set_say(struct process_set *set, struct err *err);
+int set_receive_from_across(struct process_set *set, struct err *err);
+/* Reads everything that has come over the link of set_tree_at(). */
+int set_receive_from(struct process_set *set, int index, struct err *err);
+/* The rank of the set at its other end. */
+int set_tree_rank(const struct process_set *set, int index);
+/* Link `index` of this rank in the tree: to the parent, to the children, to the other ranks of a
+ * small set. NULL beyond the last; the link to a parent may lack. */
+struct tree_link *set_tree_at(struct process_set *set, int index);
 /* Puts a frame into the links to all children. */
 void set_put_down(struct process_set *set, enum tree_frame type, const void *body, size_t nbytes);
 /* Sends the neighbours that this rank leaves (TREE_LEFT), or why the world is broken. */
 void set_tell(struct process_set *set, enum tree_frame type, const struct rank_end *end);
-bool set_is_flushed(const struct process_set *set); /* the tree's links */
+bool set_is_flushed(struct process_set *set); /* the tree's links */
 void set_send_rest(struct process_set *set);
 
 /* set_data.c: results as in set_tree.c */
@@ -144,6 +182,61 @@ int set_move_data(struct process_set *set, struct err *err);
 /* Ends sending and receiving: the other ranks may be in the middle of an operation. */
 void set_close_data(struct process_set *set);
 bool set_has_data_to_send(const struct process_set *set);
+
+/* set_steady.c */
+/* The root has decided on a schedule. */
+int set_steady_begin(struct process_set *set, const struct schedule *schedule, struct err *err);
+/* While true, this rank neither reports nor decides. */
+static inline bool set_is_steady(const struct process_set *set)
+{
+    return set->steady.state.phase != STEADY_OFF;
+}
+/* Commits to a tensor, if it is the next one of the schedule: 1. If not, leaves the steady state:
+ * 0, and the tensor is to be offered to the agreement. */
+int set_steady_offer(struct process_set *set, const struct offer *offer);
+/* For set_steady_run.c: commits to an operation whose tensor is not known yet; returns its number.
+ * Then keeps its data. */
+uint32_t set_steady_commit(struct process_set *set, const void *data, size_t nbytes);
+void set_steady_keep(struct process_set *set, uint32_t number, const void *data, size_t nbytes);
+/* All ranks have committed to the same operation, with `nbytes` each; SIZE_MAX: any number. */
+int set_steady_check(const struct process_set *set, uint32_t number, size_t nbytes,
+                     struct err *err);
+/* Reduces the data of all ranks. `own` is this rank's; `out` may be equal to it. */
+void set_steady_reduce(const struct process_set *set, const struct description *description,
+                       uint32_t number, const void *own, void *out);
+/* True at a root for whose set a steady state is faster than the agreement. */
+bool set_steady_pays(struct process_set *set);
+/* True if a timeline or the autotuner is to see agreements. */
+bool set_steady_is_observed(const struct process_set *set);
+/* set_steady_run.c */
+/* A blocking allreduce that the schedule expects, when nothing else is in flight. */
+enum steady_run {
+    STEADY_RUN_NOT,  /* it is not such a call, and nothing has happened */
+    STEADY_RUN_DONE, /* the result is at the output */
+    STEADY_RUN_WAITS /* not done yet: `*ticket` is to be waited for; NULL: `err` */
+};
+enum steady_run set_steady_run(struct engine *engine, const struct submission *submission,
+                               struct ticket **ticket, struct err *err);
+/* True if a tensor of this name is committed to and not done. */
+bool set_steady_has(const struct process_set *set, const char *name);
+/* A TREE_STEADY or TREE_UNSTEADY of rank `from` of the set. */
+int set_steady_receive(struct process_set *set, int from, const struct frame *frame,
+                       struct err *err);
+/* Finishes what all ranks have committed to; ends the steady state when all have left. 1, 0 or a
+ * negative status. */
+int set_steady_move(struct process_set *set, struct err *err);
+void set_steady_leave(struct process_set *set);
+/* The set ends when the steady state does: rank `who` has left. */
+void set_steady_keep_end(struct process_set *set, int who, const struct rank_end *end);
+/* The set has ended: its tensors are failed elsewhere. */
+void set_steady_abandon(struct process_set *set);
+void set_steady_fini(struct process_set *set);
+/* A tensor that waits for long is offered to the agreement, which can tell who is missing. */
+void set_steady_tick(struct process_set *set, uint64_t now_ns);
+uint64_t set_steady_deadline(const struct process_set *set);
+/* Like negotiation_waiting() and its count. */
+int set_steady_waiting(const struct process_set *set, int index, struct waiting *waiting);
+int set_steady_waiting_count(const struct process_set *set);
 
 /* sets.c: all sets of this rank */
 struct set_table {

@@ -76,6 +76,8 @@ int set_want_links(struct process_set *set, struct err *err)
         rc = want(set, set->tree.position.parent, TREE_CHANNEL, err);
     for (int i = 0; rc == HVD_OK && i < set->tree.position.nchildren; i++)
         rc = want(set, set->tree.position.children[i], TREE_CHANNEL, err);
+    for (int i = 0; rc == HVD_OK && i < set->tree.nacross; i++)
+        rc = want(set, set->tree.across_ranks[i], TREE_CHANNEL, err);
     return rc;
 }
 
@@ -170,6 +172,8 @@ static int take_neighbours(struct process_set *set, struct err *err)
         all &= take_tree(set, &set->tree.up, set->tree.position.parent);
     for (int i = 0; i < set->tree.position.nchildren; i++)
         all &= take_tree(set, &set->tree.down[i], set->tree.position.children[i]);
+    for (int i = 0; i < set->tree.nacross; i++)
+        all &= take_tree(set, &set->tree.across[i], set->tree.across_ranks[i]);
     return right < 0 ? right : all;
 }
 
@@ -195,6 +199,7 @@ int set_take_links(struct process_set *set, struct err *err)
             return rc;
         if (rc > 0) {
             set->state = SET_READY;
+            negotiation_learn(set->negotiation, set_steady_pays(set));
             rc = inspect_start(set, err);
             if (rc < 0)
                 return rc;
@@ -259,9 +264,10 @@ static int set_links_check(struct process_set *set, struct link *link, int rank,
 
 int set_check_links(struct process_set *set, struct rank_end *end)
 {
-    int rc = set_links_check(set, set->tree.up.link, set->tree.up.rank, end);
-    for (int i = 0; rc == HVD_OK && i < set->tree.position.nchildren; i++)
-        rc = set_links_check(set, set->tree.down[i].link, set->tree.down[i].rank, end);
+    int rc = HVD_OK;
+    const struct tree_link *tree;
+    for (int i = 0; rc == HVD_OK && (tree = set_tree_at(set, i)); i++)
+        rc = set_links_check(set, tree->link, tree->rank, end);
     for (int i = 0; rc == HVD_OK && i < set->links.npeers; i++) {
         const struct channel *channel = set->links.channels[set->links.peers[i]];
         rc = set_links_check(set, channel->link, set->ranks[channel->peer], end);

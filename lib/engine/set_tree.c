@@ -20,6 +20,27 @@ static int on_tree_error(struct process_set *set, struct tree_link *tree, struct
     return HVD_OK;
 }
 
+struct tree_link *set_tree_at(struct process_set *set, int index)
+{
+    struct set_tree *tree = &set->tree;
+    int nchildren = tree->position.nchildren;
+    if (index == 0)
+        return &tree->up;
+    if (index <= nchildren)
+        return &tree->down[index - 1];
+    return index <= nchildren + tree->nacross ? &tree->across[index - 1 - nchildren] : NULL;
+}
+
+int set_tree_rank(const struct process_set *set, int index)
+{
+    const struct set_tree *tree = &set->tree;
+    int nchildren = tree->position.nchildren;
+    if (index == 0)
+        return tree->position.parent;
+    return index <= nchildren ? tree->position.children[index - 1]
+                              : tree->across_ranks[index - 1 - nchildren];
+}
+
 void set_put_down(struct process_set *set, enum tree_frame type, const void *body, size_t nbytes)
 {
     for (int i = 0; i < set->tree.position.nchildren; i++)
@@ -52,6 +73,15 @@ static int decode_end(const struct process_set *set, struct rank_end *end,
     return HVD_OK;
 }
 
+/* What the rank has committed to in a steady state can still be carried out. */
+static void on_rank_left(struct process_set *set, const struct rank_end *end)
+{
+    if (set_is_steady(set))
+        set_steady_keep_end(set, end->rank, end);
+    else
+        set_end(set, end->rank, end);
+}
+
 /* A rank below has left: the root tells all ranks, in order after the decisions. */
 static int on_child_left(struct process_set *set, const struct frame *frame, struct err *err)
 {
@@ -64,7 +94,7 @@ static int on_child_left(struct process_set *set, const struct frame *frame, str
         return HVD_OK;
     }
     set_put_down(set, TREE_LEFT, frame->body, frame->length);
-    set_end(set, end.rank, &end);
+    on_rank_left(set, &end);
     return HVD_OK;
 }
 
@@ -75,7 +105,7 @@ static int on_parent_left(struct process_set *set, const struct frame *frame, st
     if (rc < 0)
         return rc;
     set_put_down(set, TREE_LEFT, frame->body, frame->length);
-    set_end(set, end.rank, &end);
+    on_rank_left(set, &end);
     return HVD_OK;
 }
 
@@ -134,18 +164,28 @@ static int on_frame_from_parent(struct process_set *set, const struct frame *fra
     }
 }
 
-/* Reads everything that has come over one link; `index` -1 for the parent's. 1, 0 or a status. */
-static int set_tree_hear(struct process_set *set, struct tree_link *tree, int index,
-                         struct err *err)
+static int on_frame(struct process_set *set, int index, const struct frame *frame, struct err *err)
+{
+    if (frame->type == TREE_STEADY || frame->type == TREE_UNSTEADY)
+        return set_steady_receive(set, set_tree_rank(set, index), frame, err);
+    if (index == 0)
+        return on_frame_from_parent(set, frame, err);
+    if (index <= set->tree.position.nchildren)
+        return on_frame_from_child(set, index - 1, frame, err);
+    return fail(err, HVD_ERR_PROTOCOL,
+                "frame of type %u from a rank that is no neighbour in the tree", frame->type);
+}
+
+int set_receive_from(struct process_set *set, int index, struct err *err)
 {
     struct frame frame;
+    struct tree_link *tree = set_tree_at(set, index);
     int moved = tree_link_receive(tree, err);
     if (moved < 0)
         return on_tree_error(set, tree, err);
     int rc = 0;
     while (moved && (rc = tree_link_next(tree, &frame, err)) > 0) {
-        rc = index < 0 ? on_frame_from_parent(set, &frame, err)
-                       : on_frame_from_child(set, index, &frame, err);
+        rc = on_frame(set, index, &frame, err);
         if (rc < 0)
             break;
     }
@@ -157,8 +197,18 @@ static int set_tree_hear(struct process_set *set, struct tree_link *tree, int in
 int set_receive_from_children(struct process_set *set, struct err *err)
 {
     int moved = 0;
-    for (int i = 0; moved >= 0 && i < set->tree.position.nchildren; i++) {
-        int rc = set_tree_hear(set, &set->tree.down[i], i, err);
+    for (int i = 1; moved >= 0 && i <= set->tree.position.nchildren; i++) {
+        int rc = set_receive_from(set, i, err);
+        moved = rc < 0 ? rc : moved | rc;
+    }
+    return moved;
+}
+
+int set_receive_from_across(struct process_set *set, struct err *err)
+{
+    int moved = 0, first = 1 + set->tree.position.nchildren;
+    for (int i = first; moved >= 0 && i < first + set->tree.nacross; i++) {
+        int rc = set_receive_from(set, i, err);
         moved = rc < 0 ? rc : moved | rc;
     }
     return moved;
@@ -167,7 +217,7 @@ int set_receive_from_children(struct process_set *set, struct err *err)
 /* Frames to pass on are sent at once, not in the next pass. */
 int set_receive_from_parent(struct process_set *set, struct err *err)
 {
-    int moved = set_tree_hear(set, &set->tree.up, -1, err);
+    int moved = set_receive_from(set, 0, err);
     int rc = moved > 0 ? set_say(set, err) : 0;
     return rc < 0 ? rc : moved;
 }
@@ -175,8 +225,8 @@ int set_receive_from_parent(struct process_set *set, struct err *err)
 int set_say(struct process_set *set, struct err *err)
 {
     int moved = 0;
-    for (int i = -1; moved >= 0 && i < set->tree.position.nchildren; i++) {
-        struct tree_link *tree = i < 0 ? &set->tree.up : &set->tree.down[i];
+    struct tree_link *tree;
+    for (int i = 0; moved >= 0 && (tree = set_tree_at(set, i)); i++) {
         int rc = tree_link_flushed(tree) ? 0 : tree_link_send(tree, err);
         if (rc < 0)
             rc = on_tree_error(set, tree, err);
@@ -185,19 +235,20 @@ int set_say(struct process_set *set, struct err *err)
     return moved;
 }
 
-bool set_is_flushed(const struct process_set *set)
+bool set_is_flushed(struct process_set *set)
 {
-    bool flushed = tree_link_flushed(&set->tree.up);
-    for (int i = 0; i < set->tree.position.nchildren; i++)
-        flushed &= tree_link_flushed(&set->tree.down[i]);
+    bool flushed = true;
+    struct tree_link *tree;
+    for (int i = 0; (tree = set_tree_at(set, i)); i++)
+        flushed &= tree_link_flushed(tree);
     return flushed;
 }
 
 void set_send_rest(struct process_set *set)
 {
     struct err ignored;
-    for (int i = -1; i < set->tree.position.nchildren; i++) {
-        struct tree_link *tree = i < 0 ? &set->tree.up : &set->tree.down[i];
+    struct tree_link *tree;
+    for (int i = 0; (tree = set_tree_at(set, i)); i++) {
         if (tree_link_send(tree, &ignored) < 0) { /* the peer cannot be told */
             wire_writer_fini(&tree->out);
             tree->sent = 0;

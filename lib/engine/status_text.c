@@ -122,7 +122,7 @@ static bool is_waiting(const struct process_set *set, const char *name)
     for (int i = 0; negotiation_waiting(set->negotiation, i, &waiting); i++)
         if (strcmp(waiting.name, name) == 0)
             return true;
-    return ready_has(set, name);
+    return ready_has(set, name) || set_steady_has(set, name);
 }
 
 /* Names that other ranks have reported, and of which no report has come up the tree yet. */
@@ -204,6 +204,8 @@ static void put_set(struct page *page, const struct process_set *set)
     for (int i = 0; negotiation_waiting(set->negotiation, i, &waiting); i++)
         if (waiting.own || !ready_has(set, waiting.name))
             put_waiting(page, set, &waiting);
+    for (int i = 0; set_steady_waiting(set, i, &waiting); i++)
+        put_waiting(page, set, &waiting);
     put_told(page, set);
     put_unoffered(page, set);
     for (uint32_t n = set->batches.window.first; n != set->batches.window.end; n++)

@@ -191,7 +191,8 @@ static int check_free(const struct tensor *tensor, enum collective_kind kind, st
 {
     char label[REQUEST_LABEL];
     const struct process_set *set = tensor->set;
-    if (!negotiation_in_flight(set->negotiation, tensor->name) && !ready_has(set, tensor->name))
+    if (!negotiation_in_flight(set->negotiation, tensor->name) && !ready_has(set, tensor->name) &&
+        !set_steady_has(set, tensor->name))
         return HVD_OK;
     return fail(err, HVD_ERR_INVALID, "%s: a tensor of this name is in flight already",
                 request_label(label, kind, tensor->name));

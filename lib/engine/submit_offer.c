@@ -56,6 +56,18 @@ static void offer_record(struct offer *offer, struct parcel *parcel, struct engi
     offer->nbytes = parcel->record.length;
 }
 
+/* To all ranks at once, if they expect it; else to the agreement. */
+static int offer_to_ranks(struct process_set *set, const struct offer *offer, uint64_t since_ns,
+                          struct err *err)
+{
+    if (set_is_steady(set) && set_steady_has(set, offer->name))
+        return fail(err, HVD_ERR_INVALID, "%s '%s': a tensor of this name is in flight already",
+                    collective_name(offer->description.kind), name_shown(offer->name));
+    if (set_is_steady(set) && set_steady_offer(set, offer))
+        return HVD_OK;
+    return negotiation_submit(set->negotiation, offer, since_ns, err);
+}
+
 int submit_offer(struct tensor *tensor, struct err *err)
 {
     const struct description *description = &tensor->description;
@@ -75,9 +87,8 @@ int submit_offer(struct tensor *tensor, struct err *err)
         offer_record(&offer, &parcel, tensor->set->engine);
     if (!mesh && description->kind >= COLLECTIVE_BARRIER)
         offer.complete = true;
-    int rc = parcel.record.failed
-                 ? fail(err, HVD_ERR_NOMEM, "out of memory")
-                 : negotiation_submit(tensor->set->negotiation, &offer, tensor->since_ns, err);
+    int rc = parcel.record.failed ? fail(err, HVD_ERR_NOMEM, "out of memory")
+                                  : offer_to_ranks(tensor->set, &offer, tensor->since_ns, err);
     wire_writer_fini(&parcel.record);
     return rc;
 }

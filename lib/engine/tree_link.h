@@ -12,6 +12,9 @@
  *   RECORDS   up    where the ranks below are, in order of rank: for each i32 rank, string host,
  *                   and its addresses as in lib/base/join_protocol.h
  *   DIRECTORY down  the same of all ranks
+ *   STEADY    each to each  commits to an operation of a steady state (steady.h): u32 epoch, u32
+ *                   number, u32 digest of what the sender takes the operation for, and its data
+ *   UNSTEADY  each to each  leaves a steady state: u32 epoch, u32 number of operations
  *
  * Frames over a network carry sums: a byte that is corrupted on the way must neither make a rank
  * wait for bytes that never come, nor become part of a small result.
@@ -40,7 +43,9 @@ enum tree_frame {
     TREE_PROBED,
     TREE_WHERE,
     TREE_RECORDS,
-    TREE_DIRECTORY
+    TREE_DIRECTORY,
+    TREE_STEADY,
+    TREE_UNSTEADY
 };
 
 enum { TREE_BODY_MAX = 64 << 20 };

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The steady state of a set (lib/negotiation/steady.h), with data: collectives that come in a
+ * learnt order. Each rank sends what it would have offered to the root to all other ranks.
+ *
+ *   the tensor that the schedule expects -> a frame to every rank -> when all frames are there:
+ *     small: reduced in order of rank, as the root does, or put together, and done
+ *     large: its data are moved, with the algorithm of the schedule (batch_queue.c)
+ *
+ * This rank leaves the steady state when
+ *   its program submits anything else, or so many tensors that some must wait;
+ *   something is in flight when the root decides on the schedule;
+ *   a timeline or the autotuner is to see agreements;
+ *   a tensor has waited for STEADY_PATIENCE_NS: the agreement can tell which rank is missing;
+ *   another rank has left.
+ * Tensors that are not done when all have left are offered to the agreement.
+ *
+ * Fails with HVD_ERR_PROTOCOL when a frame is malformed, out of order, or was made for another
+ * operation than this rank expects; and with HVD_ERR_NOMEM. */
+#include "lib/engine/engine_impl.h"
+
+#include "lib/base/checksum.h"
+#include "lib/base/log.h"
+#include "lib/reduce/reduce.h"
+
+#include <stdalign.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STEADY_PATIENCE_NS 1000000000ull
+
+/* An allgather's rows come with their number. */
+enum { STEADY_DATA_MAX = 8 + INLINE_MAX };
+
+/* What a rank has committed to. Its size is no power of 2, so that equal places of two of them do
+ * not share a place in a cache. */
+struct steady_kept {
+    uint32_t digest, nbytes;
+    alignas(64) unsigned char data[STEADY_DATA_MAX];
+};
+
+/* A rank sends to all others, not to the root alone. With more ranks than processors, the system
+ * calls of so many sockets cost more than the way to the root and back. */
+bool set_steady_pays(struct process_set *set)
+{
+    bool all_shared = true;
+    const struct tree_link *tree;
+    for (int i = 0; (tree = set_tree_at(set, i)); i++)
+        all_shared &= !tree->link || tree->link->type->transport == TRANSPORT_SHM;
+    return set->engine->settings.steady && set->size >= 2 && set->size <= STEADY_RANKS_MAX &&
+           (set->size == 2 || all_shared || !set->engine->progress.crowded);
+}
+
+/* ---- the schedule ---- */
+
+static const struct steady_operation *operation_at(const struct process_set *set, uint32_t number)
+{
+    return &set->steady.schedule[number % (uint32_t)set->steady.count];
+}
+
+static struct steady_kept *kept_at(const struct process_set *set, int rank, uint32_t number)
+{
+    return &set->steady.kept[(size_t)rank * STEADY_KEPT + number % STEADY_KEPT];
+}
+
+static int make_kept(struct process_set *set, struct err *err)
+{
+    struct set_steady *steady = &set->steady;
+    size_t size = (size_t)set->size;
+    if (!steady->kept)
+        steady->kept = aligned_alloc(64, size * STEADY_KEPT * sizeof *steady->kept);
+    if (!steady->gathered)
+        steady->gathered = aligned_alloc(64, size * sizeof *steady->kept);
+    return steady->kept && steady->gathered ? HVD_OK : fail(err, HVD_ERR_NOMEM, "out of memory");
+}
+
+/* Ranks have the same digest if they remember the same name and description in a slot. */
+static int make_operation(struct process_set *set, struct steady_operation *operation,
+                          struct scheduled what, struct err *err)
+{
+    struct wire_writer writer = { 0 };
+    operation->what = what;
+    operation->remembered = negotiation_remembered(set->negotiation, what.slot);
+    operation->is_made = false;
+    wire_put_string(&writer, operation->remembered.name);
+    description_encode(&writer, operation->remembered.description);
+    if (writer.failed)
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    operation->digest = checksum_bytes(writer.data, writer.length);
+    wire_writer_fini(&writer);
+    return HVD_OK;
+}
+
+bool set_steady_is_observed(const struct process_set *set)
+{
+    return set->engine->timeline || set->engine->tune;
+}
+
+/* True if this rank has submitted something that the ranks have not agreed on. */
+static bool has_undecided(const struct process_set *set)
+{
+    const struct tensor *tensor = set->in_flight > 0 ? set->engine->in_flight.first : NULL;
+    for (; tensor; tensor = tensor->next)
+        if (tensor->set == set && !tensor->decided)
+            return true;
+    return false;
+}
+
+int set_steady_begin(struct process_set *set, const struct schedule *schedule, struct err *err)
+{
+    struct set_steady *steady = &set->steady;
+    if (set->size < 2 || set->size > STEADY_RANKS_MAX || set_is_steady(set))
+        return fail(err, HVD_ERR_PROTOCOL, "a steady state begins, which is not possible");
+    if (make_kept(set, err) < 0)
+        return err->code;
+    steady->count = schedule->count;
+    for (int i = 0; i < schedule->count; i++)
+        if (make_operation(set, &steady->schedule[i], schedule->operations[i], err) < 0)
+            return err->code;
+    bool must_leave = steady_begin(&steady->state);
+    log_line(LOG_DEBUG, set->engine->rank,
+             "process set %d: steady state %u begins, with rounds of %d operations", set->id,
+             steady->state.epoch, steady->count);
+    if (must_leave || has_undecided(set) || set_steady_is_observed(set) ||
+        !set->engine->settings.steady)
+        set_steady_leave(set);
+    return HVD_OK;
+}
+
+/* ---- sending ---- */
+
+static void put_header(struct wire_writer *out, const struct process_set *set, uint32_t number)
+{
+    wire_put_u32(out, set->steady.state.epoch);
+    wire_put_u32(out, number);
+}
+
+uint32_t set_steady_commit(struct process_set *set, const void *data, size_t nbytes)
+{
+    struct tree_link *tree;
+    uint32_t number = steady_commit(&set->steady.state);
+    const struct steady_operation *operation = operation_at(set, number);
+    for (int i = 0; (tree = set_tree_at(set, i)); i++) {
+        if (!tree->link || tree->is_mute)
+            continue;
+        size_t begin = tree_link_begin(tree, TREE_STEADY);
+        put_header(&tree->out, set, number);
+        wire_put_u32(&tree->out, operation->digest);
+        wire_put_bytes(&tree->out, data, nbytes);
+        tree_link_end(tree, begin);
+    }
+    return number;
+}
+
+void set_steady_keep(struct process_set *set, uint32_t number, const void *data, size_t nbytes)
+{
+    struct steady_kept *kept = kept_at(set, set->rank, number);
+    kept->digest = operation_at(set, number)->digest;
+    kept->nbytes = (uint32_t)nbytes;
+    if (nbytes > 0)
+        memcpy(kept->data, data, nbytes);
+}
+
+void set_steady_leave(struct process_set *set)
+{
+    struct tree_link *tree;
+    if (set->steady.state.phase != STEADY_ON)
+        return;
+    steady_leave(&set->steady.state);
+    for (int i = 0; (tree = set_tree_at(set, i)); i++) {
+        if (!tree->link || tree->is_mute)
+            continue;
+        size_t begin = tree_link_begin(tree, TREE_UNSTEADY);
+        put_header(&tree->out, set, set->steady.state.committed);
+        tree_link_end(tree, begin);
+    }
+}
+
+/* How much of an offer's data goes with the commitment: all, or what goes with a decision to move
+ * data. */
+static size_t bytes_to_send(const struct steady_operation *operation, const struct offer *offer)
+{
+    if (operation->what.algorithm < 0)
+        return offer->nbytes;
+    return operation->remembered.description->kind == COLLECTIVE_ALLGATHER ? 8 : 0;
+}
+
+/* True if the offer is what the schedule has next. */
+static bool is_expected(const struct process_set *set, const struct steady_operation *operation,
+                        const struct offer *offer)
+{
+    bool is_inline = operation->what.algorithm < 0;
+    return (!is_inline || (offer->complete && offer->nbytes <= STEADY_DATA_MAX)) &&
+           negotiation_repeats(set->negotiation, operation->what.slot, offer->name,
+                               &offer->description);
+}
+
+int set_steady_offer(struct process_set *set, const struct offer *offer)
+{
+    struct set_steady *steady = &set->steady;
+    const struct steady_operation *operation = operation_at(set, steady->state.committed);
+    if (!steady_may_commit(&steady->state) || set_steady_is_observed(set) ||
+        !is_expected(set, operation, offer)) {
+        set_steady_leave(set);
+        return 0;
+    }
+    size_t nbytes = bytes_to_send(operation, offer);
+    uint32_t number = set_steady_commit(set, offer->data, nbytes);
+    set_steady_keep(set, number, offer->data, nbytes);
+    steady->own[number % STEADY_AHEAD] = offer->owner;
+    return 1;
+}
+
+bool set_steady_has(const struct process_set *set, const char *name)
+{
+    const struct steady *state = &set->steady.state;
+    for (uint32_t number = state->done; number != state->committed; number++)
+        if (strcmp(set->steady.own[number % STEADY_AHEAD]->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* ---- receiving ---- */
+
+/* A frame may come before this rank has the schedule: the frame is compared with the schedule when
+ * the operation is done. */
+static int receive_commitment(struct process_set *set, int from, struct wire_reader *reader,
+                              struct err *err)
+{
+    uint32_t epoch = wire_get_u32(reader), number = wire_get_u32(reader);
+    uint32_t digest = wire_get_u32(reader);
+    size_t nbytes = reader->left;
+    if (reader->failed || nbytes > STEADY_DATA_MAX)
+        return fail(err, HVD_ERR_PROTOCOL, "a frame of a steady state has a wrong length");
+    int rc = steady_receive(&set->steady.state, from, epoch, number, err);
+    if (rc == HVD_OK)
+        rc = make_kept(set, err);
+    if (rc < 0)
+        return rc;
+    struct steady_kept *kept = kept_at(set, from, number);
+    kept->digest = digest;
+    kept->nbytes = (uint32_t)nbytes;
+    memcpy(kept->data, wire_get_bytes(reader, nbytes), nbytes);
+    return HVD_OK;
+}
+
+int set_steady_receive(struct process_set *set, int from, const struct frame *frame,
+                       struct err *err)
+{
+    struct wire_reader reader;
+    if (set->ended.code != HVD_OK)
+        return HVD_OK;
+    if (set->size > STEADY_RANKS_MAX)
+        return fail(err, HVD_ERR_PROTOCOL, "a set of %d ranks has no steady state", set->size);
+    wire_reader_init(&reader, frame->body, frame->length);
+    if (frame->type == TREE_STEADY)
+        return receive_commitment(set, from, &reader, err);
+    uint32_t epoch = wire_get_u32(&reader), number = wire_get_u32(&reader);
+    if (!wire_reader_finished(&reader))
+        return fail(err, HVD_ERR_PROTOCOL, "a frame of a steady state has a wrong length");
+    int rc = steady_receive_leave(&set->steady.state, from, epoch, number, err);
+    if (rc > 0)
+        set_steady_leave(set);
+    return rc < 0 ? rc : HVD_OK;
+}
+
+/* ---- the end of an operation ---- */
+
+int set_steady_check(const struct process_set *set, uint32_t number, size_t nbytes, struct err *err)
+{
+    uint32_t digest = operation_at(set, number)->digest;
+    for (int rank = 0; rank < set->size; rank++) {
+        const struct steady_kept *kept = kept_at(set, rank, number);
+        if (rank != set->rank &&
+            (kept->digest != digest || (nbytes != SIZE_MAX && kept->nbytes != nbytes)))
+            return fail(err, HVD_ERR_PROTOCOL,
+                        "rank %d takes operation %u of a steady state for another one",
+                        set->ranks[rank], number);
+    }
+    return HVD_OK;
+}
+
+/* In order of rank, as contribution_reduce() does. Only the last step writes to `out`, after the
+ * own data has been read. */
+void set_steady_reduce(const struct process_set *set, const struct description *description,
+                       uint32_t number, const void *own, void *out)
+{
+    reduce_fn *reduce = reduce_function(description->dtype, description->op);
+    size_t count = shape_count(&description->shape);
+    unsigned char sum[INLINE_MAX];
+    const void *left = set->rank == 0 ? own : kept_at(set, 0, number)->data;
+    for (int rank = 1; rank < set->size; rank++) {
+        const void *data = rank == set->rank ? own : kept_at(set, rank, number)->data;
+        void *to = rank == set->size - 1 ? out : sum;
+        if (to == out && description->op == HVD_AVERAGE)
+            divide_function(description->dtype)(to, left, data, count, set->size);
+        else
+            reduce(to, left, data, count);
+        left = to;
+    }
+}
+
+/* Puts the data of all ranks together, in order of rank. */
+static void gather_kept(struct process_set *set, uint32_t number, struct agreed *agreed)
+{
+    size_t *offsets = set->steady.offsets;
+    offsets[0] = 0;
+    for (int rank = 0; rank < set->size; rank++) {
+        const struct steady_kept *kept = kept_at(set, rank, number);
+        memcpy(set->steady.gathered + offsets[rank], kept->data, kept->nbytes);
+        offsets[rank + 1] = offsets[rank] + kept->nbytes;
+    }
+    agreed->data = set->steady.gathered;
+    agreed->nbytes = offsets[set->size];
+    agreed->offsets = offsets;
+}
+
+/* What comes with the root's decision otherwise. */
+static int fill_agreed(struct process_set *set, const struct steady_operation *operation,
+                       uint32_t number, struct agreed *agreed, struct err *err)
+{
+    const struct description *description = &agreed->description;
+    bool is_inline = operation->what.algorithm < 0, is_sum = description_is_reduction(description);
+    size_t nbytes = is_sum ? is_inline ? description_bytes(description) : 0 : SIZE_MAX;
+    int rc = set_steady_check(set, number, nbytes, err);
+    if (rc < 0)
+        return rc;
+    if (is_sum && is_inline) {
+        set_steady_reduce(set, description, number, kept_at(set, set->rank, number)->data,
+                          set->steady.gathered);
+        agreed->data = set->steady.gathered;
+        agreed->nbytes = nbytes;
+    } else if (!is_sum && (is_inline || description->kind == COLLECTIVE_ALLGATHER)) {
+        gather_kept(set, number, agreed);
+    }
+    return HVD_OK;
+}
+
+static int complete_operation(struct process_set *set, uint32_t number, struct err *err)
+{
+    struct tensor *own = set->steady.own[number % STEADY_AHEAD];
+    const struct steady_operation *operation = operation_at(set, number);
+    struct agreed agreed = {
+        .owner = own, .name = own->name, .description = own->description, .last_rank = -1
+    };
+    struct decision decision = { .kind =
+                                     operation->what.algorithm < 0 ? DECISION_DONE : DECISION_BATCH,
+                                 .count = 1,
+                                 .algorithm = (enum algorithm)operation->what.algorithm,
+                                 .tensors = &agreed };
+    int rc = fill_agreed(set, operation, number, &agreed, err);
+    set->decided.count++;
+    return rc < 0 ? rc : decision_take(set, &decision, err);
+}
+
+/* ---- the end of the steady state ---- */
+
+static int offer_again(struct process_set *set, struct err *err)
+{
+    struct set_steady *steady = &set->steady;
+    int rc = HVD_OK;
+    for (uint32_t number = steady->state.done; rc == HVD_OK && number != steady->state.committed;
+         number++)
+        rc = submit_offer(steady->own[number % STEADY_AHEAD], err);
+    steady->state.committed = steady->state.done;
+    return rc;
+}
+
+static int end_steady_state(struct process_set *set, struct err *err)
+{
+    struct set_steady *steady = &set->steady;
+    log_line(LOG_DEBUG, set->engine->rank,
+             "process set %d: steady state %u ends after %u operations", set->id,
+             steady->state.epoch, steady->state.done);
+    negotiation_steady_ended(set->negotiation, steady->state.done);
+    int rc = offer_again(set, err);
+    if (rc == HVD_OK && steady->has_end)
+        set_end(set, steady->who, &steady->end);
+    return rc < 0 ? rc : 1;
+}
+
+int set_steady_move(struct process_set *set, struct err *err)
+{
+    struct steady *state = &set->steady.state;
+    int moved = 0;
+    while (steady_next(state)) {
+        int rc = complete_operation(set, state->done - 1, err);
+        if (rc < 0)
+            return rc;
+        moved = 1;
+    }
+    return steady_finish(state) ? end_steady_state(set, err) : moved;
+}
+
+void set_steady_keep_end(struct process_set *set, int who, const struct rank_end *end)
+{
+    if (set->steady.has_end)
+        return;
+    set->steady.has_end = true;
+    set->steady.who = who;
+    set->steady.end = *end;
+}
+
+void set_steady_abandon(struct process_set *set)
+{
+    set_steady_leave(set);
+    set->steady.state.phase = STEADY_OFF;
+    set->steady.state.committed = set->steady.state.done;
+}
+
+void set_steady_fini(struct process_set *set)
+{
+    free(set->steady.kept);
+    free(set->steady.gathered);
+    for (int i = 0; i < SCHEDULE_MAX; i++)
+        free(set->steady.schedule[i].tensor);
+}
+
+/* ---- waiting ---- */
+
+static bool is_waiting(const struct process_set *set)
+{
+    return set->steady.state.committed != set->steady.state.done;
+}
+
+uint64_t set_steady_deadline(const struct process_set *set)
+{
+    const struct set_steady *steady = &set->steady;
+    if (steady->state.phase != STEADY_ON || !is_waiting(set))
+        return UINT64_MAX;
+    return steady->own[steady->state.done % STEADY_AHEAD]->since_ns + STEADY_PATIENCE_NS;
+}
+
+void set_steady_tick(struct process_set *set, uint64_t now_ns)
+{
+    if (now_ns >= set_steady_deadline(set))
+        set_steady_leave(set);
+}
+
+int set_steady_waiting_count(const struct process_set *set)
+{
+    return (int)(set->steady.state.committed - set->steady.state.done);
+}
+
+int set_steady_waiting(const struct process_set *set, int index, struct waiting *waiting)
+{
+    const struct steady *state = &set->steady.state;
+    if (index >= set_steady_waiting_count(set))
+        return 0;
+    uint32_t number = state->done + (uint32_t)index;
+    const struct tensor *own = set->steady.own[number % STEADY_AHEAD];
+    *waiting = (struct waiting){
+        .name = own->name, .kind = own->description.kind, .since_ns = own->since_ns, .own = true
+    };
+    for (int rank = 0; rank < set->size; rank++)
+        if (state->received[rank] <= number)
+            rank_ranges_add(&waiting->missing, rank, rank + 1);
+    return 1;
+}
