@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* At least 1. */
 int processors_count(void);
@@ -20,6 +21,12 @@ int processors_of_quota(const char *text);
 /* The number of processors shared, out of `online` ones: the first process of this container or
  * host may run on `all` (0: unknown), this process on `own`, and its quota is `quota` (0: none). */
 int processors_shared(int online, int all, int own, int quota);
+
+/* How long a rank that waits looks for what it awaits before it sleeps, if `ranks` share
+ * `processors`. With a processor for each rank: about the time of a wake-up. With more ranks a rank
+ * yields after each look and looks again when the others have had their turn, which takes the longer
+ * the more they are, so the time grows with them, up to a limit. */
+uint64_t processors_spin_ns(int ranks, int processors);
 
 /* The control group of a process, "/a/b", in the text of /proc/PID/cgroup: the group of version 1
  * with `controller`, or of version 2 (""). False: none, or one that this process cannot see. */

@@ -4,8 +4,8 @@
  *   nobody -> a caller (that waits, or takes over from the thread) -> nobody
  *   nobody -> the thread (nobody has waited for some milliseconds, or it is wanted) -> nobody
  *
- * A caller that waits spins for about a wake-up's time and then sleeps in poll()
- * (progress_sleep.c). One thread at a time runs the progress engine; the other callers sleep on a
+ * A caller that waits spins for a time (processors_spin_ns()) and then sleeps in poll()
+ * (progress_sleep.c). When ranks outnumber the processors, it yields after each pass. One thread at a time runs the progress engine; the other callers sleep on a
  * condition until their handles are done or nobody runs the progress engine. The engine's own
  * thread (progress_thread.c) does not run while callers come and go.
  *
@@ -25,12 +25,6 @@
 
 #define CHECK_NS 250000000ull
 
-/* SPIN_NS: about the time of a wake-up. When ranks outnumber the processors, a spinning rank yields
- * after each pass, which costs little with few other ranks. With many other ranks the awaited rank
- * would come late, so then no rank spins. */
-#define SPIN_NS 50000ull
-enum { RANKS_PER_PROCESSOR_MAX = 4 };
-
 #define YIELD_NS 2000ull
 
 enum { EAGER_SPINS = 32, LOOKS_PER_CLOCK = 8, YIELDS_MAX = 8, TRIES = 16, PAUSES = 8 };
@@ -45,9 +39,9 @@ int progress_init(struct engine *engine, int local_size, struct err *err)
     pthread_cond_init(&progress->changed, &attributes);
     pthread_cond_init(&progress->rest, &attributes);
     pthread_condattr_destroy(&attributes);
-    int processors = processors_count();
-    progress->crowded = local_size > processors;
-    progress->spin_ns = local_size > RANKS_PER_PROCESSOR_MAX * processors ? 0 : SPIN_NS;
+    progress->processors = processors_count();
+    progress->crowded = local_size > progress->processors;
+    progress->spin_ns = processors_spin_ns(local_size, progress->processors);
     progress->sleep.wake_fd = descriptor_event();
     return progress->sleep.wake_fd < 0 ? fail_errno(err, HVD_ERR_SYSTEM, errno, "eventfd") : HVD_OK;
 }
@@ -213,7 +207,7 @@ static void progress_drive(struct engine *engine, progress_done_fn *done, const 
             now = deadline_ns == UINT64_MAX ? 0 : monotonic_ns();
             if (is_wanted(engine) && !done(arg))
                 progress_yield(engine);
-        } else if (++spin.spins % LOOKS_PER_CLOCK == 0 || engine->progress.spin_ns == 0) {
+        } else if (++spin.spins % LOOKS_PER_CLOCK == 0) {
             now = spin_or_sleep(engine, &spin, done, arg, deadline_ns);
         } else if (engine->progress.crowded || is_wanted(engine)) {
             progress_yield(engine);

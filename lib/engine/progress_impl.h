@@ -50,10 +50,11 @@ struct progress {
     uint64_t submissions; /* so far */
     uint64_t driven_ns;   /* when a caller drove last */
     uint64_t checked_ns;  /* time of the last check of all links */
-    uint64_t spin_ns;
-    bool crowded;   /* the ranks of this host outnumber its processors */
-    bool check_all; /* poll() has reported an event: check every link */
-    bool finished;  /* another thread has finished something that a caller waits for */
+    uint64_t spin_ns;     /* how long a caller looks before it sleeps */
+    int processors;       /* that the ranks of this host share */
+    bool crowded;         /* the ranks of this host outnumber its processors */
+    bool check_all;       /* poll() has reported an event: check every link */
+    bool finished;        /* another thread has finished something that a caller waits for */
     bool stopping;
     struct progress_sleep sleep;
     struct progress_thread thread;

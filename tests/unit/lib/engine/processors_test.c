@@ -79,6 +79,20 @@ START_TEST(a_group_is_found_by_its_controller)
 }
 END_TEST
 
+START_TEST(a_rank_waits_the_longer_the_more_share_its_processor)
+{
+    ck_assert_uint_eq(processors_spin_ns(1, 2), processors_spin_ns(2, 2));
+    ck_assert_uint_eq(processors_spin_ns(3, 2), 2 * processors_spin_ns(2, 2));
+    ck_assert_uint_eq(processors_spin_ns(16, 2), 8 * processors_spin_ns(2, 2));
+}
+END_TEST
+
+START_TEST(a_rank_sleeps_however_many_share_its_processor)
+{
+    ck_assert_uint_eq(processors_spin_ns(65536, 1), processors_spin_ns(65535, 1));
+}
+END_TEST
+
 START_TEST(this_host_has_one_at_least)
 {
     ck_assert_int_ge(processors_count(), 1);
@@ -94,6 +108,8 @@ int main(void)
     tcase_add_loop_test(tcase, ranks_share_what_they_are_kept_to, 0, sizeof hosts / sizeof *hosts);
     tcase_add_loop_test(tcase, a_group_is_found_by_its_controller, 0,
                         sizeof groups / sizeof *groups);
+    tcase_add_test(tcase, a_rank_waits_the_longer_the_more_share_its_processor);
+    tcase_add_test(tcase, a_rank_sleeps_however_many_share_its_processor);
     tcase_add_test(tcase, this_host_has_one_at_least);
     return unit_run(suite);
 }
