@@ -10,7 +10,7 @@ enum algorithm {
     ALGORITHM_DIRECT,             /* each rank reduces its share, and sends it to all */
     ALGORITHM_RECURSIVE_DOUBLING, /* whole vectors, log2 steps */
     ALGORITHM_HALVING_DOUBLING,   /* reduce-scatter by halving, allgather by doubling */
-    ALGORITHM_TREE,               /* broadcast along a binomial tree */
+    ALGORITHM_TREE,               /* broadcast or allreduce along a binomial tree */
     ALGORITHM_TWO_LEVEL,          /* inside hosts, between them, inside again */
     ALGORITHM_PAIRWISE,           /* alltoall */
     ALGORITHM_ADASUM,

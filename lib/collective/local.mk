@@ -7,6 +7,7 @@ lib_libhvd_internal_la_SOURCES += \
 	lib/collective/algorithm.c lib/collective/algorithm.h \
 	lib/collective/allgather_ring.c \
 	lib/collective/allreduce_ring.c \
+	lib/collective/allreduce_tree.c lib/collective/allreduce_tree.h \
 	lib/collective/alltoall_pairwise.c lib/collective/alltoall_pairwise.h \
 	lib/collective/broadcast_ring.c \
 	lib/collective/broadcast_tree.c lib/collective/broadcast_tree.h \

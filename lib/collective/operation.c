@@ -5,6 +5,7 @@
 #include "lib/collective/adasum.h"
 #include "lib/collective/adasum_schedule.h"
 #include "lib/collective/algorithm.h"
+#include "lib/collective/allreduce_tree.h"
 #include "lib/collective/alltoall_pairwise.h"
 #include "lib/collective/broadcast_tree.h"
 #include "lib/collective/direct.h"
@@ -45,7 +46,8 @@ static int of_doubling(const struct operation_task *task, int *peers)
 
 static int of_tree(const struct operation_task *task, int *peers)
 {
-    return tree_peers(task->rank, task->size, task->root, peers);
+    int root = task->kind == OPERATION_BROADCAST ? task->root : 0;
+    return tree_peers(task->rank, task->size, root, peers);
 }
 
 static int of_two_level(const struct operation_task *task, int *peers)
@@ -77,7 +79,9 @@ static const struct {
                                              allreduce_recursive_doubling_start } },
     [ALGORITHM_HALVING_DOUBLING] = { of_doubling,
                                      { [OPERATION_ALLREDUCE] = allreduce_halving_doubling_start } },
-    [ALGORITHM_TREE] = { of_tree, { [OPERATION_BROADCAST] = broadcast_tree_start } },
+    [ALGORITHM_TREE] = { of_tree,
+                         { [OPERATION_ALLREDUCE] = allreduce_tree_start,
+                           [OPERATION_BROADCAST] = broadcast_tree_start } },
     [ALGORITHM_TWO_LEVEL] = { of_two_level, { [OPERATION_ALLREDUCE] = allreduce_two_level_start } },
     [ALGORITHM_PAIRWISE] = { of_all, { [OPERATION_ALLTOALL] = alltoall_pairwise_start } },
     [ALGORITHM_ADASUM] = { of_adasum, { [OPERATION_ADASUM] = adasum_start } },

@@ -2,6 +2,7 @@
 /* One operation made of exchanges, without its peers: what it allocates, what it does when it gets
  * no memory or more bytes than there are, and what it uses from where it lies.
  * Linked with -Wl,--wrap=aligned_alloc. */
+#include "lib/collective/allreduce_tree.h"
 #include "lib/collective/direct.h"
 #include "lib/collective/doubling.h"
 #include "lib/engine/channel.h"
@@ -43,6 +44,7 @@ static const struct {
     { allgather_direct_start, OPERATION_ALLGATHER },
     { allreduce_recursive_doubling_start, OPERATION_ALLREDUCE },
     { allreduce_halving_doubling_start, OPERATION_ALLREDUCE },
+    { allreduce_tree_start, OPERATION_ALLREDUCE },
 };
 enum { STARTS = sizeof starts / sizeof *starts };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives made of exchanges, direct and doubling, of several ranks in one thread, against a
+/* Collectives made of exchanges, direct, doubling and allreduce by tree, of several ranks in one thread, against a
  * plain reference in the order that each promises. How bytes move is random; the seed is printed. */
+#include "lib/collective/allreduce_tree.h"
 #include "lib/collective/direct.h"
 #include "lib/collective/doubling.h"
 #include "lib/collective/ring_schedule.h"
@@ -109,6 +110,25 @@ static void expect_in_blocks(struct reduction *reduction)
     reduction->expected = expect_block(reduction, places, &rank, &extras, true);
 }
 
+/* The sum of the ranks below the end of `rank`'s range, in which its children come in order. */
+static unsigned char *expect_range(const struct reduction *reduction, int rank, int end)
+{
+    unsigned char *sum = copy_of(reduction->inputs[rank], reduction->nbytes);
+    for (int step = 1; rank + step < end; step *= 2) {
+        int child = rank + step, child_end = rank + 2 * step < end ? rank + 2 * step : end;
+        unsigned char *below = expect_range(reduction, child, child_end);
+        combine(reduction, sum, sum, below, rank == 0 && child_end == reduction->size);
+        free(below);
+    }
+    return sum;
+}
+
+/* ((0 + 1) + (2 + 3)) + (4 + 5) */
+static void expect_up_the_tree(struct reduction *reduction)
+{
+    reduction->expected = expect_range(reduction, 0, reduction->size);
+}
+
 static const struct algorithm_case {
     const char *name;
     operation_start_fn *start;
@@ -117,6 +137,7 @@ static const struct algorithm_case {
     { "direct", allreduce_direct_start, expect_in_order_of_rank },
     { "recursive-doubling", allreduce_recursive_doubling_start, expect_in_blocks },
     { "halving-doubling", allreduce_halving_doubling_start, expect_in_blocks },
+    { "tree", allreduce_tree_start, expect_up_the_tree },
 };
 enum { ALGORITHM_CASES = sizeof algorithms / sizeof *algorithms };
 
