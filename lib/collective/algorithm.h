@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The choice of a collective's algorithm. One table chooses, by operation, bytes, ranks and hosts.
+/* The choice of a collective's algorithm. One table chooses, by operation, bytes, ranks, hosts
+ * and processors.
  * Only the root of a set's tree asks the table; the answer travels with the decision, so that all
  * ranks use the same algorithm. HVD_ALGORITHM at the root forces one wherever this algorithm can be
  * used. */
@@ -15,11 +16,12 @@
 /* The facts that the choice depends on. */
 struct algorithm_case {
     enum operation_kind kind;
-    size_t nbytes; /* of the whole input; allgather: of the whole output */
-    int size;      /* ranks of the set */
-    int hosts;     /* number of hosts; 0: not known to all ranks */
-    int slots;     /* the most ranks of the set on one host; 0: not known */
-    bool anywhere; /* all ranks know the addresses of all ranks */
+    size_t nbytes;  /* of the whole input; allgather: of the whole output */
+    int size;       /* ranks of the set */
+    int hosts;      /* number of hosts; 0: not known to all ranks */
+    int slots;      /* the most ranks of the set on one host; 0: not known */
+    bool anywhere;  /* all ranks know the addresses of all ranks */
+    int processors; /* that the ranks of the root's host share; 0: not known */
 };
 
 /* The thresholds between algorithms; autotuning changes them. */

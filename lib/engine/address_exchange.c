@@ -186,7 +186,8 @@ enum algorithm address_exchange_choose(void *arg, const struct description *firs
     bool cut = first->memory != MEMORY_HOST && nbytes > DEVICE_CHUNK;
     struct algorithm_case what = { .kind = description_operation(first),
                                    .nbytes = cut ? DEVICE_CHUNK : nbytes,
-                                   .size = set->size };
+                                   .size = set->size,
+                                   .processors = engine->progress.processors };
     if (address_exchange_place(set)) {
         what.hosts = set->placing->nhosts;
         what.slots = set->placing->slots;

@@ -50,17 +50,47 @@ static const struct row {
 START_TEST(the_table_chooses)
 {
     const struct row *row = &rows[_i];
-    const struct algorithm_case what = { row->kind,  row->nbytes, row->size,
-                                         row->hosts, row->slots,  true };
+    const struct algorithm_case what = { row->kind,  row->nbytes, row->size, row->hosts,
+                                         row->slots, true,        0 };
     ck_assert_str_eq(algorithm_name(algorithm_choose(&what, &thresholds, -1)),
                      algorithm_name(row->chosen));
+}
+END_TEST
+
+/* Ranks and processors of one host, bytes. */
+static const struct crowded_row {
+    int size, processors;
+    size_t nbytes;
+    enum algorithm chosen;
+} crowded_rows[] = {
+    { 8, 2, 64 * KI, ALGORITHM_TREE },     { 32, 2, 8 * KI, ALGORITHM_TREE },
+    { 32, 2, 256 * KI, ALGORITHM_TREE },   { 32, 2, 256 * KI + 1, ALGORITHM_HALVING_DOUBLING },
+    { 6, 2, 64 * KI, ALGORITHM_TREE },     { 5, 2, 64 * KI, ALGORITHM_DIRECT },
+    { 4, 2, 64 * KI, ALGORITHM_DIRECT },   { 3, 1, 64 * KI, ALGORITHM_TREE },
+    { 16, 16, 64 * KI, ALGORITHM_DIRECT }, { 16, 0, 64 * KI, ALGORITHM_DIRECT },
+};
+
+START_TEST(ranks_that_crowd_the_processors_use_the_tree)
+{
+    const struct crowded_row *row = &crowded_rows[_i];
+    const struct algorithm_case what = { OPERATION_ALLREDUCE, row->nbytes, row->size,      1,
+                                         row->size,           true,        row->processors };
+    ck_assert_str_eq(algorithm_name(algorithm_choose(&what, &thresholds, -1)),
+                     algorithm_name(row->chosen));
+}
+END_TEST
+
+START_TEST(several_hosts_are_not_judged_by_the_processors_of_one)
+{
+    const struct algorithm_case what = { OPERATION_ALLREDUCE, 64 * KI, 32, 2, 16, true, 2 };
+    ck_assert_int_eq(algorithm_choose(&what, &thresholds, -1), ALGORITHM_HALVING_DOUBLING);
 }
 END_TEST
 
 START_TEST(only_neighbours_are_wanted_where_nobody_knows_the_others)
 {
     const struct row *row = &rows[_i];
-    struct algorithm_case what = { row->kind, row->nbytes, row->size, 0, 0, true };
+    struct algorithm_case what = { row->kind, row->nbytes, row->size, 0, 0, true, 0 };
     bool only = row->kind == OPERATION_ALLTOALL || row->kind == OPERATION_ADASUM;
     enum algorithm expected = only ? row->chosen : ALGORITHM_RING;
     ck_assert_int_eq(algorithm_choose(&what, &thresholds, -1), expected);
@@ -76,8 +106,8 @@ END_TEST
 START_TEST(what_is_forced_is_done_wherever_it_can_be)
 {
     const struct row *row = &rows[_i];
-    const struct algorithm_case what = { row->kind,  row->nbytes, row->size,
-                                         row->hosts, row->slots,  true };
+    const struct algorithm_case what = { row->kind,  row->nbytes, row->size, row->hosts,
+                                         row->slots, true,        0 };
     for (int forced = 0; forced < ALGORITHMS; forced++)
         ck_assert_int_eq(algorithm_choose(&what, &thresholds, forced),
                          algorithm_can(forced, row->kind) ? forced : (int)row->chosen);
@@ -92,7 +122,7 @@ START_TEST(every_choice_can_do_what_is_asked_for)
                 for (size_t nbytes = 0; nbytes < 1u << 30; nbytes = 3 * nbytes + 1) {
                     int slots = hosts ? size - hosts + 1 : 0;
                     const struct algorithm_case what = {
-                        (enum operation_kind)kind, nbytes, size, hosts, slots, hosts > 0
+                        (enum operation_kind)kind, nbytes, size, hosts, slots, hosts > 0, 0
                     };
                     enum algorithm chosen = algorithm_choose(&what, &algorithm_defaults, -1);
                     ck_assert(algorithm_can((int)chosen, what.kind));
@@ -154,6 +184,9 @@ int main(void)
     TCase *tests = tcase_create("algorithm");
     int nrows = sizeof rows / sizeof *rows;
     tcase_add_loop_test(tests, the_table_chooses, 0, nrows);
+    tcase_add_loop_test(tests, ranks_that_crowd_the_processors_use_the_tree, 0,
+                        sizeof crowded_rows / sizeof *crowded_rows);
+    tcase_add_test(tests, several_hosts_are_not_judged_by_the_processors_of_one);
     tcase_add_loop_test(tests, only_neighbours_are_wanted_where_nobody_knows_the_others, 0, nrows);
     tcase_add_loop_test(tests, what_is_forced_is_done_wherever_it_can_be, 0, nrows);
     tcase_add_test(tests, every_choice_can_do_what_is_asked_for);
