@@ -201,6 +201,9 @@ void set_steady_keep(struct process_set *set, uint32_t number, const void *data,
 /* All ranks have committed to the same operation, with `nbytes` each; SIZE_MAX: any number. */
 int set_steady_check(const struct process_set *set, uint32_t number, size_t nbytes,
                      struct err *err);
+/* Copies the data of a rank, which must be `nbytes`. */
+int set_steady_copy(const struct process_set *set, int rank, uint32_t number, void *out,
+                    size_t nbytes, struct err *err);
 /* Reduces the data of all ranks. `own` is this rank's; `out` may be equal to it. */
 void set_steady_reduce(const struct process_set *set, const struct description *description,
                        uint32_t number, const void *own, void *out);

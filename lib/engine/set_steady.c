@@ -28,6 +28,8 @@
 
 #define STEADY_PATIENCE_NS 1000000000ull
 
+enum { STEADY_HEAD = 12 }; /* of a TREE_STEADY: epoch, number, digest */
+
 /* An allgather's rows come with their number. */
 enum { STEADY_DATA_MAX = 8 + INLINE_MAX };
 
@@ -137,17 +139,13 @@ static void put_header(struct wire_writer *out, const struct process_set *set, u
 uint32_t set_steady_commit(struct process_set *set, const void *data, size_t nbytes)
 {
     struct tree_link *tree;
+    unsigned char head[STEADY_HEAD];
+    struct wire_writer writer = { .data = head, .capacity = sizeof head };
     uint32_t number = steady_commit(&set->steady.state);
-    const struct steady_operation *operation = operation_at(set, number);
-    for (int i = 0; (tree = set_tree_at(set, i)); i++) {
-        if (!tree->link || tree->is_mute)
-            continue;
-        size_t begin = tree_link_begin(tree, TREE_STEADY);
-        put_header(&tree->out, set, number);
-        wire_put_u32(&tree->out, operation->digest);
-        wire_put_bytes(&tree->out, data, nbytes);
-        tree_link_end(tree, begin);
-    }
+    put_header(&writer, set, number);
+    wire_put_u32(&writer, operation_at(set, number)->digest);
+    for (int i = 0; (tree = set_tree_at(set, i)); i++)
+        tree_link_put_parts(tree, TREE_STEADY, head, sizeof head, data, nbytes);
     return number;
 }
 
@@ -276,6 +274,17 @@ int set_steady_check(const struct process_set *set, uint32_t number, size_t nbyt
                         "rank %d takes operation %u of a steady state for another one",
                         set->ranks[rank], number);
     }
+    return HVD_OK;
+}
+
+int set_steady_copy(const struct process_set *set, int rank, uint32_t number, void *out,
+                    size_t nbytes, struct err *err)
+{
+    const struct steady_kept *kept = kept_at(set, rank, number);
+    if (kept->nbytes != nbytes)
+        return fail(err, HVD_ERR_PROTOCOL, "rank %d gave %u bytes, not %zu", set->ranks[rank],
+                    kept->nbytes, nbytes);
+    memcpy(out, kept->data, nbytes);
     return HVD_OK;
 }
 

@@ -14,16 +14,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* RUN_LOOKS: some 50 microseconds. With more ranks than processors another rank needs this one
- * first. RUN_EAGER: looks without a pause. */
-enum { RUN_LOOKS = 2000, RUN_LOOKS_CROWDED = 8, RUN_EAGER = 32 };
+/* RUN_NS: about the time of a wake-up. With more ranks than processors another rank needs this
+ * processor after a few looks. RUN_EAGER: looks without a pause. */
+#define RUN_NS 50000ull
+enum { RUN_LOOKS_CROWDED = 8, RUN_EAGER = 32, LOOKS_PER_CLOCK = 16 };
 
 /* ---- is it such a call? ---- */
 
 static bool is_simple(const struct submission *submission)
 {
-    return submission->kind == COLLECTIVE_ALLREDUCE && !submission->grouped &&
-           !submission->options && submission->count == 1;
+    return !submission->grouped && !submission->options && submission->count == 1 &&
+           !submission->splits;
 }
 
 /* True if nothing else needs this thread, or sees what it does. */
@@ -52,32 +53,66 @@ static struct tensor *make_tensor(struct process_set *set, struct steady_operati
     return operation->tensor;
 }
 
+/* True if the caller's memory is what the kind of the operation needs; else the call takes the
+ * long way, which says what is wrong. */
+static bool has_memory(const struct process_set *set, const struct description *description,
+                       const struct hvd_tensor *given)
+{
+    if (description->kind == COLLECTIVE_BROADCAST)
+        return given->output != NULL;
+    if (description->kind == COLLECTIVE_REDUCESCATTER) {
+        int64_t rows = hvd_share(description->shape.dims[0], set->size, set->rank);
+        size_t row = description_bytes(description) / (size_t)description->shape.dims[0];
+        return given->input && given->output && given->output_size >= (size_t)rows * row;
+    }
+    return given->input && given->output;
+}
+
 /* What request_describe() would make of the call. */
-static bool is_described_by(const struct description *description, const struct hvd_tensor *given,
-                            enum hvd_op op)
+static bool is_described_by(const struct description *description,
+                            const struct submission *submission)
 {
     const struct shape *shape = &description->shape;
-    return description->kind == COLLECTIVE_ALLREDUCE && given->dtype == description->dtype &&
-           op == description->op && description->prescale == 1 && description->postscale == 1 &&
-           given->ndims == shape->ndims &&
+    const struct hvd_tensor *given = submission->tensors;
+    bool is_reduction = description_is_reduction(description);
+    return given->dtype == description->dtype &&
+           (is_reduction ? submission->op == description->op
+                         : submission->root == description->root) &&
+           description->prescale == 1 && description->postscale == 1 &&
+           given->ndims == shape->ndims && description_bytes(description) > 0 &&
            memcmp(given->dims, shape->dims, (size_t)shape->ndims * sizeof *given->dims) == 0;
+}
+
+/* True if the tensor of an operation is what the call is about. */
+static bool is_repeated_by(const struct process_set *set, const struct tensor *tensor,
+                           const struct submission *submission)
+{
+    const struct description *description = &tensor->description;
+    const struct hvd_tensor *given = submission->tensors;
+    if (description->kind != submission->kind)
+        return false;
+    if (description->kind == COLLECTIVE_BARRIER)
+        return true;
+    return description->kind != COLLECTIVE_ALLGATHER && given->name && given->device == 0 &&
+           !given->ready && strcmp(given->name, tensor->name) == 0 &&
+           is_described_by(description, submission) && has_memory(set, description, given);
 }
 
 /* The tensor of the next operation, if the call repeats it; else NULL. */
 static struct tensor *find_expected(struct process_set *set, const struct submission *submission)
 {
-    const struct hvd_tensor *given = submission->tensors;
     uint32_t at = set->steady.state.committed % (uint32_t)set->steady.count;
     struct steady_operation *operation = &set->steady.schedule[at];
     if (operation->what.algorithm >= 0)
         return NULL;
     struct tensor *tensor = make_tensor(set, operation);
-    if (!tensor || !given->name || !given->input || !given->output || given->device != 0 ||
-        given->ready || strcmp(given->name, tensor->name) != 0 ||
-        !is_described_by(&tensor->description, given, submission->op))
+    if (!tensor || !is_repeated_by(set, tensor, submission))
         return NULL;
-    tensor->input = given->input;
-    tensor->output = given->output;
+    if (submission->tensors) {
+        tensor->input = submission->tensors->input;
+        tensor->output = submission->tensors->output;
+        tensor->output_size = submission->tensors->output_size;
+    }
     return tensor;
 }
 
@@ -100,30 +135,86 @@ static int look(struct process_set *set, uint32_t number, struct err *err)
     return all;
 }
 
+/* True if the thread has looked for long enough. */
+static bool is_tired(const struct engine *engine, int looks, uint64_t *until_ns)
+{
+    if (engine->progress.crowded)
+        return looks >= RUN_LOOKS_CROWDED;
+    if (looks % LOOKS_PER_CLOCK != 0)
+        return false;
+    uint64_t now_ns = monotonic_ns();
+    if (looks == LOOKS_PER_CLOCK)
+        *until_ns = now_ns + RUN_NS;
+    return looks > LOOKS_PER_CLOCK && now_ns >= *until_ns;
+}
+
 /* 1 if the operation is done, 0 if not, or a status. */
 static int look_for_all(struct process_set *set, uint32_t number, struct err *err)
 {
     struct engine *engine = set->engine;
-    int looks = engine->progress.crowded ? RUN_LOOKS_CROWDED : RUN_LOOKS, rc = 0;
-    for (int i = 0; rc == 0 && i < looks; i++) {
-        rc = look(set, number, err);
+    uint64_t until_ns = 0;
+    int rc = look(set, number, err);
+    for (int looks = 1; rc == 0 && !is_tired(engine, looks, &until_ns); looks++) {
         if (set->steady.state.phase != STEADY_ON || engine->breakage.symptom.status != HVD_OK ||
             failure_is_there(engine->failure) || progress_is_entered(engine))
             break;
-        if (i > RUN_EAGER)
+        if (looks > RUN_EAGER)
             cpu_pause();
+        rc = look(set, number, err);
     }
+    return rc;
+}
+
+/* The data that this rank commits. */
+static const void *own_data(const struct process_set *set, const struct tensor *tensor,
+                            size_t *nbytes)
+{
+    const struct description *description = &tensor->description;
+    bool is_broadcast = description->kind == COLLECTIVE_BROADCAST;
+    bool has_data = description->kind != COLLECTIVE_BARRIER &&
+                    (!is_broadcast || description->root == set->rank);
+    *nbytes = has_data ? description_bytes(description) : 0;
+    return !has_data ? NULL : is_broadcast ? tensor->output : tensor->input;
+}
+
+/* Copies this rank's rows of the sum. */
+static void take_share(struct process_set *set, const struct tensor *tensor, uint32_t number)
+{
+    const struct description *description = &tensor->description;
+    int64_t all = description->shape.dims[0], before = 0;
+    for (int rank = 0; rank < set->rank; rank++)
+        before += hvd_share(all, set->size, rank);
+    size_t row = tensor_row_size(tensor);
+    size_t nbytes = (size_t)hvd_share(all, set->size, set->rank) * row;
+    set_steady_reduce(set, description, number, tensor->input, set->steady.gathered);
+    if (nbytes > 0)
+        memcpy(tensor->output, set->steady.gathered + (size_t)before * row, nbytes);
+}
+
+static int take_result(struct process_set *set, const struct tensor *tensor, uint32_t number,
+                       struct err *err)
+{
+    const struct description *description = &tensor->description;
+    bool is_reduction = description_is_reduction(description);
+    size_t nbytes = description_bytes(description);
+    int rc = set_steady_check(set, number, is_reduction ? nbytes : SIZE_MAX, err);
+    if (rc < 0)
+        return rc;
+    if (description->kind == COLLECTIVE_ALLREDUCE)
+        set_steady_reduce(set, description, number, tensor->input, tensor->output);
+    else if (description->kind == COLLECTIVE_REDUCESCATTER)
+        take_share(set, tensor, number);
+    else if (description->kind == COLLECTIVE_BROADCAST && description->root != set->rank)
+        rc = set_steady_copy(set, description->root, number, tensor->output, nbytes, err);
     return rc;
 }
 
 static int finish(struct process_set *set, struct tensor *tensor, uint32_t number, struct err *err)
 {
     struct engine *engine = set->engine;
-    const struct description *description = &tensor->description;
-    int rc = set_steady_check(set, number, description_bytes(description), err);
+    int rc = take_result(set, tensor, number, err);
     if (rc < 0)
         return rc;
-    set_steady_reduce(set, description, number, tensor->input, tensor->output);
     set->decided.count++;
     uint64_t now_ns = monotonic_tick_ns();
     counters_done(&engine->counters, tensor, now_ns);
@@ -139,6 +230,7 @@ static struct ticket *put_in_flight(struct process_set *set, const struct tensor
     struct in_flight *in_flight = &set->engine->in_flight;
     struct ticket *ticket = in_flight_ticket(in_flight, 1);
     struct tensor *own = ticket ? in_flight_tensor(in_flight) : NULL;
+    size_t nbytes;
     if (!own)
         return NULL;
     own->set = set;
@@ -148,12 +240,14 @@ static struct ticket *put_in_flight(struct process_set *set, const struct tensor
     strcpy(own->name, tensor->name);
     own->input = tensor->input;
     own->output = tensor->output;
+    own->output_size = tensor->output_size;
     own->since_ns = tensor->since_ns;
     own->timed = tensor->timed;
     own->timed_ns = tensor->timed_ns;
     set->in_flight++;
     set->steady.own[number % STEADY_AHEAD] = own;
-    set_steady_keep(set, number, own->input, description_bytes(&own->description));
+    const void *data = own_data(set, own, &nbytes);
+    set_steady_keep(set, number, data, nbytes);
     return ticket;
 }
 
@@ -161,11 +255,12 @@ static enum steady_run run(struct process_set *set, struct tensor *tensor, struc
                            struct err *err)
 {
     struct engine *engine = set->engine;
+    size_t nbytes;
     engine->progress.submissions++;
     tensor->since_ns = monotonic_tick_ns();
     counters_submitted(&engine->counters, tensor);
-    uint32_t number =
-        set_steady_commit(set, tensor->input, description_bytes(&tensor->description));
+    const void *data = own_data(set, tensor, &nbytes);
+    uint32_t number = set_steady_commit(set, data, nbytes);
     int rc = set_say(set, err);
     if (rc >= 0)
         rc = look_for_all(set, number, err);

@@ -42,6 +42,35 @@ void tree_link_end(struct tree_link *tree, size_t begin)
         frame_end(&tree->out, begin);
 }
 
+/* A failure of the link is seen again by tree_link_send(). */
+static size_t send_parts(struct tree_link *tree, const struct iovec *parts, int count)
+{
+    struct err ignored;
+    bool is_possible = tree_link_flushed(tree) && !tree->reader.is_summed;
+    ssize_t sent = is_possible ? link_try_send(tree->link, parts, count, &ignored) : 0;
+    return sent > 0 ? (size_t)sent : 0;
+}
+
+void tree_link_put_parts(struct tree_link *tree, enum tree_frame type, const void *head,
+                         size_t head_size, const void *body, size_t nbytes)
+{
+    unsigned char header[FRAME_HEADER_SIZE];
+    if (!tree->link || tree->is_mute)
+        return;
+    frame_header_encode(header, (uint16_t)type, (uint32_t)(head_size + nbytes));
+    const struct iovec parts[] = { { header, sizeof header },
+                                   { (void *)head, head_size },
+                                   { (void *)body, nbytes } };
+    size_t sent = send_parts(tree, parts, nbytes > 0 ? 3 : 2);
+    if (sent == sizeof header + head_size + nbytes)
+        return;
+    size_t begin = tree_link_begin(tree, type);
+    wire_put_bytes(&tree->out, head, head_size);
+    wire_put_bytes(&tree->out, body, nbytes);
+    tree_link_end(tree, begin);
+    tree->sent += sent;
+}
+
 /* Keeps the memory for reuse, unless an unusual message has made it large. */
 static void forget_sent(struct tree_link *tree)
 {

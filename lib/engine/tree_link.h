@@ -69,6 +69,10 @@ void tree_link_put(struct tree_link *tree, enum tree_frame type, const void *bod
 size_t tree_link_begin(struct tree_link *tree, enum tree_frame type);
 void tree_link_end(struct tree_link *tree, size_t begin);
 
+/* Like tree_link_put(), of a body in parts; sends what the link takes at once without a copy. */
+void tree_link_put_parts(struct tree_link *tree, enum tree_frame type, const void *head,
+                         size_t head_size, const void *body, size_t nbytes);
+
 /* Sends what can be sent at once. 1 if something was sent, 0 if not, or a negative status. When the
  * peer is gone, tree_link_receive() reports this, after the frames that the peer sent before. */
 int tree_link_send(struct tree_link *tree, struct err *err);

@@ -47,6 +47,23 @@ static void expect(struct tree_link *tree, enum tree_frame type, const char *tex
 
 static const size_t steps[] = { 1, 5, 13, CAPACITY };
 
+/* With and without sums: without, a frame may be sent before it is queued. */
+START_TEST(frames_in_parts_come_in_order_whatever_is_moved_at_a_time)
+{
+    start(steps[_i / 2]);
+    ends[0].reader.is_summed = ends[1].reader.is_summed = _i % 2;
+    tree_link_put_parts(&ends[0], TREE_STEADY, "he", 2, "ad", 2);
+    put(&ends[0], TREE_DECISION, "queued");
+    tree_link_put_parts(&ends[0], TREE_STEADY, "head", 4, NULL, 0);
+    while (!tree_link_flushed(&ends[0]))
+        ck_assert_int_eq(tree_link_send(&ends[0], &err), 1);
+    expect(&ends[1], TREE_STEADY, "head");
+    expect(&ends[1], TREE_DECISION, "queued");
+    expect(&ends[1], TREE_STEADY, "head");
+    stop();
+}
+END_TEST
+
 START_TEST(frames_come_in_order_whatever_is_moved_at_a_time)
 {
     start(steps[_i]);
@@ -156,6 +173,7 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_add_loop_test(tcase, frames_come_in_order_whatever_is_moved_at_a_time, 0,
                         sizeof steps / sizeof *steps);
+    tcase_add_loop_test(tcase, frames_in_parts_come_in_order_whatever_is_moved_at_a_time, 0, 8);
     tcase_add_loop_test(tcase, what_was_said_before_the_end_is_heard_though_nothing_can_be_sent, 0,
                         sizeof steps / sizeof *steps);
     tcase_add_test(tcase, what_there_was_no_memory_to_say_is_an_error_and_not_lost);
