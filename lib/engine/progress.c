@@ -5,9 +5,10 @@
  *   nobody -> the thread (nobody has waited for some milliseconds, or it is wanted) -> nobody
  *
  * A caller that waits spins for a time (processors_spin_ns()) and then sleeps in poll()
- * (progress_sleep.c). When ranks outnumber the processors, it yields after each pass. One thread at a time runs the progress engine; the other callers sleep on a
- * condition until their handles are done or nobody runs the progress engine. The engine's own
- * thread (progress_thread.c) does not run while callers come and go.
+ * (progress_sleep.c). When ranks outnumber the processors, it yields after each pass. One thread at
+ * a time runs the progress engine; the other callers sleep on a condition until their handles are
+ * done or nobody runs the progress engine. The engine's own thread (progress_thread.c) does not run
+ * while callers come and go.
  *
  * A thread that stops running the progress engine calls progress_leave(), so that no thread sleeps
  * while work is left. A failure in a pass breaks the world, or is a symptom (breakage.c). */
