@@ -48,7 +48,7 @@ unit_tests = \
 	tests/unit/lib/training/checkpoint_test \
 	tests/unit/lib/training/agreement_test \
 	tests/unit/lib/engine/counters_test \
-	tests/unit/lib/reduce/copy_test \
+	tests/unit/lib/memory/copy_test \
 	tests/unit/lib/reduce/thread_pool_test \
 	tests/unit/lib/negotiation/description_test \
 	tests/unit/lib/device/device_copy_test \
@@ -587,7 +587,7 @@ check-threads:
 		check_PROGRAMS='$(thread_programs) $(thread_support)' check_LTLIBRARIES= \
 		noinst_PROGRAMS=examples/hello noinst_LTLIBRARIES=
 thread_programs = \
-	tests/unit/lib/reduce/copy_test \
+	tests/unit/lib/memory/copy_test \
 	tests/unit/lib/reduce/thread_pool_test \
 	tests/unit/examples/accelerator_faults_test \
 	tests/unit/examples/accelerator_queues_test \

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 lib_libhvd_internal_la_SOURCES += \
-	lib/reduce/copy.c lib/reduce/copy.h \
 	lib/reduce/half.h \
 	lib/reduce/reduce.c lib/reduce/reduce.h \
 	lib/reduce/reduce_avx2.c \

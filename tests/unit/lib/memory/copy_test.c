@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is written around the caches is what ordinary stores would have written, at any address and
  * of any size, and nothing beside it; a release store publishes it. */
-#include "lib/reduce/copy.h"
-#include "lib/reduce/reduce_path.h"
+#include "lib/memory/copy.h"
 #include "tests/support/reduce_fill.h"
 #include "tests/support/unit.h"
 
@@ -36,38 +35,6 @@ START_TEST(copies_are_right_at_any_address)
         for (size_t t = 0; t < OFFSETS; t++)
             for (size_t f = 0; f < OFFSETS; f++)
                 check_copy(sizes[s], offsets[t], offsets[f]);
-}
-END_TEST
-
-enum { COUNT_MAX = 9000 };
-
-/* With and without a divisor, into another place and into either operand. */
-static void check_results(enum hvd_dtype dtype, size_t count, size_t offset)
-{
-    static unsigned char left[COUNT_MAX * 8 + 64], right[sizeof left], out[sizeof left];
-    static unsigned char expected[sizeof left];
-    size_t size = dtype_size((int)dtype), nbytes = count * size;
-    reduce_fill(left + offset, nbytes, size, count);
-    reduce_fill(right, nbytes, size, count + 1);
-    if (divide_function(dtype)) {
-        divide_function(dtype)(expected, left + offset, right, count, 3);
-        divide_streaming(divide_function(dtype), out, left + offset, right, count, 3, size);
-        ck_assert(memcmp(out, expected, nbytes) == 0);
-    }
-    reduce_fn *sum = reduce_function(dtype, HVD_SUM);
-    sum(expected, left + offset, right, count);
-    reduce_streaming(sum, out + 1, left + offset, right, count, size);
-    ck_assert(memcmp(out + 1, expected, nbytes) == 0);
-    reduce_streaming(sum, right, left + offset, right, count, size);
-    ck_assert(memcmp(right, expected, nbytes) == 0);
-}
-
-START_TEST(results_are_those_of_the_loops)
-{
-    for (int dtype = 0; dtype < DTYPES; dtype++)
-        for (size_t s = 0; s < SIZES; s++)
-            for (size_t o = 0; o < OFFSETS; o += 3)
-                check_results((enum hvd_dtype)dtype, sizes[s], offsets[o]);
 }
 END_TEST
 
@@ -114,7 +81,6 @@ int main(void)
     TCase *tcase = tcase_create("copy");
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, copies_are_right_at_any_address);
-    tcase_add_test(tcase, results_are_those_of_the_loops);
     tcase_add_test(tcase, a_release_store_publishes_what_was_streamed);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
