@@ -134,8 +134,10 @@ unit_tests = \
 	tests/unit/lib/memory/segment_test \
 	tests/unit/lib/base/settings_test \
 	tests/unit/lib/memory/shared_heap_test \
+	tests/unit/lib/link/shm_distance_test \
 	tests/unit/lib/link/shm_places_test \
 	tests/unit/lib/link/shm_ring_test \
+	tests/unit/lib/link/shm_way_test \
 	tests/unit/lib/stall/stall_ask_test \
 	tests/unit/lib/stall/stall_message_test \
 	tests/unit/lib/stall/stall_test \
@@ -216,6 +218,7 @@ tests_unit_lib_link_link_shm_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shared_heap
 tests_unit_lib_link_link_tcp_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=send
 tests_unit_lib_link_link_upgrade_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=memfd_create,--wrap=sendmsg,--wrap=mmap \
 	-Wl,--wrap=segment_is_promised,--wrap=segment_populate
+tests_unit_lib_link_shm_distance_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=monotonic_ns
 tests_unit_lib_link_shm_ring_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=segment_populate
 
 # One allocation fails.

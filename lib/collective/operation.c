@@ -90,7 +90,10 @@ static const struct {
 struct operation *operation_start(struct operation_store *store, const struct operation_task *task,
                                   struct err *err)
 {
-    return algorithms[task->algorithm].start[task->kind](store, task, err);
+    struct operation *operation = algorithms[task->algorithm].start[task->kind](store, task, err);
+    if (operation && (task->kind == OPERATION_ALLREDUCE || task->kind == OPERATION_ADASUM))
+        operation->reduced = task->count * dtype_size((int)task->dtype);
+    return operation;
 }
 
 int operation_peers(const struct operation_task *task, int *peers)

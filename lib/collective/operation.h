@@ -101,7 +101,8 @@ struct operation_type {
 /* The first member of each implementation. */
 struct operation {
     const struct operation_type *type;
-    bool spoiled; /* take() got bytes that must not be trusted: never done */
+    size_t reduced; /* bytes of this rank's vector, if it is reduced; for links */
+    bool spoiled;   /* take() got bytes that must not be trusted: never done */
 };
 
 /* Memory that operations are made of. It is kept between operations, so that repeated operations do

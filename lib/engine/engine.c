@@ -62,7 +62,8 @@ struct engine *engine_create(const struct engine_options *options, struct err *e
     engine->settings = options->settings;
     engine->rank = options->welcome->rank_info.rank;
     engine->size = options->welcome->rank_info.size;
-    engine->one_host = options->welcome->rank_info.local_size == engine->size;
+    engine->local_size = options->welcome->rank_info.local_size;
+    engine->one_host = engine->local_size == engine->size;
     engine->failure = options->failure;
     engine->linker = options->linker;
     sets_init(engine);

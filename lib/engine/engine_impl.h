@@ -63,7 +63,8 @@ struct breakage {
 struct engine {
     struct settings settings;
     int rank, size;
-    bool one_host; /* of all ranks */
+    bool one_host;  /* of all ranks */
+    int local_size; /* ranks of this host */
     struct failure *failure;
     struct linker *linker;
     struct thread_pool *pool; /* helps with large reductions; NULL: no helpers */

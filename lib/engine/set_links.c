@@ -105,6 +105,7 @@ static bool take_tree(struct process_set *set, struct tree_link *tree, int rank)
     if (!link)
         return false;
     link->sent = &set->engine->bytes_sent;
+    link_share(link, set->engine->local_size);
     tree_link_init(tree, link, set->ranks[rank]);
     return true;
 }
@@ -139,6 +140,7 @@ static int take_data(struct process_set *set, int rank, struct link **link, stru
     if (!*link)
         return err->code;
     (*link)->sent = &set->engine->bytes_sent;
+    link_share(*link, set->engine->local_size);
     return 1;
 }
 

@@ -75,6 +75,10 @@ struct link_type {
      * HVD_ERR_PEER_LOST when the host does not acknowledge sent bytes. */
     int (*check)(struct link *link, struct err *err);
 
+    /* `ranks` of this host, at least 2, exchange data with each other: says how much memory the link
+     * may use. Called before anything is sent. NULL: that makes no difference. */
+    void (*share)(struct link *link, int ranks);
+
     /* Frees the link. Bytes that were sent still arrive. */
     void (*close)(struct link *link);
 };
@@ -83,6 +87,9 @@ struct link_type {
 struct link {
     const struct link_type *type;
     uint64_t *sent; /* borrowed, may be NULL: counts the bytes sent */
+    size_t
+        reduced; /* the caller's: bytes of the vector from which the next bytes are offered, if it
+                     * is reduced; 0 if the bytes are only copied */
 };
 
 static inline ssize_t link_try_send(struct link *link, const struct iovec *parts, int count,
@@ -148,6 +155,12 @@ static inline bool link_sleep(struct link *link, short wanted, short *events)
 static inline int link_check(struct link *link, struct err *err)
 {
     return link->type->check(link, err);
+}
+
+static inline void link_share(struct link *link, int ranks)
+{
+    if (link->type->share)
+        link->type->share(link, ranks);
 }
 
 /* NULL is fine. */

@@ -19,6 +19,7 @@
 
 #include "lib/link/link_shm.h"
 #include "lib/link/shm_fetch.h"
+#include "lib/memory/copy.h"
 #include "lib/memory/shared_heap.h"
 
 #include <poll.h>
@@ -26,12 +27,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Measured: a copy through the ring is at least as fast as an offer while all of it stays in
- * caches. Bytes that a system call fetches have to be more still, since the ring keeps both sides
- * busy. */
 enum {
-    OFFER_LEAST = 64 * 1024,
-    OFFER_PRIVATE_AFTER = 4 * 1024 * 1024, /* bytes of the same vector */
     CALL_MOST = 1024 * 1024 /* so much is copied in one call; then others may have their turn */
 };
 
@@ -57,6 +53,7 @@ int link_shm_failed(const struct link_shm *shm, struct err *err)
 static ssize_t put_bytes(struct link_shm *shm, struct parts *rest)
 {
     ssize_t sent = 0, put = 1;
+    shm->out.streams = shm->distance.far;
     while (rest->count > 0 && sent < CALL_MOST && put > 0) {
         put = shm_writer_put(&shm->out, rest, &shm->failure);
         sent += put > 0 ? put : 0;
@@ -64,6 +61,7 @@ static ssize_t put_bytes(struct link_shm *shm, struct parts *rest)
             shm_doorbell_ring(&shm->doorbell, SHM_WAITS_FOR_ENTRIES);
     }
     shm->is_short = rest->count > 0;
+    shm_distance_count(&shm->distance, (size_t)sent);
     return sent;
 }
 
@@ -128,12 +126,27 @@ static enum access access_to(const struct link_shm *shm, int slot)
     return refused >> slot & 1 ? ACCESS_REFUSED : ACCESS_MAPPED;
 }
 
-/* The peer reads with a system call, for which the run of bytes should be long. */
+/* The way of the next bytes; `before` them came so many of the same vector. */
+static enum shm_way choose_way(const struct link_shm *shm, bool mapped, size_t nbytes,
+                               size_t before)
+{
+    struct shm_way_case what = { .mapped = mapped,
+                                 .far = shm->distance.far,
+                                 .streams = shm->streams,
+                                 .ranks = shm->ranks,
+                                 .nbytes = nbytes,
+                                 .reduced = shm->link.reduced,
+                                 .before = before };
+    return shm_way_choose(&what);
+}
+
+/* The peer reads with a system call. */
 static int offer_address(struct link_shm *shm, const void *data, size_t nbytes)
 {
     struct shm_reference reference = { (uintptr_t)data, nbytes, 0 };
+    size_t before = shm_runs_before(&shm->runs, data, nbytes);
     if (atomic_load_explicit(&shm->doorbell.other->can_fetch, memory_order_relaxed) != SHM_CAN ||
-        shm_runs_before(&shm->runs, data, nbytes) < OFFER_PRIVATE_AFTER)
+        choose_way(shm, false, nbytes, before) != SHM_WAY_FETCH)
         return 0;
     int rc = shm_writer_refer(&shm->out, SHM_PRIVATE, &reference, &shm->failure);
     if (rc > 0)
@@ -159,10 +172,11 @@ static int offer_shared(struct link_shm *shm, const struct shared_place *place, 
 static int put_offer(struct link_shm *shm, const void *data, size_t nbytes)
 {
     struct shared_place place;
-    if (nbytes < OFFER_LEAST || link_shm_is_gone(shm))
+    if (link_shm_is_gone(shm))
         return 0;
-    return shared_heap_find(data, nbytes, &place) ? offer_shared(shm, &place, data, nbytes)
-                                                  : offer_address(shm, data, nbytes);
+    if (choose_way(shm, true, nbytes, 0) == SHM_WAY_LEND && shared_heap_find(data, nbytes, &place))
+        return offer_shared(shm, &place, data, nbytes);
+    return offer_address(shm, data, nbytes);
 }
 
 static ssize_t shm_offer(struct link *link, const void *data, size_t nbytes, struct err *err)
@@ -232,6 +246,14 @@ static int shm_check(struct link *link, struct err *err)
     return HVD_OK;
 }
 
+static void shm_share(struct link *link, int ranks)
+{
+    struct link_shm *shm = link_shm_of(link);
+    shm->ranks = ranks;
+    shm_writer_limit(&shm->out, shm_way_ring_bytes(ranks));
+    shm_reader_limit(&shm->in, shm_way_ring_bytes(ranks));
+}
+
 /* ---- the end ---- */
 
 /* The peer sees that we have given up before it sees what the caller does with its memory: the
@@ -260,6 +282,7 @@ static const struct link_type link_shm_type = {
     .consume = link_shm_consume,
     .sleep = shm_sleep,
     .check = shm_check,
+    .share = shm_share,
     .close = shm_close,
 };
 
@@ -314,6 +337,8 @@ struct link *link_shm_create(int fd, struct segment *segment, bool first,
     shm_writer_init(&shm->out, &memory->rings[first ? 0 : 1], &other->read);
     if (segment_is_promised())
         shm_writer_populates(&shm->out);
+    shm_distance_init(&shm->distance, &memory->distance, first);
+    shm->streams = copy_can_stream();
     shm_reader_init(&shm->in, &memory->rings[first ? 1 : 0], &own->read);
     shm->pid = shm_fetch_probe(peer) ? peer->pid : 0;
     atomic_store(&own->can_fetch, shm->pid ? SHM_CAN : SHM_CANNOT);

@@ -4,19 +4,22 @@
 #define LIB_LINK_LINK_SHM_IMPL_H
 
 #include "lib/link/link_shm.h"
+#include "lib/link/shm_distance.h"
 #include "lib/link/shm_doorbell.h"
 #include "lib/link/shm_exported.h"
 #include "lib/link/shm_imported.h"
 #include "lib/link/shm_ring.h"
 #include "lib/link/shm_run.h"
+#include "lib/link/shm_way.h"
 
 enum { SHM_FILL = 64 * 1024 };
 
 /* The contents of the segment; the side that has created it is the first. */
 struct shm_memory {
     struct shm_side sides[2];
-    struct shm_ring rings[2];         /* rings[i] is written by sides[i] */
-    unsigned char fills[2][SHM_FILL]; /* as are fills[i] */
+    alignas(SHM_APART) _Atomic uint32_t distance; /* shm_distance.h */
+    struct shm_ring rings[2];                     /* rings[i] is written by sides[i] */
+    unsigned char fills[2][SHM_FILL];             /* as are fills[i] */
 };
 
 /* An offer at an address of ours; `at` bytes were offered before it. */
@@ -34,6 +37,9 @@ struct link_shm {
     struct segment segment;
     struct shm_doorbell doorbell; /* its `own` and `other` are our side and theirs */
     struct err failure;           /* the first, repeated by every call */
+    struct shm_distance distance;
+    bool streams; /* this processor has stores that bypass the caches */
+    int ranks;    /* of this host, 0 if not known */
 
     /* Sending. */
     struct shm_writer out;

@@ -139,6 +139,7 @@ static int link_shm_receive_take(struct link_shm *shm, size_t nbytes)
 static void skip(struct link_shm *shm, size_t nbytes)
 {
     shm_reader_skip(&shm->in, nbytes);
+    shm_distance_count(&shm->distance, nbytes);
     link_shm_receive_tell(shm, true);
 }
 
@@ -222,6 +223,7 @@ static ssize_t copy_piece(struct link_shm *shm, struct parts *rest)
 static ssize_t find_nothing(struct link_shm *shm, struct err *err)
 {
     link_shm_receive_tell(shm, false);
+    shm_distance_measure(&shm->distance);
     if (!link_shm_is_gone(shm) || link_shm_has_bytes(shm))
         return 0;
     shm_doorbell_lost(&shm->doorbell, &shm->failure);

@@ -17,10 +17,12 @@ lib_libhvd_internal_la_SOURCES += \
 	lib/link/listener.c lib/link/listener.h \
 	lib/link/network.c lib/link/network.h \
 	lib/link/parts.h \
+	lib/link/shm_distance.c lib/link/shm_distance.h \
 	lib/link/shm_doorbell.c lib/link/shm_doorbell.h \
 	lib/link/shm_exported.c lib/link/shm_exported.h \
 	lib/link/shm_fetch.c lib/link/shm_fetch.h \
 	lib/link/shm_imported.c lib/link/shm_imported.h \
 	lib/link/shm_ring.c lib/link/shm_ring.h \
 	lib/link/shm_run.c lib/link/shm_run.h \
+	lib/link/shm_way.c lib/link/shm_way.h \
 	lib/link/socket.c lib/link/socket.h

@@ -48,16 +48,27 @@ static inline size_t parts_size(const struct parts *parts, size_t most)
     return size < most ? size : most;
 }
 
-/* Both advance by `nbytes`, which must be there. */
-static inline void parts_gather(struct parts *from, void *to, size_t nbytes)
+/* All advance by `nbytes`, which must be there. */
+static inline void parts_gather_by(struct parts *from, void *to, size_t nbytes,
+                                   void (*copy)(void *to, const void *from, size_t nbytes))
 {
     unsigned char *at = to;
     for (size_t size; nbytes > 0; nbytes -= size, at += size) {
         const unsigned char *piece = parts_piece(from, &size);
         size = size < nbytes ? size : nbytes;
-        memcpy(at, piece, size);
+        copy(at, piece, size);
         parts_skip(from, size);
     }
+}
+
+static inline void parts_copy(void *to, const void *from, size_t nbytes)
+{
+    memcpy(to, from, nbytes);
+}
+
+static inline void parts_gather(struct parts *from, void *to, size_t nbytes)
+{
+    parts_gather_by(from, to, nbytes, parts_copy);
 }
 
 static inline void parts_scatter(struct parts *to, const void *from, size_t nbytes)

@@ -12,6 +12,7 @@
 #include "lib/link/shm_ring.h"
 
 #include "lib/base/min.h"
+#include "lib/memory/copy.h"
 #include "lib/memory/segment.h"
 
 enum {
@@ -46,6 +47,13 @@ void shm_writer_init(struct shm_writer *writer, struct shm_ring *ring, const _At
 void shm_writer_populates(struct shm_writer *writer)
 {
     writer->parts[SHM_LARGE].bulk = writer->ring->bulk;
+}
+
+void shm_writer_limit(struct shm_writer *writer, size_t nbytes)
+{
+    struct shm_part *part = &writer->parts[SHM_LARGE];
+    part->most = (uint32_t)size_min(part->most, nbytes / SHM_LINE);
+    part->lines = (uint32_t)size_min(part->lines, part->most);
 }
 
 /* Loads how far the reader is: never beyond the writer, never back. */
@@ -179,7 +187,9 @@ static size_t put_bulk(struct shm_writer *writer, struct shm_part *part, struct 
                        size_t nbytes)
 {
     size_t line = part->first + part->at;
-    parts_gather(parts, writer->ring->bulk + line * SHM_LINE, nbytes);
+    bool streams = writer->streams && part == &writer->parts[SHM_LARGE];
+    parts_gather_by(parts, writer->ring->bulk + line * SHM_LINE, nbytes,
+                    streams ? copy_streaming : parts_copy);
     use_lines(part, lines_of(nbytes));
     return line;
 }
@@ -225,7 +235,12 @@ int shm_writer_refer(struct shm_writer *writer, enum shm_kind kind,
 
 void shm_reader_init(struct shm_reader *reader, struct shm_ring *ring, _Atomic uint32_t *read)
 {
-    *reader = (struct shm_reader){ .ring = ring, .read = read };
+    *reader = (struct shm_reader){ .ring = ring, .read = read, .much = MUCH_BYTES };
+}
+
+void shm_reader_limit(struct shm_reader *reader, size_t nbytes)
+{
+    reader->much = (uint32_t)size_min(nbytes / 4, MUCH_BYTES);
 }
 
 static struct shm_entry *current_entry(const struct shm_reader *reader)
@@ -304,7 +319,7 @@ void shm_reader_skip(struct shm_reader *reader, size_t nbytes)
 bool shm_reader_tell(struct shm_reader *reader, bool only_much)
 {
     uint32_t entries = reader->entries - reader->told;
-    if (entries == 0 || (only_much && entries < MUCH_ENTRIES && reader->untold < MUCH_BYTES))
+    if (entries == 0 || (only_much && entries < MUCH_ENTRIES && reader->untold < reader->much))
         return false;
     reader->told = reader->entries;
     reader->untold = 0;

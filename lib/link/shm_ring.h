@@ -12,11 +12,12 @@
  * many entries it has read, and the writer loads this number only when it seems to have no room.
  *
  * The writer chooses where in the bulk bytes go. Small data cycle through a small part, so that a
- * pair with little traffic shares little memory. Large data cycle through the rest, which is larger
- * than the processors' own caches on purpose: lines that have left the reader's cache since it read
- * them are written several times faster than lines that are still there. But fresh memory costs
- * more than a copy, so the writer uses only SHM_FIRST of it at first, and doubles that part after
- * SHM_LAPS rounds, or when it does not suffice. Where the system does not overcommit memory
+ * pair with little traffic shares little memory. Large data cycle through the rest. Lines that have
+ * left the reader's own cache since it read them are written several times faster than lines that
+ * are still there, so the rest should be larger than that cache; but all rings of a host together
+ * should stay in the cache that its processors share (shm_way.h). And fresh memory costs more than a
+ * copy, so the writer uses only SHM_FIRST of it at first, and doubles that part after SHM_LAPS
+ * rounds, or when it does not suffice. Where the system does not overcommit memory
  * (segment.h), pages are allocated before they are used; a ring that gets no more pages keeps its
  * size.
  *
@@ -87,6 +88,7 @@ enum { SHM_SMALL, SHM_LARGE, SHM_PARTS };
 struct shm_writer {
     struct shm_ring *ring;
     const _Atomic uint32_t *read;          /* the reader's word */
+    bool streams;                          /* the caller's: large data bypass the caches (copy.h) */
     uint32_t entries, seen;                /* ever written; read, as far as we know; wrap around */
     struct shm_part parts[SHM_PARTS];      /* of the bulk */
     uint32_t ends[SHM_ENTRIES][SHM_PARTS]; /* the use of each part when an entry was written */
@@ -97,6 +99,10 @@ void shm_writer_init(struct shm_writer *writer, struct shm_ring *ring,
 
 /* From now on, pages beyond SHM_RING_FIRST are allocated before they are used. */
 void shm_writer_populates(struct shm_writer *writer);
+
+/* Of the large part, at most `nbytes` are used, whole pages, at least twice SHM_PIECE; called before
+ * anything is written. */
+void shm_writer_limit(struct shm_writer *writer, size_t nbytes);
 
 /* Writes one entry with as many bytes as it takes and there is room for. Returns how many, 0 for
  * none now, or a negative status. A small first part lies in the entry, and the rest begins at a
@@ -116,7 +122,7 @@ struct shm_reader {
     struct shm_ring *ring;
     _Atomic uint32_t *read; /* our word */
     uint32_t entries, told; /* done with, ever; as in our word */
-    uint32_t untold;        /* bytes since */
+    uint32_t untold, much;  /* bytes since; after so many the writer is told */
 
     /* The entry that is being read. */
     bool open;
@@ -127,6 +133,9 @@ struct shm_reader {
 };
 
 void shm_reader_init(struct shm_reader *reader, struct shm_ring *ring, _Atomic uint32_t *read);
+
+/* What the writer's side has been limited to, as this side believes. */
+void shm_reader_limit(struct shm_reader *reader, size_t nbytes);
 
 /* True if there is something to read. */
 bool shm_reader_has_entry(const struct shm_reader *reader);

@@ -3,6 +3,7 @@
 #include "tests/support/shm_pair.h"
 
 #include "lib/base/descriptor.h"
+#include "lib/link/link_shm_impl.h"
 #include "lib/memory/shared_heap.h"
 
 #include <check.h>
@@ -34,6 +35,18 @@ static void open_sockets(int fds[2])
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
 }
 
+/* As between far processors without stores that bypass the caches: then private memory is offered,
+ * too. */
+static struct link *without_stores(struct link *link)
+{
+    if (!link)
+        return NULL;
+    link_shm_of(link)->streams = false;
+    link_shm_of(link)->distance.far = true;
+    link_shm_of(link)->distance.asks = false;
+    return link;
+}
+
 void shm_pair_open(bool readable)
 {
     int fds[2];
@@ -44,7 +57,8 @@ void shm_pair_open(bool readable)
     int passed = dup(segments[0].fd);
     ck_assert_int_eq(segment_adopt(&segments[1], passed, link_shm_size(), SIZE_MAX, &err), HVD_OK);
     for (int i = 0; i < 2; i++)
-        ck_assert_ptr_nonnull(ends[i] = link_shm_create(fds[i], &segments[i], i == 0, &own, &err));
+        ck_assert_ptr_nonnull(
+            ends[i] = without_stores(link_shm_create(fds[i], &segments[i], i == 0, &own, &err)));
 }
 
 /* Each tells the other where its token is. */
@@ -55,7 +69,7 @@ static struct link *link_up(int fd, struct segment *segment, bool first)
     ck_assert_int_eq(send(fd, &own, sizeof own, 0), sizeof own);
     ck_assert_int_eq(poll(&ready, 1, PATIENCE_MS), 1);
     ck_assert_int_eq(recv(fd, &peer, sizeof peer, 0), sizeof peer);
-    return link_shm_create(fd, segment, first, &peer, &err);
+    return without_stores(link_shm_create(fd, segment, first, &peer, &err));
 }
 
 pid_t shm_pair_fork(struct link **link, shm_child_fn *child, void *context)

@@ -284,6 +284,26 @@ START_TEST(where_memory_is_promised_pages_are_had_before_they_are_used)
 }
 END_TEST
 
+/* With two pieces in use, and stores that bypass the caches. */
+START_TEST(a_limit_holds_however_much_is_sent)
+{
+    enum { LIMIT = 2 * SHM_PIECE };
+    shm_writer_limit(&writer, LIMIT);
+    shm_reader_limit(&reader, LIMIT);
+    writer.streams = _i == 1;
+    for (size_t sent = 0, got = 0; got < STREAM;) {
+        ssize_t now = sent < STREAM ? put(sent, size_min(SHM_PIECE, STREAM - sent)) : 0;
+        ck_assert_int_ge(now, 0);
+        sent += (size_t)now;
+        if (now == 0)
+            got += get(got, SIZE_MAX);
+        shm_reader_tell(&reader, now > 0);
+    }
+    ck_assert_mem_eq(in, out, STREAM);
+    ck_assert_uint_le(touched_bytes(), SHM_SMALL_BYTES + LIMIT);
+}
+END_TEST
+
 START_TEST(what_is_mentioned_is_room_and_is_told_all_the_same)
 {
     for (size_t i = 0; i < SHM_ENTRIES; i++)
@@ -426,6 +446,7 @@ int main(void)
     tcase_add_test(tcase, what_is_read_at_once_touches_new_memory_only_after_many_laps);
     tcase_add_loop_test(tcase, what_does_not_suffice_grows_though_not_all_is_read, 0, 9);
     tcase_add_loop_test(tcase, where_memory_is_promised_pages_are_had_before_they_are_used, 0, 3);
+    tcase_add_loop_test(tcase, a_limit_holds_however_much_is_sent, 0, 2);
     tcase_add_test(tcase, what_is_mentioned_is_room_and_is_told_all_the_same);
     tcase_add_loop_test(tcase, numbers_wrap_around, 0, 3);
     tcase_add_test(tcase, two_threads_need_no_lock);

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The round trip of a cache line; see shm_distance.h. Cannot fail. The least of several bursts counts,
+ * since a burst during which one side was interrupted says nothing. */
+#include "lib/link/shm_distance.h"
+
+#include "lib/base/clock.h"
+#include "lib/base/cpu_pause.h"
+
+enum { BURSTS = 4, TRIPS = 4, PATIENCE = 64 /* looks at the word: about 1 us */ };
+
+void shm_distance_init(struct shm_distance *distance, _Atomic uint32_t *word, bool asks)
+{
+    *distance = (struct shm_distance){ .word = word, .asks = asks };
+}
+
+void shm_distance_count(struct shm_distance *distance, size_t nbytes)
+{
+    bool is_first = distance->since == 0;
+    distance->since += nbytes;
+    if (!is_first && distance->since < SHM_DISTANCE_AGAIN)
+        return;
+    distance->since = 1;
+    distance->tries = SHM_DISTANCE_TRIES;
+}
+
+static bool comes(struct shm_distance *distance, uint32_t value)
+{
+    for (int i = 0; i < PATIENCE; i++) {
+        if (atomic_load_explicit(distance->word, memory_order_acquire) == value)
+            return true;
+        cpu_pause();
+    }
+    return false;
+}
+
+/* Stores `value` and waits for the next one, TRIPS times: false if it does not come. */
+static bool make_trips(struct shm_distance *distance, uint32_t *value)
+{
+    for (int trip = 0; trip < TRIPS; trip++, *value += 2) {
+        atomic_store_explicit(distance->word, *value, memory_order_release);
+        if (!comes(distance, *value + 1))
+            return false;
+    }
+    return true;
+}
+
+/* From now on the other side is expected to look at the word all the time. `value` is what this side
+ * stores first, and at the end what it would store next. True if the other side did. */
+static bool time_trips(struct shm_distance *distance, uint32_t *value)
+{
+    uint64_t least = UINT64_MAX;
+    for (int burst = 0; burst < BURSTS; burst++) {
+        uint64_t start = monotonic_ns();
+        if (!make_trips(distance, value))
+            return false;
+        uint64_t took = monotonic_ns() - start;
+        least = took < least ? took : least;
+    }
+    distance->far = least > (uint64_t)SHM_FAR_NS * TRIPS;
+    return true;
+}
+
+/* The first question waits in the word until the other side looks, which it then seems to do all the
+ * time. */
+static void ask(struct shm_distance *distance)
+{
+    if (!distance->asked) {
+        distance->asked = true;
+        uint32_t question = distance->answer + 1;
+        distance->answer += 2;
+        atomic_store_explicit(distance->word, question, memory_order_release);
+        return;
+    }
+    if (atomic_load_explicit(distance->word, memory_order_acquire) != distance->answer)
+        return;
+    uint32_t value = distance->answer + 1;
+    bool is_done = time_trips(distance, &value);
+    distance->asked = !is_done;
+    distance->answer = is_done ? value - 1 : value + 1;
+    distance->tries = is_done ? 0 : distance->tries - 1;
+}
+
+static void answer(struct shm_distance *distance)
+{
+    uint32_t question = atomic_load_explicit(distance->word, memory_order_acquire);
+    if (question % 2 == 0)
+        return;
+    uint32_t value = question + 1;
+    if (!time_trips(distance, &value))
+        return;
+    atomic_store_explicit(distance->word, value, memory_order_release);
+}
+
+void shm_distance_measure(struct shm_distance *distance)
+{
+    if (!distance->asks)
+        answer(distance);
+    else if (distance->tries > 0)
+        ask(distance);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How far the processors of two ranks are from each other: the time that a cache line takes from one
+ * to the other and back. Virtual cores that share a cache take 0.1 us or less, others 0.3 us or
+ * more, and a hypervisor may move them at any time; so this is measured again and again.
+ *
+ * The two sides count a word up in turn: the asking side to odd numbers, the other side to even
+ * ones. A side does so only while it has nothing else to do, and never waits for a side that does
+ * not answer at once: a question stays in the word until the other side looks. Both sides time the
+ * trips. A wrong time costs speed and nothing else, so the peer is not checked. */
+#ifndef LIB_LINK_SHM_DISTANCE_H
+#define LIB_LINK_SHM_DISTANCE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    SHM_FAR_NS = 200,                     /* a round trip that takes longer is far */
+    SHM_DISTANCE_AGAIN = 8 * 1024 * 1024, /* copied bytes until the next measurement */
+    SHM_DISTANCE_TRIES = 8                /* for a measurement; then the next one is waited for */
+};
+
+struct shm_distance {
+    _Atomic uint32_t *word; /* both sides write it; zero at first */
+    bool asks;              /* one of the two sides does */
+    bool far;               /* according to the last measurement; at first: near */
+    bool asked;             /* the word holds a question of ours */
+    int tries;              /* left for this measurement; 0: none is due */
+    uint32_t answer;        /* to our last question */
+    size_t since;           /* bytes copied since the last measurement */
+};
+
+void shm_distance_init(struct shm_distance *distance, _Atomic uint32_t *word, bool asks);
+
+/* So many bytes were copied: measurements serve copies, so these say when the next one is due. */
+void shm_distance_count(struct shm_distance *distance, size_t nbytes);
+
+/* Called while this side has nothing else to do. Takes microseconds at most, and mostly nothing. */
+void shm_distance_measure(struct shm_distance *distance);
+
+#endif

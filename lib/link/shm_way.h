@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How bytes go from one rank to another rank of the host: one table decides, for each link, by the
+ * size of the vector, the number of ranks on the host, the kind of memory, and how far the two
+ * ranks' processors are from each other (shm_distance.h). Also how large the rings may be. Pure.
+ *
+ * Two ranks need not choose the same way. */
+#ifndef LIB_LINK_SHM_WAY_H
+#define LIB_LINK_SHM_WAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum shm_way {
+    SHM_WAY_COPY, /* through the ring */
+    SHM_WAY_LEND, /* the receiver reads memory that it has mapped */
+    SHM_WAY_FETCH /* the receiver reads the sender's memory with a system call */
+};
+
+struct shm_way_case {
+    bool mapped;    /* by the receiver; otherwise it reads with a system call */
+    bool far;       /* the processors share no cache */
+    bool streams;   /* copies to a far processor bypass the caches (copy.h) */
+    int ranks;      /* of this host; 0: not known */
+    size_t nbytes;  /* of the piece */
+    size_t reduced; /* bytes of the vector that is reduced; 0: the bytes are only copied */
+    size_t
+        before; /* bytes of the same vector that went to the receiver directly before the piece */
+};
+
+enum shm_way shm_way_choose(const struct shm_way_case *what);
+
+/* Rings of one host share its cache, so they share this budget. */
+enum {
+    SHM_RINGS_BYTES = 4 * 1024 * 1024,
+    SHM_RING_LEAST = 64 * 1024, /* of each, all the same: two pieces */
+    SHM_RING_MOST = 2 * 1024 * 1024
+};
+
+/* How much of each ring is used when each of `ranks` sends to each other one: a power of two. */
+size_t shm_way_ring_bytes(int ranks);
+
+#endif

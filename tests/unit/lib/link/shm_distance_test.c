@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The distance of two processors: when it is measured, by which side, and what becomes of a side
+ * that does not answer. The clock is this file's: linked with -Wl,--wrap=monotonic_ns. */
+#include "lib/link/shm_distance.h"
+#include "tests/support/unit.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+static _Atomic uint32_t word;
+static struct shm_distance asker, other;
+static _Atomic uint64_t now_ns, step_ns; /* the clock, and how far each reading moves it */
+
+uint64_t __wrap_monotonic_ns(void);
+
+uint64_t __wrap_monotonic_ns(void)
+{
+    return atomic_fetch_add(&now_ns, atomic_load(&step_ns));
+}
+
+static void setup(void)
+{
+    atomic_init(&word, 0);
+    shm_distance_init(&asker, &word, true);
+    shm_distance_init(&other, &word, false);
+}
+
+START_TEST(nothing_is_asked_before_something_is_copied)
+{
+    shm_distance_measure(&asker);
+    ck_assert_uint_eq(word, 0);
+    shm_distance_count(&asker, 1);
+    shm_distance_measure(&asker);
+    ck_assert_uint_eq(word, 1);
+}
+END_TEST
+
+START_TEST(who_is_not_asked_says_nothing)
+{
+    shm_distance_count(&other, 1);
+    shm_distance_measure(&other);
+    ck_assert_uint_eq(word, 0);
+}
+END_TEST
+
+/* One side at a time looks: each finds the other one's last word, and nobody goes on. */
+START_TEST(a_side_that_does_not_look_all_the_time_is_not_timed)
+{
+    asker.far = other.far = true;
+    shm_distance_count(&asker, 1);
+    for (int i = 0; i < 100; i++) {
+        shm_distance_measure(&asker);
+        shm_distance_measure(&other);
+    }
+    ck_assert(asker.far && other.far);
+    ck_assert_int_eq(asker.tries, 0);
+}
+END_TEST
+
+static void *look_all_the_time(void *arg)
+{
+    atomic_bool *is_over = arg;
+    while (!atomic_load(is_over)) {
+        shm_distance_measure(&other);
+        sched_yield();
+    }
+    return NULL;
+}
+
+/* Trips as the clock of this file has them: both sides read it. */
+static void measure(uint64_t step)
+{
+    pthread_t thread;
+    atomic_bool is_over = false;
+    atomic_store(&step_ns, step);
+    ck_assert_int_eq(pthread_create(&thread, NULL, look_all_the_time, &is_over), 0);
+    for (bool asks = true; asks; asks = asker.tries > 0 || asker.asked) {
+        if (asker.tries == 0)
+            shm_distance_count(&asker, SHM_DISTANCE_AGAIN);
+        shm_distance_measure(&asker);
+        sched_yield();
+    }
+    atomic_store(&is_over, true);
+    pthread_join(thread, NULL);
+}
+
+START_TEST(both_sides_time_the_trips)
+{
+    measure(1000000);
+    ck_assert(asker.far);
+    measure(1);
+    ck_assert(!asker.far);
+}
+END_TEST
+
+START_TEST(many_bytes_later_it_is_measured_again)
+{
+    shm_distance_count(&asker, 1);
+    asker.tries = 0;
+    shm_distance_count(&asker, SHM_DISTANCE_AGAIN - 2);
+    ck_assert_int_eq(asker.tries, 0);
+    shm_distance_count(&asker, 1);
+    ck_assert_int_eq(asker.tries, SHM_DISTANCE_TRIES);
+}
+END_TEST
+
+START_TEST(whatever_the_other_side_writes_ends)
+{
+    static const uint32_t values[] = { 0, 1, 2, 3, UINT32_MAX, UINT32_MAX - 1 };
+    shm_distance_count(&asker, 1);
+    for (int i = 0; i < 60; i++) {
+        atomic_store(&word, values[i % 6]);
+        shm_distance_measure(&other);
+        atomic_store(&word, values[i / 6 % 6]);
+        shm_distance_measure(&asker);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("shm_distance");
+    TCase *tcase = tcase_create("shm_distance");
+    tcase_add_checked_fixture(tcase, setup, NULL);
+    tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, nothing_is_asked_before_something_is_copied);
+    tcase_add_test(tcase, who_is_not_asked_says_nothing);
+    tcase_add_test(tcase, a_side_that_does_not_look_all_the_time_is_not_timed);
+    tcase_add_test(tcase, both_sides_time_the_trips);
+    tcase_add_test(tcase, many_bytes_later_it_is_measured_again);
+    tcase_add_test(tcase, whatever_the_other_side_writes_ends);
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
+}
