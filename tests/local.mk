@@ -57,6 +57,7 @@ unit_tests = \
 	tests/unit/lib/device/device_reduce_test \
 	tests/unit/lib/device/device_test \
 	tests/unit/lib/collective/direct_flow_test \
+	tests/unit/lib/engine/decision_rows_test \
 	tests/unit/lib/engine/directory_test \
 	tests/unit/lib/collective/doubling_schedule_test \
 	tests/unit/lib/engine/engine_ends_test \

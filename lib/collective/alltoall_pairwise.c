@@ -10,7 +10,8 @@
 
 enum { NUMBER_SIZE = 8 };
 
-/* One direction of a pair: the number, then the rows. */
+/* One direction of a pair: the number, then the rows. A number that is known from the start counts as
+ * done. */
 struct stream {
     unsigned char number[NUMBER_SIZE];
     unsigned char *rows;
@@ -199,6 +200,30 @@ static struct alltoall *alltoall_create(struct operation_store *store,
     return alltoall;
 }
 
+/* All ranks know all numbers: only rows are sent. */
+static int begin_with_rows(struct alltoall *alltoall, struct err *err)
+{
+    const struct operation_task *task = &alltoall->task;
+    alltoall->unknown = alltoall->unfinished = 0;
+    for (int rank = 0; rank < task->size; rank++) {
+        struct pair *pair = &alltoall->pairs[rank];
+        if (add_rows(alltoall, rank, task->received[rank], err) < 0)
+            return err->code;
+        if (rank == task->rank)
+            continue;
+        pair->out.done = pair->in.done = NUMBER_SIZE;
+        alltoall->unfinished += !is_complete(&pair->out) + !is_complete(&pair->in);
+    }
+    return place_rows(alltoall, err);
+}
+
+/* The peers learn the numbers of this rank, and this rank those of its peers. */
+static int begin_with_numbers(struct alltoall *alltoall, struct err *err)
+{
+    const struct operation_task *task = &alltoall->task;
+    return add_rows(alltoall, task->rank, task->splits[task->rank], err);
+}
+
 struct operation *alltoall_pairwise_start(struct operation_store *store,
                                           const struct operation_task *task, struct err *err)
 {
@@ -208,7 +233,8 @@ struct operation *alltoall_pairwise_start(struct operation_store *store,
         return NULL;
     }
     cut_input(alltoall);
-    if (add_rows(alltoall, task->rank, task->splits[task->rank], err) < 0) {
+    int rc = task->received ? begin_with_rows(alltoall, err) : begin_with_numbers(alltoall, err);
+    if (rc < 0) {
         operation_fini(store, &alltoall->operation);
         return NULL;
     }

@@ -3,6 +3,8 @@
  *
  *   0 number of rows i64   8 rows
  *
+ * or, if all ranks know all numbers from the start, only the rows.
+ *
  * The place of rows is known when the numbers of all peers have come; until then rows wait in the
  * links. The numbers themselves never wait: on every link an operation's number comes before any
  * data of a later operation.

@@ -46,14 +46,16 @@ struct operation_task {
     size_t row_count;  /* the others: elements in a row */
     int64_t rows;      /* reduce-scatter: rows of the input */
     const int64_t
-        *splits;   /* allgather: rows of each rank, output has their sum; alltoall: rows that
+        *splits; /* allgather: rows of each rank, output has their sum; alltoall: rows that
                               go to each rank, from the input in order */
-    int algorithm; /* enum algorithm, as the root has chosen */
+    const int64_t *received; /* alltoall: rows that come from each rank, if all ranks know that from
+                                the start; NULL: the ranks tell each other */
+    int algorithm;           /* enum algorithm, as the root has chosen */
     const struct placing *placing; /* for ALGORITHM_TWO_LEVEL: the hosts of the set's ranks */
     void *staging; /* OPERATION_STAGING bytes, 64-byte aligned, for this operation alone */
     struct thread_pool *pool; /* helps with large reductions; NULL: no helpers */
 
-    /* Alltoall: all ranks have sent how many rows come from each (`rows`, borrowed). Returns the
+    /* Alltoall: it is known how many rows come from each rank (`rows`, borrowed). Returns the
      * place of the rows, in order of rank, or NULL when out of memory (any value if there are no
      * rows). */
     void *(*place)(void *arg, const int64_t *rows);

@@ -33,7 +33,9 @@ struct batch {
     struct batch_tensor *tensors; /* `count` of them; room for `capacity` */
     int count, capacity;
     size_t total;  /* elements of all tensors */
-    int64_t *rows; /* allgather: of each rank; alltoall: splits. Room for the set's size */
+    int64_t *rows; /* allgather: of each rank; alltoall: that come from each rank. Room for the
+                      set's size */
+    bool has_rows; /* alltoall: the decision has brought them */
     void *output;  /* where the result is made */
     void *memory;  /* if it is neither the caller's nor the set's buffer: to be freed, or given
                         to the caller */

@@ -124,7 +124,7 @@ static bool prepare_allgather(const struct process_set *set, struct batch *batch
     return task->output;
 }
 
-/* An alltoall's rows are known once all other ranks have sent their numbers of rows. */
+/* `rows` may be the batch's own. */
 void *batch_place_rows(void *arg, const int64_t *rows)
 {
     struct batch *batch = arg;
@@ -158,6 +158,7 @@ bool batch_prepare(struct process_set *set, struct batch *batch, struct operatio
     case OPERATION_ALLTOALL:
         task->input = own->input;
         task->splits = own->splits;
+        task->received = batch->has_rows ? batch->rows : NULL;
         task->place = batch_place_rows;
         task->place_arg = batch;
         return true;

@@ -40,6 +40,25 @@ static int take_rows(const struct process_set *set, struct batch *batch,
     return HVD_OK;
 }
 
+/* The rows that all ranks send to this one; what this rank sends must be what it has submitted. */
+static int take_splits(const struct process_set *set, struct batch *batch,
+                       const struct agreed *agreed, struct err *err)
+{
+    const struct tensor *own = agreed->owner;
+    for (int rank = 0; rank < set->size; rank++) {
+        batch->rows[rank] = decision_split(agreed, set->size, rank, set->rank);
+        if (batch->rows[rank] < 0)
+            return fail(err, HVD_ERR_PROTOCOL, "alltoall '%s': rank %d sends %lld rows",
+                        agreed->name, set->ranks[rank], (long long)batch->rows[rank]);
+        if (decision_split(agreed, set->size, set->rank, rank) != own->splits[rank])
+            return fail(err, HVD_ERR_PROTOCOL,
+                        "alltoall '%s': other rows are decided on than rank %d has submitted",
+                        agreed->name, set->ranks[set->rank]);
+    }
+    batch->has_rows = true;
+    return HVD_OK;
+}
+
 /* True if memory can hold the result of an allgather; all ranks agree on this. */
 static bool result_fits(const struct process_set *set, const struct batch *batch)
 {
@@ -103,6 +122,7 @@ static struct batch *batch_create(struct process_set *set, const struct decision
     batch->algorithm = decision->algorithm;
     if (agreed->absent)
         batch->description.memory = MEMORY_DEVICE;
+    batch->has_rows = false;
     batch->count = 0;
     batch->total = 0;
     return batch;
@@ -191,6 +211,8 @@ int batch_queue(struct process_set *set, const struct decision *decision, struct
     int rc = HVD_OK;
     if (batch->description.kind == COLLECTIVE_ALLGATHER)
         rc = take_rows(set, batch, decision->tensors, err);
+    else if (batch->description.kind == COLLECTIVE_ALLTOALL && set->size <= LISTED_ROWS_RANKS)
+        rc = take_splits(set, batch, decision->tensors, err);
     if (rc == HVD_OK && result_fits(set, batch)) {
         for (int i = 0; i < decision->count; i++)
             batch_add_part(batch, decision->tensors[i].owner, 0, count_of(&decision->tensors[i]));

@@ -17,34 +17,11 @@
 
 static const struct err fine = { .code = HVD_OK };
 
-int64_t decision_rows(const struct agreed *agreed, int rank)
-{
-    struct wire_reader reader;
-    size_t start = agreed->offsets[rank], end = agreed->offsets[rank + 1];
-    if (end == start)
-        return 0;
-    wire_reader_init(&reader, agreed->data + start, end - start);
-    return (int64_t)wire_get_u64(&reader);
-}
-
-/* True if `rank` has contributed as many rows as it claims. Rows without elements are not
- * counted. */
-static bool is_consistent(const struct agreed *agreed, int rank, size_t row_size)
-{
-    size_t start = agreed->offsets[rank], end = agreed->offsets[rank + 1];
-    int64_t rows = decision_rows(agreed, rank);
-    if (end - start < 8 || rows < 0 || rows > ROWS_MAX)
-        return false;
-    size_t nbytes = end - start - 8;
-    return row_size == 0 ? nbytes == 0
-                         : nbytes % row_size == 0 && nbytes / row_size == (size_t)rows;
-}
-
 static int check_rows(struct process_set *set, const struct tensor *tensor,
                       const struct agreed *agreed, struct err *err)
 {
     for (int rank = 0; rank < set->size; rank++)
-        if (!is_consistent(agreed, rank, tensor_row_size(tensor)))
+        if (!decision_rows_came(agreed, rank, tensor_row_size(tensor)))
             return fail(err, HVD_ERR_PROTOCOL,
                         "allgather '%s': rank %d gave other rows than it says", agreed->name,
                         set->ranks[rank]);
@@ -73,6 +50,47 @@ static int decision_gather(struct tensor *tensor, const struct agreed *agreed, s
     return HVD_OK;
 }
 
+static int check_splits(const struct process_set *set, const struct agreed *agreed, size_t row_size,
+                        struct err *err)
+{
+    for (int rank = 0; rank < set->size; rank++)
+        if (!decision_splits_came(agreed, set->size, rank, row_size))
+            return fail(err, HVD_ERR_PROTOCOL,
+                        "alltoall '%s': rank %d sent other rows than it says", agreed->name,
+                        set->ranks[rank]);
+    return HVD_OK;
+}
+
+/* Each rank's rows for this rank lie behind its rows for the ranks before. */
+static int decision_scatter(struct tensor *tensor, const struct agreed *agreed, struct err *err)
+{
+    struct process_set *set = tensor->set;
+    size_t row_size = tensor_row_size(tensor), total = 0;
+    int64_t *rows = set->decided.rows;
+    void *memory;
+    if (check_splits(set, agreed, row_size, err) < 0)
+        return err->code;
+    for (int rank = 0; rank < set->size; rank++) {
+        rows[rank] = decision_split(agreed, set->size, rank, set->rank);
+        total += (size_t)rows[rank] * row_size;
+    }
+    unsigned char *at = complete_place(tensor, total, &memory);
+    if (!at)
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    void *data = at;
+    for (int rank = 0; rank < set->size; rank++) {
+        size_t before =
+            (size_t)decision_splits_before(agreed, set->size, rank, set->rank) * row_size;
+        size_t start = agreed->offsets[rank] + 8 * (size_t)set->size + before;
+        size_t nbytes = (size_t)rows[rank] * row_size;
+        if (nbytes > 0)
+            memcpy(at, agreed->data + start, nbytes);
+        at += nbytes;
+    }
+    complete_rows(tensor, rows, set->size, data, memory);
+    return HVD_OK;
+}
+
 static int decision_broadcast(struct tensor *tensor, const struct agreed *agreed, struct err *err)
 {
     size_t nbytes = description_bytes(&tensor->description);
@@ -95,6 +113,8 @@ static int decision_done(struct tensor *tensor, const struct agreed *agreed, str
         return HVD_OK;
     case COLLECTIVE_ALLGATHER:
         return decision_gather(tensor, agreed, err);
+    case COLLECTIVE_ALLTOALL:
+        return decision_scatter(tensor, agreed, err);
     case COLLECTIVE_BROADCAST:
         return decision_broadcast(tensor, agreed, err);
     case COLLECTIVE_JOIN:

@@ -25,6 +25,7 @@
 #include "lib/base/clock.h"
 #include "lib/engine/address_exchange_impl.h"
 #include "lib/engine/counters.h"
+#include "lib/engine/decision_rows.h"
 #include "lib/engine/engine.h"
 #include "lib/engine/in_flight.h"
 #include "lib/engine/numerics.h"
@@ -147,11 +148,8 @@ bool inspect_ask(struct engine *engine);
 bool inspect_has_told(const void *engine);
 
 /* decisions.c */
-#define ROWS_MAX ((int64_t)1 << 46) /* of one rank; those of all ranks fit into 63 bits */
 int decision_take(struct process_set *set, const struct decision *decision, struct err *err);
 int decisions_take(struct process_set *set, struct err *err); /* takes all decisions */
-/* The number of rows in front of a rank's contribution to an allgather. */
-int64_t decision_rows(const struct agreed *agreed, int rank);
 
 /* complete.c */
 size_t tensor_row_size(const struct tensor *tensor);

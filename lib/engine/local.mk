@@ -8,6 +8,7 @@ lib_libhvd_internal_la_SOURCES += \
 	lib/engine/channel.c lib/engine/channel.h \
 	lib/engine/complete.c \
 	lib/engine/counters.c lib/engine/counters.h \
+	lib/engine/decision_rows.c lib/engine/decision_rows.h \
 	lib/engine/decisions.c \
 	lib/engine/directory.c lib/engine/directory.h \
 	lib/engine/engine.c lib/engine/engine.h \

@@ -26,6 +26,10 @@ enum { FUSED_MAX = 64 << 10, FUSED_MAX_ON_ONE_HOST = 16 << 10, INLINE_MAX = 4096
 /* Ranks of a set that is small enough for a steady state, which are neither parent nor child. */
 enum { ACROSS_MAX = TOPOLOGY_MESH_MAX - 2 };
 
+/* Sets of so many ranks agree on the rows of an alltoall together with the alltoall itself: every
+ * rank learns all numbers, 2 KiB with 16 ranks. In larger sets each pair exchanges its own. */
+enum { LISTED_ROWS_RANKS = 16 };
+
 /* set_tree.c */
 struct set_tree {
     struct tree_position position;

@@ -20,6 +20,7 @@
 
 #include "lib/base/checksum.h"
 #include "lib/base/log.h"
+#include "lib/negotiation/contribution.h"
 #include "lib/reduce/reduce.h"
 
 #include <stdalign.h>
@@ -30,8 +31,11 @@
 
 enum { STEADY_HEAD = 12 }; /* of a TREE_STEADY: epoch, number, digest */
 
-/* An allgather's rows come with their number. */
-enum { STEADY_DATA_MAX = 8 + INLINE_MAX };
+/* The rows of an allgather or alltoall come with their numbers. */
+enum { STEADY_DATA_MAX = ROWS_BYTES * STEADY_RANKS_MAX + INLINE_MAX };
+
+_Static_assert((int)STEADY_RANKS_MAX <= (int)LISTED_ROWS_RANKS,
+               "ranks offer the numbers of an alltoall");
 
 /* What a rank has committed to. Its size is no power of 2, so that equal places of two of them do
  * not share a place in a cache. */
@@ -175,11 +179,12 @@ void set_steady_leave(struct process_set *set)
 
 /* How much of an offer's data goes with the commitment: all, or what goes with a decision to move
  * data. */
-static size_t bytes_to_send(const struct steady_operation *operation, const struct offer *offer)
+static size_t bytes_to_send(const struct process_set *set, const struct steady_operation *operation,
+                            const struct offer *offer)
 {
     if (operation->what.algorithm < 0)
         return offer->nbytes;
-    return operation->remembered.description->kind == COLLECTIVE_ALLGATHER ? 8 : 0;
+    return contribution_rows_bytes(operation->remembered.description->kind, set->size);
 }
 
 /* True if the offer is what the schedule has next. */
@@ -201,7 +206,7 @@ int set_steady_offer(struct process_set *set, const struct offer *offer)
         set_steady_leave(set);
         return 0;
     }
-    size_t nbytes = bytes_to_send(operation, offer);
+    size_t nbytes = bytes_to_send(set, operation, offer);
     uint32_t number = set_steady_commit(set, offer->data, nbytes);
     set_steady_keep(set, number, offer->data, nbytes);
     steady->own[number % STEADY_AHEAD] = offer->owner;
@@ -338,7 +343,7 @@ static int fill_agreed(struct process_set *set, const struct steady_operation *o
                           set->steady.gathered);
         agreed->data = set->steady.gathered;
         agreed->nbytes = nbytes;
-    } else if (!is_sum && (is_inline || description->kind == COLLECTIVE_ALLGATHER)) {
+    } else if (!is_sum && (is_inline || collective_has_own_rows(description->kind))) {
         gather_kept(set, number, agreed);
     }
     return HVD_OK;

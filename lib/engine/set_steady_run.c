@@ -93,7 +93,7 @@ static bool is_repeated_by(const struct process_set *set, const struct tensor *t
         return false;
     if (description->kind == COLLECTIVE_BARRIER)
         return true;
-    return description->kind != COLLECTIVE_ALLGATHER && given->name && given->device == 0 &&
+    return !collective_has_own_rows(description->kind) && given->name && given->device == 0 &&
            !given->ready && strcmp(given->name, tensor->name) == 0 &&
            is_described_by(description, submission) && has_memory(set, description, given);
 }

@@ -120,6 +120,7 @@ bool stage_prepare(const struct process_set *set, struct batch *batch, struct op
     case OPERATION_ALLTOALL:
         task->output = NULL;
         task->splits = batch->tensors[0].own->splits;
+        task->received = batch->has_rows ? batch->rows : NULL;
         task->place = batch_place_rows;
         task->place_arg = batch;
         return true;

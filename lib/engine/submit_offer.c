@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What this rank offers of a tensor that is ready: its description, its data if they are small, and
- * data that the negotiation itself needs: the rows of an allgather, the members of a new set.
+ * data that the negotiation itself needs: the rows of an allgather or alltoall, the members of a new
+ * set.
  *
  * Fails as negotiation_submit() does, and with HVD_ERR_NOMEM. */
 #include "lib/engine/engine_impl.h"
@@ -9,7 +10,7 @@
 
 /* The data that go with an offer. */
 struct parcel {
-    unsigned char bytes[8 + INLINE_MAX];
+    unsigned char bytes[8 * LISTED_ROWS_RANKS + INLINE_MAX];
     struct wire_writer record;
 };
 
@@ -34,6 +35,26 @@ static void offer_rows(struct offer *offer, struct parcel *parcel, const struct 
     size_t nbytes = description_bytes(&tensor->description), most = tensor->device ? 0 : INLINE_MAX;
     wire_put_u64(&writer, (uint64_t)tensor->description.shape.dims[0]);
     offer->complete = nbytes <= most;
+    if (offer->complete)
+        wire_put_bytes(&writer, tensor->input, nbytes);
+    offer->data = parcel->bytes;
+    offer->nbytes = writer.length;
+}
+
+/* The rows that go to each rank, then the rows, if they are small. */
+static void offer_splits(struct offer *offer, struct parcel *parcel, const struct tensor *tensor)
+{
+    struct wire_writer writer = { .data = parcel->bytes, .capacity = sizeof parcel->bytes };
+    size_t nbytes = 0, row_size = tensor_row_size(tensor);
+    offer->complete = false;
+    if (tensor->set->size > LISTED_ROWS_RANKS)
+        return;
+    for (int rank = 0; rank < tensor->set->size; rank++) {
+        wire_put_u64(&writer, (uint64_t)tensor->splits[rank]);
+        nbytes += (size_t)tensor->splits[rank] * row_size;
+    }
+    offer->complete =
+        !tensor->device && nbytes <= INLINE_MAX && tensor->description.shape.dims[0] <= ROWS_MAX;
     if (offer->complete)
         wire_put_bytes(&writer, tensor->input, nbytes);
     offer->data = parcel->bytes;
@@ -74,18 +95,17 @@ int submit_offer(struct tensor *tensor, struct err *err)
     struct parcel parcel;
     parcel.record = (struct wire_writer){ 0 };
     struct offer offer = { .name = tensor->name, .description = *description, .owner = tensor };
-    bool mesh = description->kind == COLLECTIVE_ALLTOALL || description->op == HVD_ADASUM;
-    if (mesh)
-        offer.complete = false;
-    else if (description_is_reduction(description))
+    if (description_is_reduction(description))
         offer_reduction(&offer, &parcel, tensor);
     else if (description->kind == COLLECTIVE_ALLGATHER)
         offer_rows(&offer, &parcel, tensor);
+    else if (description->kind == COLLECTIVE_ALLTOALL)
+        offer_splits(&offer, &parcel, tensor);
     else if (description->kind == COLLECTIVE_BROADCAST)
         offer_broadcast(&offer, tensor);
     else if (description->kind == COLLECTIVE_ADD_SET)
         offer_record(&offer, &parcel, tensor->set->engine);
-    if (!mesh && description->kind >= COLLECTIVE_BARRIER)
+    if (description->kind >= COLLECTIVE_BARRIER)
         offer.complete = true;
     int rc = parcel.record.failed ? fail(err, HVD_ERR_NOMEM, "out of memory")
                                   : offer_to_ranks(tensor->set, &offer, tensor->since_ns, err);

@@ -319,7 +319,7 @@ static bool is_schedulable(const struct negotiation *negotiation, uint32_t slot,
     return description_can_be_steady(description) && description->memory == MEMORY_HOST &&
            description->group == 0 &&
            (is_inline ? negotiation_is_inline(negotiation, description) ||
-                            description->kind == COLLECTIVE_ALLGATHER ||
+                            collective_has_own_rows(description->kind) ||
                             description->kind == COLLECTIVE_BARRIER
                       : algorithm_can(algorithm, description_operation(description)));
 }

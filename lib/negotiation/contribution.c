@@ -15,7 +15,7 @@ bool description_can_join(const struct description *description)
 bool description_can_be_steady(const struct description *description)
 {
     return description_is_reduction(description) || description->kind == COLLECTIVE_BROADCAST ||
-           description->kind == COLLECTIVE_ALLGATHER || description->kind == COLLECTIVE_BARRIER;
+           collective_has_own_rows(description->kind) || description->kind == COLLECTIVE_BARRIER;
 }
 
 size_t contribution_total(const struct pending *entry)
@@ -32,9 +32,22 @@ static uint32_t length_at(const unsigned char *lengths, size_t rank)
     return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
-static uint32_t contribution_cut(uint32_t length, bool whole)
+size_t contribution_rows_bytes(enum collective_kind kind, int size)
 {
-    return whole || length < ROWS_BYTES ? length : ROWS_BYTES;
+    if (kind == COLLECTIVE_ALLTOALL)
+        return ROWS_BYTES * (size_t)size;
+    return kind == COLLECTIVE_ALLGATHER ? ROWS_BYTES : 0;
+}
+
+size_t contribution_list_most(enum collective_kind kind, int size, bool complete)
+{
+    return complete || !collective_has_own_rows(kind) ? SIZE_MAX
+                                                      : contribution_rows_bytes(kind, size);
+}
+
+static uint32_t contribution_cut(uint32_t length, size_t most)
+{
+    return length < most ? length : (uint32_t)most;
 }
 
 static void put_zeros(struct wire_writer *writer, size_t nranks)
@@ -43,28 +56,28 @@ static void put_zeros(struct wire_writer *writer, size_t nranks)
         wire_put_u32(writer, 0);
 }
 
-static void put_lengths(struct wire_writer *writer, struct part part, size_t nranks, bool whole)
+static void put_lengths(struct wire_writer *writer, struct part part, size_t nranks, size_t most)
 {
     if (!part.bytes)
         put_zeros(writer, nranks);
-    else if (whole)
+    else if (most == SIZE_MAX)
         wire_put_bytes(writer, part.bytes, 4 * nranks);
     else
         for (size_t i = 0; i < nranks; i++)
-            wire_put_u32(writer, contribution_cut(length_at(part.bytes, i), false));
+            wire_put_u32(writer, contribution_cut(length_at(part.bytes, i), most));
 }
 
-static void put_bodies(struct wire_writer *writer, struct part part, size_t nranks, bool whole)
+static void put_bodies(struct wire_writer *writer, struct part part, size_t nranks, size_t most)
 {
     if (!part.bytes)
         return;
     const unsigned char *body = part.bytes + 4 * nranks;
-    if (whole) {
+    if (most == SIZE_MAX) {
         wire_put_bytes(writer, body, part.nbytes);
         return;
     }
     for (size_t i = 0; i < nranks; i++) {
-        wire_put_bytes(writer, body, contribution_cut(length_at(part.bytes, i), false));
+        wire_put_bytes(writer, body, contribution_cut(length_at(part.bytes, i), most));
         body += length_at(part.bytes, i);
     }
 }
@@ -104,16 +117,16 @@ uint64_t contribution_rows(const struct pending *entry, const struct tree_positi
 }
 
 void contribution_put_list(struct wire_writer *writer, const struct pending *entry,
-                           const struct tree_position *tree, bool whole)
+                           const struct tree_position *tree, size_t most)
 {
     struct part own = pending_part(entry, 0);
-    uint32_t own_nbytes = contribution_cut((uint32_t)own.nbytes, whole);
+    uint32_t own_nbytes = contribution_cut((uint32_t)own.nbytes, most);
     wire_put_u32(writer, own_nbytes);
     for (int i = 0; i < tree->nchildren; i++)
-        put_lengths(writer, pending_part(entry, i + 1), child_ranks(tree, i), whole);
+        put_lengths(writer, pending_part(entry, i + 1), child_ranks(tree, i), most);
     wire_put_bytes(writer, own.bytes, own_nbytes);
     for (int i = 0; i < tree->nchildren; i++)
-        put_bodies(writer, pending_part(entry, i + 1), child_ranks(tree, i), whole);
+        put_bodies(writer, pending_part(entry, i + 1), child_ranks(tree, i), most);
 }
 
 const unsigned char *contribution_get_list(struct wire_reader *reader, size_t nranks,

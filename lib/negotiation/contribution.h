@@ -12,7 +12,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { ROWS_BYTES = 8 }; /* of an allgather, that come with RUN: its dims[0] */
+enum { ROWS_BYTES = 8 }; /* a number of rows, i64 little-endian */
+
+/* Contributions that begin with numbers of rows: how many bytes they are, which come with RUN, too.
+ * An allgather has one, its dims[0]; an alltoall has one for each rank that gets rows, of `size`
+ * ranks. 0 for the other kinds. */
+size_t contribution_rows_bytes(enum collective_kind kind, int size);
 
 /* True if ranks that have joined can take part, with zeros. */
 bool description_can_join(const struct description *description);
@@ -26,10 +31,12 @@ size_t contribution_total(const struct pending *entry);
 /* For an allgather: the rows of all ranks of this subtree, as these ranks claim. */
 uint64_t contribution_rows(const struct pending *entry, const struct tree_position *tree);
 
-/* Appends the list of the ranks of this subtree. With `whole` false each rank's part is cut to the
- * first ROWS_BYTES. */
+/* Appends the list of the ranks of this subtree. Each rank's part is cut to its first `most` bytes. */
 void contribution_put_list(struct wire_writer *writer, const struct pending *entry,
-                           const struct tree_position *tree, bool whole);
+                           const struct tree_position *tree, size_t most);
+
+/* The `most` for a list whose data are `complete`, or are moved later. */
+size_t contribution_list_most(enum collective_kind kind, int size, bool complete);
 
 /* Reads a list of `nranks` ranks: the beginning of the bytes, and how many each rank contributed.
  * The reader fails if the list is incomplete. */

@@ -78,8 +78,9 @@ static void put_list_tensor(struct negotiation *negotiation, struct wire_writer 
         description->memory == MEMORY_DEVICE_REDUCES && negotiation_has_absent(negotiation, entry);
     put_tensor(negotiation, body, entry, (list ? TENSOR_LIST : 0) | (absent ? TENSOR_ABSENT : 0));
     if (list)
-        contribution_put_list(body, entry, &negotiation->tree,
-                              description->kind != COLLECTIVE_ALLGATHER || entry->complete);
+        contribution_put_list(
+            body, entry, &negotiation->tree,
+            contribution_list_most(description->kind, negotiation->size, entry->complete));
 }
 
 /* True if ranks that have learnt the schedule can do without the root's decision. */

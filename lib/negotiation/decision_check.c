@@ -16,11 +16,11 @@ int negotiation_data_flags(const struct description *description, bool done)
         return done ? TENSOR_REDUCTION : 0;
     switch (description->kind) {
     case COLLECTIVE_ALLGATHER:
+    case COLLECTIVE_ALLTOALL:
         return TENSOR_LIST;
     case COLLECTIVE_BROADCAST:
         return done ? TENSOR_LIST : 0;
     case COLLECTIVE_ALLREDUCE: /* Adasum */
-    case COLLECTIVE_ALLTOALL:
         return done ? NEVER : 0;
     case COLLECTIVE_ADD_SET:
         return done ? TENSOR_LIST : NEVER;

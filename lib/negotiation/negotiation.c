@@ -3,6 +3,7 @@
  * state.h. */
 #include "lib/negotiation/negotiation.h"
 
+#include "lib/base/min.h"
 #include "lib/negotiation/contribution.h"
 #include "lib/negotiation/negotiation_impl.h"
 #include "lib/reduce/reduce.h"
@@ -119,7 +120,7 @@ static int refuse_duplicate(const struct offer *offer, struct err *err)
 }
 
 /* How many bytes of an offer are kept. The data of an incomplete reduction is useless, and so is
- * the data of an allgather that is too large for the messages. */
+ * the data of an allgather or alltoall that is too large for the messages. */
 static int bound(const struct negotiation *negotiation, const struct offer *offer,
                  struct contribution *contribution, struct err *err)
 {
@@ -127,8 +128,9 @@ static int bound(const struct negotiation *negotiation, const struct offer *offe
     bool reduction = description_is_reduction(description);
     contribution->complete = offer->complete;
     contribution->nbytes = reduction && !offer->complete ? 0 : offer->nbytes;
-    if (description->kind == COLLECTIVE_ALLGATHER && offer->nbytes > negotiation->list_max) {
-        contribution->nbytes = ROWS_BYTES;
+    if (collective_has_own_rows(description->kind) && offer->nbytes > negotiation->list_max) {
+        contribution->nbytes =
+            size_min(offer->nbytes, contribution_rows_bytes(description->kind, negotiation->size));
         contribution->complete = false;
     }
     contribution->size = contribution->nbytes;

@@ -52,15 +52,16 @@ void negotiation_destroy(struct negotiation *negotiation);
  * whole input, already scaled, or nothing: contributions are reduced on the way up, in order of
  * rank. For all other kinds the contributions form a list, in order of rank, that comes down to
  * all. Of an allgather the first 8 bytes are dims[0], i64 little-endian, and the rest is the input;
- * of a broadcast it is the root's tensor and nothing on other ranks; of an alltoall or Adasum it is
- * nothing; of ADD_SET it is anything.
+ * of an alltoall the first 8 bytes for each rank are the rows that go to that rank, likewise, and
+ * the rest is the input; or, in large sets, it is nothing; of a broadcast it is the root's tensor
+ * and nothing on other ranks; of Adasum it is nothing; of ADD_SET it is anything.
  *
  * `complete`: `data` is all that the collective needs from this rank. If all ranks set `complete`,
- * and the data are not too large, the decision is DONE, otherwise RUN. Of an allgather only the
- * first 8 bytes of each rank come with RUN; of others nothing. A rank must set `complete` for
- * exactly the allreduces, reduce-scatters and broadcasts that negotiation_is_inline() names, for
- * every barrier, join, ADD_SET and REMOVE_SET, never for an alltoall or Adasum, and may for an
- * allgather. */
+ * and the data are not too large, the decision is DONE, otherwise RUN. Of an allgather or alltoall
+ * only the numbers of rows of each rank come with RUN; of others nothing. A rank must set
+ * `complete` for exactly the allreduces, reduce-scatters and broadcasts that
+ * negotiation_is_inline() names, for every barrier, join, ADD_SET and REMOVE_SET, never for Adasum,
+ * and may for an allgather or alltoall. */
 struct offer {
     const char *name; /* terminated, not empty, at most HVD_NAME_MAX bytes; copied */
     struct description description;

@@ -114,8 +114,9 @@ static void put_contribution(struct negotiation *negotiation, struct wire_writer
         wire_put_bytes(body, contribution_reduce(entry, description, 0, false), nbytes);
     }
     if (flags & ITEM_LIST)
-        contribution_put_list(body, entry, &negotiation->tree,
-                              description->kind != COLLECTIVE_ALLGATHER || flags & ITEM_COMPLETE);
+        contribution_put_list(
+            body, entry, &negotiation->tree,
+            contribution_list_most(description->kind, negotiation->size, flags & ITEM_COMPLETE));
 }
 
 /* All flags except the one for the slot. */
@@ -123,7 +124,7 @@ static int item_flags(const struct negotiation *negotiation, const struct pendin
 {
     const struct description *description = negotiation_description(negotiation, entry);
     size_t total = contribution_total(entry);
-    bool fits = description->kind != COLLECTIVE_ALLGATHER || total <= negotiation->list_max;
+    bool fits = !collective_has_own_rows(description->kind) || total <= negotiation->list_max;
     int flags = entry->complete && fits ? ITEM_COMPLETE : 0;
     if (description_is_reduction(description))
         return flags | (entry->complete ? ITEM_REDUCTION : 0);

@@ -255,8 +255,9 @@ static void fill(struct rank *rank, struct offer *offer, unsigned char *data)
     size_t nbytes = description_bytes(description);
     int number = (int)(rank - ranks);
     bool is_inline = negotiation_is_inline(rank->negotiation, description);
-    bool lists_rows = description->kind == COLLECTIVE_ALLGATHER;
-    memset(data, number + 1, 8 + nbytes);
+    bool lists_rows = collective_has_own_rows(description->kind);
+    size_t numbers = description->kind == COLLECTIVE_ALLTOALL ? 8 * (size_t)size : 8;
+    memset(data, number + 1, numbers + nbytes);
     offer->data = data;
     offer->complete = description->nameless || is_inline;
     if (lists_rows) {
@@ -264,7 +265,7 @@ static void fill(struct rank *rank, struct offer *offer, unsigned char *data)
         for (int i = 0; i < 8; i++)
             data[i] = (unsigned char)(rows >> 8 * i);
         offer->complete = nbytes <= 64;
-        offer->nbytes = offer->complete ? 8 + nbytes : 8;
+        offer->nbytes = offer->complete ? numbers + nbytes : numbers;
         return;
     }
     bool gives =
@@ -274,7 +275,7 @@ static void fill(struct rank *rank, struct offer *offer, unsigned char *data)
 
 static void submit(struct rank *rank, struct fuzz_input *input)
 {
-    unsigned char data[8 + ELEMENTS * 4];
+    unsigned char data[8 * RANKS + ELEMENTS * 4];
     struct err err = { .code = HVD_OK };
     int name = fuzz_u8(input) % NAMES;
     struct offer offer = { .name = names[name], .description = describe(input, name) };

@@ -88,6 +88,57 @@ static void check_shares(int i)
         REQUIRE(share[k] == hvd_size() * (double)(10 * (first + k) + i) + sum_of_numbers());
 }
 
+/* Splits that differ among ranks and change from round to round. */
+static int64_t rows_to(int from, int to, int i)
+{
+    return (i + from + 2 * to) % 3;
+}
+
+static void check_exchange(int i)
+{
+    int32_t given[2 * RANKS_MAX], got[2 * RANKS_MAX];
+    int64_t splits[RANKS_MAX], dims = 0;
+    struct hvd_result result;
+    for (int to = 0; to < hvd_size(); to++) {
+        splits[to] = rows_to(hvd_rank(), to, i);
+        for (int64_t k = 0; k < splits[to]; k++)
+            given[dims++] = 100 * hvd_rank() + 10 * to + i;
+    }
+    struct hvd_tensor tensor = { .name = "exchange",
+                                 .input = given,
+                                 .output = got,
+                                 .output_size = sizeof got,
+                                 .dtype = HVD_INT32,
+                                 .ndims = 1,
+                                 .dims = &dims };
+    REQUIRE_STATUS(hvd_alltoall(&tensor, splits, hvd_size(), NULL, &result), HVD_OK);
+    for (int from = 0, at = 0; from < hvd_size(); from++) {
+        REQUIRE(result.rows[from] == rows_to(from, hvd_rank(), i));
+        for (int64_t k = 0; k < result.rows[from]; k++)
+            REQUIRE(got[at++] == 100 * from + 10 * hvd_rank() + i);
+    }
+    hvd_result_free(&result);
+}
+
+/* Too many rows to come with their numbers. */
+static void check_large_exchange(int i)
+{
+    static float given[RANKS_MAX * LARGE], got[RANKS_MAX * LARGE];
+    int64_t dims = (int64_t)hvd_size() * LARGE;
+    struct hvd_tensor tensor = { .name = "large exchange",
+                                 .input = given,
+                                 .output = got,
+                                 .output_size = sizeof got,
+                                 .dtype = HVD_FLOAT32,
+                                 .ndims = 1,
+                                 .dims = &dims };
+    for (int64_t k = 0; k < dims; k++)
+        given[k] = (float)(100 * hvd_rank() + 10 * (k / LARGE) + i);
+    REQUIRE_STATUS(hvd_alltoall(&tensor, NULL, 0, NULL, NULL), HVD_OK);
+    for (int64_t k = 0; k < dims; k++)
+        REQUIRE(got[k] == (float)(100 * (k / LARGE) + 10 * hvd_rank() + i));
+}
+
 static int repeat_all_kinds(int rank)
 {
     (void)rank;
@@ -96,6 +147,8 @@ static int repeat_all_kinds(int rank)
         check_reductions(i);
         check_rows(i);
         check_shares(i);
+        check_exchange(i);
+        check_large_exchange(i);
         REQUIRE_STATUS(hvd_barrier(), HVD_OK);
     }
     return leave_world();

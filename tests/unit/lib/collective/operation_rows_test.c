@@ -174,18 +174,21 @@ static void check_received(int rank, unsigned char *const *inputs, rows_fn *rows
     free(places[rank].output);
 }
 
-static void check_alltoall(rows_fn *rows, size_t row, enum hvd_dtype dtype)
+/* `known`: all ranks know all numbers of rows from the start. */
+static void check_alltoall(rows_fn *rows, size_t row, enum hvd_dtype dtype, bool known)
 {
-    static int64_t splits[WORLD_RANKS_MAX][WORLD_RANKS_MAX];
+    static int64_t splits[WORLD_RANKS_MAX][WORLD_RANKS_MAX],
+        received[WORLD_RANKS_MAX][WORLD_RANKS_MAX];
     unsigned char *inputs[WORLD_RANKS_MAX];
     size_t nbytes = 0;
     for (int rank = 0; rank < world_size; rank++) {
         int64_t sum = 0;
         for (int to = 0; to < world_size; to++)
-            sum += splits[rank][to] = rows(rank, to);
+            sum += splits[rank][to] = received[to][rank] = rows(rank, to);
         nbytes = (size_t)sum * row * hvd_dtype_size(dtype);
         inputs[rank] = world_random_bytes(nbytes);
         prepare_alltoall(rank, inputs[rank], row, dtype, splits[rank]);
+        world_tasks[rank].received = known ? received[rank] : NULL;
     }
     world_choose_pace(nbytes);
     world_check();
@@ -201,7 +204,8 @@ START_TEST(alltoall_gives_every_rank_its_rows_in_order_of_rank)
     for (int s = 0; s < WORLD_SIZES; s++)
         for (int w = 0; w < 3; w++) {
             world_size = world_sizes[s];
-            check_alltoall(shares[_i], widths[w], w % 2 ? HVD_UINT8 : HVD_FLOAT32);
+            for (int known = 0; known < 2; known++)
+                check_alltoall(shares[_i], widths[w], w % 2 ? HVD_UINT8 : HVD_FLOAT32, known);
         }
 }
 END_TEST
@@ -268,6 +272,27 @@ START_TEST(absurd_numbers_of_rows_are_refused)
 }
 END_TEST
 
+START_TEST(absurd_numbers_that_are_known_are_refused)
+{
+    int64_t splits[] = { (int64_t)absurd_numbers[_i].own, 0 };
+    int64_t received[] = { splits[0], (int64_t)absurd_numbers[_i].number };
+    float input[4] = { 0 };
+    world_size = 2;
+    world_choose_pace(0);
+    for (int rank = 0; rank < 2; rank++)
+        prepare_alltoall(rank, input, absurd_numbers[_i].row, HVD_FLOAT32, splits);
+    world_tasks[0].rank = 0;
+    world_tasks[0].size = 2;
+    world_tasks[0].received = received;
+    struct operation_store *store = operation_store_create();
+    ck_assert_ptr_null(operation_start(store, &world_tasks[0], &err));
+    ck_assert_int_eq(err.code, HVD_ERR_PROTOCOL);
+    ck_assert_str_eq(err.text, absurd_numbers[_i].text);
+    ck_assert_int_eq(places[0].calls, 0);
+    operation_store_destroy(store);
+}
+END_TEST
+
 START_TEST(an_output_that_there_is_no_memory_for_is_an_error)
 {
     static const int64_t splits[] = { 1, 1 };
@@ -295,6 +320,8 @@ int main(void)
     tcase_add_loop_test(tcase, alltoall_gives_every_rank_its_rows_in_order_of_rank, 0, SHARES);
     tcase_add_test(tcase, rows_wait_until_all_numbers_have_come);
     tcase_add_loop_test(tcase, absurd_numbers_of_rows_are_refused, 0,
+                        sizeof absurd_numbers / sizeof *absurd_numbers);
+    tcase_add_loop_test(tcase, absurd_numbers_that_are_known_are_refused, 0,
                         sizeof absurd_numbers / sizeof *absurd_numbers);
     tcase_add_test(tcase, an_output_that_there_is_no_memory_for_is_an_error);
     return unit_run(suite);

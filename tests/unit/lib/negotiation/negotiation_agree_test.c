@@ -143,7 +143,10 @@ START_TEST(every_kind_is_decided_as_it_should_be)
         bool list;
         size_t total; /* by rank */
     } rows[] = {
-        { COLLECTIVE_ALLTOALL, HVD_AVERAGE, 6, 0, false, DECISION_BATCH, false, 0 },
+        { COLLECTIVE_ALLTOALL, HVD_AVERAGE, 6, 0, false, DECISION_BATCH, true, 0 },
+        { COLLECTIVE_ALLTOALL, HVD_AVERAGE, 6, 32, false, DECISION_BATCH, true, 32 },
+        { COLLECTIVE_ALLTOALL, HVD_AVERAGE, 6, 56, true, DECISION_DONE, true, 56 },
+        { COLLECTIVE_ALLTOALL, HVD_AVERAGE, 6, 56, false, DECISION_BATCH, true, 32 },
         { COLLECTIVE_ADD_SET, HVD_AVERAGE, 2, 900, true, DECISION_DONE, true, 900 },
         { COLLECTIVE_REMOVE_SET, HVD_AVERAGE, 0, 0, true, DECISION_DONE, false, 0 },
         { COLLECTIVE_BARRIER, HVD_AVERAGE, 0, 0, true, DECISION_DONE, false, 0 },
@@ -203,6 +206,30 @@ START_TEST(too_large_a_list_is_run_and_only_its_rows_are_kept)
 }
 END_TEST
 
+START_TEST(of_too_large_an_alltoall_the_numbers_for_all_ranks_are_kept)
+{
+    static unsigned char data[20000];
+    start(9);
+    for (int i = 0; i < net.size; i++) {
+        for (int to = 0; to < net.size; to++)
+            data[8 * to] = (unsigned char)(10 * i + to);
+        struct offer offer = { .name = "tokens",
+                               .description = net_description(COLLECTIVE_ALLTOALL, 1),
+                               .data = data,
+                               .nbytes = sizeof data,
+                               .complete = true };
+        net_submit(&net, i, &offer);
+    }
+    net_complete(&net);
+    net_check_one(&net, DECISION_BATCH, "tokens");
+    ck_assert_uint_eq(seen[4].nbytes, 8 * 9 * 9);
+    for (int i = 0; i < net.size; i++)
+        for (int to = 0; to < net.size; to++)
+            ck_assert_int_eq(seen[4].data[8 * (9 * i + to)], 10 * i + to);
+    net_fini(&net);
+}
+END_TEST
+
 START_TEST(a_name_in_flight_is_refused)
 {
     const float data[1] = { 1 };
@@ -247,6 +274,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, the_roots_tensor_comes_to_all, 1, 10);
     tcase_add_test(tcase, every_kind_is_decided_as_it_should_be);
     tcase_add_test(tcase, too_large_a_list_is_run_and_only_its_rows_are_kept);
+    tcase_add_test(tcase, of_too_large_an_alltoall_the_numbers_for_all_ranks_are_kept);
     tcase_add_test(tcase, a_name_in_flight_is_refused);
     tcase_add_test(tcase, data_of_the_wrong_size_is_refused);
     Suite *all = suite_create("negotiation_agree");

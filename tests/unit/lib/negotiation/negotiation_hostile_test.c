@@ -295,7 +295,7 @@ START_TEST(a_decision_has_the_data_that_its_kind_has)
         { COLLECTIVE_REDUCESCATTER, HVD_SUM, TENSOR_REDUCTION, 0 },
         { COLLECTIVE_ALLGATHER, HVD_SUM, TENSOR_LIST, TENSOR_LIST },
         { COLLECTIVE_BROADCAST, HVD_SUM, TENSOR_LIST, 0 },
-        { COLLECTIVE_ALLTOALL, HVD_SUM, -1, 0 },
+        { COLLECTIVE_ALLTOALL, HVD_SUM, TENSOR_LIST, TENSOR_LIST },
         { COLLECTIVE_ADD_SET, HVD_SUM, TENSOR_LIST, -1 },
         { COLLECTIVE_REMOVE_SET, HVD_SUM, 0, -1 },
         { COLLECTIVE_BARRIER, HVD_SUM, 0, -1 },
@@ -326,7 +326,7 @@ START_TEST(an_algorithm_can_do_what_it_is_chosen_for)
     } rows[] = {
         { COLLECTIVE_ALLREDUCE, HVD_SUM, 0 },     { COLLECTIVE_ALLREDUCE, HVD_ADASUM, 0 },
         { COLLECTIVE_REDUCESCATTER, HVD_SUM, 0 }, { COLLECTIVE_ALLGATHER, HVD_SUM, TENSOR_LIST },
-        { COLLECTIVE_BROADCAST, HVD_SUM, 0 },     { COLLECTIVE_ALLTOALL, HVD_SUM, 0 },
+        { COLLECTIVE_BROADCAST, HVD_SUM, 0 },     { COLLECTIVE_ALLTOALL, HVD_SUM, TENSOR_LIST },
     };
     for (int algorithm = 0; algorithm < 256; algorithm++) {
         struct err err;
