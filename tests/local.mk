@@ -138,7 +138,7 @@ unit_tests = \
 	tests/unit/lib/link/shm_distance_test \
 	tests/unit/lib/link/shm_places_test \
 	tests/unit/lib/link/shm_ring_test \
-	tests/unit/lib/link/shm_way_test \
+	tests/unit/lib/link/shm_method_test \
 	tests/unit/lib/stall/stall_ask_test \
 	tests/unit/lib/stall/stall_message_test \
 	tests/unit/lib/stall/stall_test \

@@ -87,8 +87,8 @@ reno_find() {
     return 1
 }
 
-# ways_find: $ways is the transports, and tcp-reno where it is asked for and permitted.
-ways_find() {
+# transports_find: $ways is the transports, and tcp-reno where it is asked for and permitted.
+transports_find() {
     ways=
     for _transport in $transports; do
         [ "$_transport" = tcp ] && ! is_one_of default "$congestions" || ways="$ways $_transport"

@@ -108,8 +108,8 @@ op_takes_part() {
     [ "$2" -le "$few_ranks" ] || { was_asked_for --ranks && was_asked_for --ops; }
 }
 
-# way_takes_part WAY RANKS
-way_takes_part() {
+# transport_takes_part TRANSPORT RANKS
+transport_takes_part() {
     [ "$1" != unix ] || [ "$2" -le "$few_ranks" ] || was_asked_for --transports
 }
 
@@ -156,7 +156,7 @@ collective_turns() {
     for _ranks in $ranks; do
         op_takes_part "$1" "$_ranks" || continue
         for _way in $ways; do
-            way_takes_part "$_way" "$_ranks" || continue
+            transport_takes_part "$_way" "$_ranks" || continue
             group_begin
             for _peer in $programs_in_turn; do
                 ! peer_takes_part "$_peer" "$_way" "$_ranks" "$1" ||

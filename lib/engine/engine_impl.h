@@ -123,6 +123,7 @@ int ready_offer(struct tensor *tensor, struct err *err);
 /* Queries the events. 1 if something was offered, 0, or a negative status that breaks the world. */
 int ready_move(struct process_set *set, struct err *err);
 uint64_t ready_deadline(const struct process_set *set);
+bool ready_has_work(const struct process_set *set); /* a join can be offered */
 void ready_forget(struct process_set *set);
 /* The tensors that are not offered yet, like negotiation_in_flight(), negotiation_waiting() and its
  * count. */

@@ -92,7 +92,8 @@ static bool is_stuck(void *arg)
     for (int i = 0; negotiation_waiting(set->negotiation, i, &waiting) > 0; i++)
         own += waiting.own;
     return own > 0 && own == set->engine->in_flight.count && ready_waiting_count(set) == 0 &&
-           !set_is_steady(set) && !negotiation_has_decision(set->negotiation) && all_threads_wait(set->engine);
+           !set_is_steady(set) && !negotiation_has_decision(set->negotiation) &&
+           all_threads_wait(set->engine);
 }
 
 int inspect_start(struct process_set *set, struct err *err)

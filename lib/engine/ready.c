@@ -6,7 +6,8 @@
  *   submitted -> (its event has passed) -> offered;   any -> failed with its set
  *
  * A join means that this rank submits nothing more: a join waits for all tensors submitted before
- * it, and tensors submitted later wait for the join. Devices send no signal when an event has
+ * it, also for the end of a steady state, which offers its tensors again. Tensors submitted later
+ * wait for the join. Devices send no signal when an event has
  * passed, so the thread that moves the set polls the events, LOOKS_MAX at a time, in turn.
  *
  * Fails when an event reports that its device has failed (HVD_ERR_SYSTEM), and when memory is
@@ -55,7 +56,10 @@ int ready_offer(struct tensor *tensor, struct err *err)
     struct err later;
     struct process_set *set = tensor->set;
     bool is_join = tensor->description.kind == COLLECTIVE_JOIN;
-    if (set->ready.postponed.first || (is_join && set->ready.unmade.first)) {
+    if (is_join)
+        set_steady_leave(set);
+    if (set->ready.postponed.first ||
+        (is_join && (set->ready.unmade.first || set_is_steady(set)))) {
         ready_append(&set->ready.postponed, tensor);
         return HVD_OK;
     }
@@ -103,8 +107,12 @@ int ready_move(struct process_set *set, struct err *err)
             return rc;
         moved |= rc;
     }
-    return set->ready.unmade.first || !set->ready.postponed.first ? moved
-                                                                  : offer_postponed(set, err);
+    return ready_has_work(set) ? offer_postponed(set, err) : moved;
+}
+
+bool ready_has_work(const struct process_set *set)
+{
+    return set->ready.postponed.first && !set->ready.unmade.first && !set_is_steady(set);
 }
 
 void ready_forget(struct process_set *set)

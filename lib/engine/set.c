@@ -110,8 +110,7 @@ void set_destroy(struct process_set *set)
 
 void set_report(struct process_set *set)
 {
-    while (set->tree.up.link && !set_is_steady(set) &&
-           negotiation_has_report(set->negotiation)) {
+    while (set->tree.up.link && !set_is_steady(set) && negotiation_has_report(set->negotiation)) {
         size_t begin = tree_link_begin(&set->tree.up, TREE_REPORT);
         if (!negotiation_report(set->negotiation, &set->tree.up.out)) {
             set->tree.up.out.length = begin;
@@ -147,6 +146,7 @@ static bool may_move_data(struct process_set *set)
 static int decide(struct process_set *set, struct err *err)
 {
     int moved = 0;
+    negotiation_learn(set->negotiation, set->steady.pays && !set_steady_is_observed(set));
     while (negotiation_decide(set->negotiation, may_move_data(set), &set->decided.body)) {
         if (set->decided.body.failed)
             return fail(err, HVD_ERR_NOMEM, "out of memory");
@@ -224,13 +224,23 @@ int set_move(struct process_set *set, struct err *err)
     return moved;
 }
 
+/* A steady state may have ended behind the report or the decision of a pass. */
+static bool has_to_report(const struct process_set *set)
+{
+    if (set_is_steady(set))
+        return false;
+    if (set->tree.position.parent >= 0)
+        return set->tree.up.link && negotiation_has_report(set->negotiation);
+    return negotiation_has_decision(set->negotiation) && !negotiation_has_data(set->negotiation);
+}
+
 /* Data that waits for fusion has a deadline (set_deadline()). */
 bool set_has_work(struct process_set *set)
 {
     if (set->ended.code != HVD_OK)
         return false;
-    return batches_can_start(set) || stage_has_work(set) ||
-           (set->decided.data_since_ns == 0 && has_data_to_decide(set));
+    return batches_can_start(set) || stage_has_work(set) || ready_has_work(set) ||
+           has_to_report(set) || (set->decided.data_since_ns == 0 && has_data_to_decide(set));
 }
 
 static void fail_tensors(struct process_set *set, const struct err *reason, bool decided_too)

@@ -48,13 +48,14 @@ struct steady_operation {
 };
 struct set_steady {
     struct steady state;
+    bool pays; /* at a root: schedules are looked for */
     int count; /* operations of the schedule */
     struct steady_operation schedule[SCHEDULE_MAX];
     struct tensor *own[STEADY_AHEAD]; /* committed to and not done, by number */
     struct steady_kept *kept;         /* the data of all ranks; NULL: none yet */
     unsigned char *gathered;          /* of one operation: room for the data of all ranks */
     size_t offsets[STEADY_RANKS_MAX + 1];
-    bool has_end;                     /* a rank has left the set, which ends with the steady state */
+    bool has_end; /* a rank has left the set, which ends with the steady state */
     int who;
     struct rank_end end;
 };
@@ -216,7 +217,7 @@ bool set_steady_pays(struct process_set *set);
 /* True if a timeline or the autotuner is to see agreements. */
 bool set_steady_is_observed(const struct process_set *set);
 /* set_steady_run.c */
-/* A blocking allreduce that the schedule expects, when nothing else is in flight. */
+/* A blocking call that the schedule expects, when nothing else is in flight. */
 enum steady_run {
     STEADY_RUN_NOT,  /* it is not such a call, and nothing has happened */
     STEADY_RUN_DONE, /* the result is at the output */

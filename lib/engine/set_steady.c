@@ -89,11 +89,11 @@ static int make_operation(struct process_set *set, struct steady_operation *oper
     operation->is_made = false;
     wire_put_string(&writer, operation->remembered.name);
     description_encode(&writer, operation->remembered.description);
-    if (writer.failed)
-        return fail(err, HVD_ERR_NOMEM, "out of memory");
-    operation->digest = checksum_bytes(writer.data, writer.length);
+    bool failed = writer.failed;
+    if (!failed)
+        operation->digest = checksum_bytes(writer.data, writer.length);
     wire_writer_fini(&writer);
-    return HVD_OK;
+    return failed ? fail(err, HVD_ERR_NOMEM, "out of memory") : HVD_OK;
 }
 
 bool set_steady_is_observed(const struct process_set *set)
@@ -300,7 +300,7 @@ void set_steady_reduce(const struct process_set *set, const struct description *
 {
     reduce_fn *reduce = reduce_function(description->dtype, description->op);
     size_t count = shape_count(&description->shape);
-    unsigned char sum[INLINE_MAX];
+    alignas(64) unsigned char sum[INLINE_MAX];
     const void *left = set->rank == 0 ? own : kept_at(set, 0, number)->data;
     for (int rank = 1; rank < set->size; rank++) {
         const void *data = rank == set->rank ? own : kept_at(set, rank, number)->data;
@@ -431,7 +431,7 @@ void set_steady_fini(struct process_set *set)
 
 /* ---- waiting ---- */
 
-static bool is_waiting(const struct process_set *set)
+static bool steady_is_waiting(const struct process_set *set)
 {
     return set->steady.state.committed != set->steady.state.done;
 }
@@ -439,7 +439,7 @@ static bool is_waiting(const struct process_set *set)
 uint64_t set_steady_deadline(const struct process_set *set)
 {
     const struct set_steady *steady = &set->steady;
-    if (steady->state.phase != STEADY_ON || !is_waiting(set))
+    if (steady->state.phase != STEADY_ON || !steady_is_waiting(set))
         return UINT64_MAX;
     return steady->own[steady->state.done % STEADY_AHEAD]->since_ns + STEADY_PATIENCE_NS;
 }
@@ -465,8 +465,10 @@ int set_steady_waiting(const struct process_set *set, int index, struct waiting 
     *waiting = (struct waiting){
         .name = own->name, .kind = own->description.kind, .since_ns = own->since_ns, .own = true
     };
+    /* A rank that has left may have submitted the tensor since. */
+    struct rank_ranges *ranks = state->phase == STEADY_ON ? &waiting->missing : &waiting->unsure;
     for (int rank = 0; rank < set->size; rank++)
         if (state->received[rank] <= number)
-            rank_ranges_add(&waiting->missing, rank, rank + 1);
+            rank_ranges_add(ranks, rank, rank + 1);
     return 1;
 }

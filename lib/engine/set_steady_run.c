@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A blocking call in the steady state (set_steady.c), from start to end: when nothing else is in
- * flight and the call is what the schedule expects, it needs no handle, no tensor in flight and no
- * pass over everything. The calling thread holds the engine's lock, sends its data, and looks for
+/* A blocking call in the steady state (set_steady.c), from start to end. When nothing else is
+ * in flight and the call is what the schedule expects, it needs no handle, no tensor in flight and
+ * no pass over everything. The calling thread holds the engine's lock, sends its data, and looks for
  * the data of the other ranks for about as long as a waiting thread would spin.
  *
  * When they do not come, or anything else does, the operation becomes a tensor in flight like any
@@ -21,14 +21,14 @@ enum { RUN_LOOKS_CROWDED = 8, RUN_EAGER = 32, LOOKS_PER_CLOCK = 16 };
 
 /* ---- is it such a call? ---- */
 
-static bool is_simple(const struct submission *submission)
+static bool steady_run_is_simple(const struct submission *submission)
 {
     return !submission->grouped && !submission->options && submission->count == 1 &&
            !submission->splits;
 }
 
 /* True if nothing else needs this thread, or sees what it does. */
-static bool is_alone(const struct engine *engine, const struct process_set *set)
+static bool steady_run_is_alone(const struct engine *engine, const struct process_set *set)
 {
     return engine->in_flight.count == 0 && engine->progress.driver == NOBODY &&
            engine->progress.waiters == 0 && !engine->progress.stopping &&
@@ -63,9 +63,14 @@ static bool has_memory(const struct process_set *set, const struct description *
     if (description->kind == COLLECTIVE_REDUCESCATTER) {
         int64_t rows = hvd_share(description->shape.dims[0], set->size, set->rank);
         size_t row = description_bytes(description) / (size_t)description->shape.dims[0];
-        return given->input && given->output && given->output_size >= (size_t)rows * row;
+        return given->input && given->output && given->output_size >= (size_t)rows * row &&
+               !request_overlap(given->input, description_bytes(description), given->output,
+                                (size_t)rows * row);
     }
-    return given->input && given->output;
+    size_t nbytes = description_bytes(description);
+    return given->input && given->output &&
+           (given->input == given->output ||
+            !request_overlap(given->input, nbytes, given->output, nbytes));
 }
 
 /* What request_describe() would make of the call. */
@@ -80,7 +85,9 @@ static bool is_described_by(const struct description *description,
                          : submission->root == description->root) &&
            description->prescale == 1 && description->postscale == 1 &&
            given->ndims == shape->ndims && description_bytes(description) > 0 &&
-           memcmp(given->dims, shape->dims, (size_t)shape->ndims * sizeof *given->dims) == 0;
+           (shape->ndims == 0 ||
+            (given->dims &&
+             memcmp(given->dims, shape->dims, (size_t)shape->ndims * sizeof *given->dims) == 0));
 }
 
 /* True if the tensor of an operation is what the call is about. */
@@ -119,7 +126,7 @@ static struct tensor *find_expected(struct process_set *set, const struct submis
 /* ---- the run ---- */
 
 /* Looks at the links of ranks whose data have not come. 1 if all have, 0, or a status. */
-static int look(struct process_set *set, uint32_t number, struct err *err)
+static int steady_run_look(struct process_set *set, uint32_t number, struct err *err)
 {
     const struct steady *state = &set->steady.state;
     bool all = true;
@@ -153,14 +160,14 @@ static int look_for_all(struct process_set *set, uint32_t number, struct err *er
 {
     struct engine *engine = set->engine;
     uint64_t until_ns = 0;
-    int rc = look(set, number, err);
+    int rc = steady_run_look(set, number, err);
     for (int looks = 1; rc == 0 && !is_tired(engine, looks, &until_ns); looks++) {
         if (set->steady.state.phase != STEADY_ON || engine->breakage.symptom.status != HVD_OK ||
             failure_is_there(engine->failure) || progress_is_entered(engine))
             break;
         if (looks > RUN_EAGER)
             cpu_pause();
-        rc = look(set, number, err);
+        rc = steady_run_look(set, number, err);
     }
     return rc;
 }
@@ -209,17 +216,17 @@ static int take_result(struct process_set *set, const struct tensor *tensor, uin
     return rc;
 }
 
-static int finish(struct process_set *set, struct tensor *tensor, uint32_t number, struct err *err)
+static int steady_run_finish(struct process_set *set, struct tensor *tensor, uint32_t number,
+                             struct err *err)
 {
     struct engine *engine = set->engine;
     int rc = take_result(set, tensor, number, err);
     if (rc < 0)
         return rc;
     set->decided.count++;
-    uint64_t now_ns = monotonic_tick_ns();
-    counters_done(&engine->counters, tensor, now_ns);
+    counters_done(&engine->counters, tensor, engine->progress.driven_ns);
     in_flight_note(&engine->in_flight, tensor);
-    engine->in_flight.last_done_ns = engine->progress.driven_ns = now_ns;
+    engine->in_flight.last_done_ns = engine->progress.driven_ns;
     return HVD_OK;
 }
 
@@ -231,8 +238,11 @@ static struct ticket *put_in_flight(struct process_set *set, const struct tensor
     struct ticket *ticket = in_flight_ticket(in_flight, 1);
     struct tensor *own = ticket ? in_flight_tensor(in_flight) : NULL;
     size_t nbytes;
-    if (!own)
+    if (!own) {
+        if (ticket)
+            in_flight_release(in_flight, ticket);
         return NULL;
+    }
     own->set = set;
     own->ticket = ticket;
     own->result = &ticket->one;
@@ -251,8 +261,8 @@ static struct ticket *put_in_flight(struct process_set *set, const struct tensor
     return ticket;
 }
 
-static enum steady_run run(struct process_set *set, struct tensor *tensor, struct ticket **ticket,
-                           struct err *err)
+static enum steady_run steady_run_start(struct process_set *set, struct tensor *tensor,
+                                        struct ticket **ticket, struct err *err)
 {
     struct engine *engine = set->engine;
     size_t nbytes;
@@ -261,11 +271,14 @@ static enum steady_run run(struct process_set *set, struct tensor *tensor, struc
     counters_submitted(&engine->counters, tensor);
     const void *data = own_data(set, tensor, &nbytes);
     uint32_t number = set_steady_commit(set, data, nbytes);
+    set->steady.own[number % STEADY_AHEAD] = tensor; /* what comes meanwhile may ask about it */
+    counters_wait(&engine->counters, tensor->since_ns);
     int rc = set_say(set, err);
     if (rc >= 0)
         rc = look_for_all(set, number, err);
+    counters_waited(&engine->counters, engine->progress.driven_ns = monotonic_tick_ns());
     if (rc > 0 && steady_next(&set->steady.state))
-        rc = finish(set, tensor, number, err);
+        rc = steady_run_finish(set, tensor, number, err);
     else if (rc >= 0)
         rc = (*ticket = put_in_flight(set, tensor, number))
                  ? 1
@@ -273,6 +286,7 @@ static enum steady_run run(struct process_set *set, struct tensor *tensor, struc
     if (rc < 0) {
         set_steady_abandon(set);
         engine_fail(engine, err);
+        engine_move(engine);
         *ticket = NULL;
     }
     return rc == HVD_OK ? STEADY_RUN_DONE : STEADY_RUN_WAITS;
@@ -282,12 +296,13 @@ enum steady_run set_steady_run(struct engine *engine, const struct submission *s
                                struct ticket **ticket, struct err *err)
 {
     struct process_set *set = engine->sets.at[0];
-    if (!is_simple(submission) || set->steady.state.phase != STEADY_ON || !is_alone(engine, set))
+    if (!steady_run_is_simple(submission) || set->steady.state.phase != STEADY_ON ||
+        !steady_run_is_alone(engine, set))
         return STEADY_RUN_NOT;
     struct tensor *tensor = find_expected(set, submission);
     if (!tensor)
         return STEADY_RUN_NOT;
-    enum steady_run result = run(set, tensor, ticket, err);
+    enum steady_run result = steady_run_start(set, tensor, ticket, err);
     if (result == STEADY_RUN_DONE)
         progress_leave(engine);
     return result;

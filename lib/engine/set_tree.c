@@ -143,6 +143,8 @@ static int on_frame_from_parent(struct process_set *set, const struct frame *fra
 {
     switch (frame->type) {
     case TREE_DECISION: {
+        if (set->steady.state.phase == STEADY_ON)
+            return fail(err, HVD_ERR_PROTOCOL, "a decision comes in a steady state");
         set_put_down(set, TREE_DECISION, frame->body, frame->length);
         int rc = set->tree.position.nchildren > 0 ? set_say(set, err) : HVD_OK;
         if (rc < 0 || set->ended.code != HVD_OK)

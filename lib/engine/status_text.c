@@ -202,7 +202,7 @@ static void put_set(struct page *page, const struct process_set *set)
 {
     struct waiting waiting;
     for (int i = 0; negotiation_waiting(set->negotiation, i, &waiting); i++)
-        if (waiting.own || !ready_has(set, waiting.name))
+        if (waiting.own || !(ready_has(set, waiting.name) || set_steady_has(set, waiting.name)))
             put_waiting(page, set, &waiting);
     for (int i = 0; set_steady_waiting(set, i, &waiting); i++)
         put_waiting(page, set, &waiting);

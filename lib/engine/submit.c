@@ -184,7 +184,9 @@ static void name_tensor(struct tensor *tensor, const struct submission *submissi
 static bool is_offered_at_once(const struct tensor *tensor)
 {
     const struct set_ready *ready = &tensor->set->ready;
-    return !tensor->ready && !ready->unmade.first && !ready->postponed.first;
+    bool is_join = tensor->description.kind == COLLECTIVE_JOIN;
+    return !tensor->ready && !ready->unmade.first && !ready->postponed.first &&
+           !(is_join && set_is_steady(tensor->set));
 }
 
 static int check_free(const struct tensor *tensor, enum collective_kind kind, struct err *err)

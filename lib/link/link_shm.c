@@ -127,17 +127,17 @@ static enum access access_to(const struct link_shm *shm, int slot)
 }
 
 /* The way of the next bytes; `before` them came so many of the same vector. */
-static enum shm_way choose_way(const struct link_shm *shm, bool mapped, size_t nbytes,
-                               size_t before)
+static enum shm_method choose_method(const struct link_shm *shm, bool mapped, size_t nbytes,
+                                     size_t before)
 {
-    struct shm_way_case what = { .mapped = mapped,
-                                 .far = shm->distance.far,
-                                 .streams = shm->streams,
-                                 .ranks = shm->ranks,
-                                 .nbytes = nbytes,
-                                 .reduced = shm->link.reduced,
-                                 .before = before };
-    return shm_way_choose(&what);
+    struct shm_method_case what = { .mapped = mapped,
+                                    .far = shm->distance.far,
+                                    .streams = shm->streams,
+                                    .ranks = shm->ranks,
+                                    .nbytes = nbytes,
+                                    .reduced = shm->link.reduced,
+                                    .before = before };
+    return shm_method_choose(&what);
 }
 
 /* The peer reads with a system call. */
@@ -146,7 +146,7 @@ static int offer_address(struct link_shm *shm, const void *data, size_t nbytes)
     struct shm_reference reference = { (uintptr_t)data, nbytes, 0 };
     size_t before = shm_runs_before(&shm->runs, data, nbytes);
     if (atomic_load_explicit(&shm->doorbell.other->can_fetch, memory_order_relaxed) != SHM_CAN ||
-        choose_way(shm, false, nbytes, before) != SHM_WAY_FETCH)
+        choose_method(shm, false, nbytes, before) != SHM_METHOD_FETCH)
         return 0;
     int rc = shm_writer_refer(&shm->out, SHM_PRIVATE, &reference, &shm->failure);
     if (rc > 0)
@@ -174,7 +174,8 @@ static int put_offer(struct link_shm *shm, const void *data, size_t nbytes)
     struct shared_place place;
     if (link_shm_is_gone(shm))
         return 0;
-    if (choose_way(shm, true, nbytes, 0) == SHM_WAY_LEND && shared_heap_find(data, nbytes, &place))
+    if (choose_method(shm, true, nbytes, 0) == SHM_METHOD_EXPORT &&
+        shared_heap_find(data, nbytes, &place))
         return offer_shared(shm, &place, data, nbytes);
     return offer_address(shm, data, nbytes);
 }
@@ -250,8 +251,8 @@ static void shm_share(struct link *link, int ranks)
 {
     struct link_shm *shm = link_shm_of(link);
     shm->ranks = ranks;
-    shm_writer_limit(&shm->out, shm_way_ring_bytes(ranks));
-    shm_reader_limit(&shm->in, shm_way_ring_bytes(ranks));
+    shm_writer_limit(&shm->out, shm_method_ring_bytes(ranks));
+    shm_reader_limit(&shm->in, shm_method_ring_bytes(ranks));
 }
 
 /* ---- the end ---- */

@@ -8,9 +8,9 @@
 #include "lib/link/shm_doorbell.h"
 #include "lib/link/shm_exported.h"
 #include "lib/link/shm_imported.h"
+#include "lib/link/shm_method.h"
 #include "lib/link/shm_ring.h"
 #include "lib/link/shm_run.h"
-#include "lib/link/shm_way.h"
 
 enum { SHM_FILL = 64 * 1024 };
 

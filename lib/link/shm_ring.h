@@ -15,7 +15,7 @@
  * pair with little traffic shares little memory. Large data cycle through the rest. Lines that have
  * left the reader's own cache since it read them are written several times faster than lines that
  * are still there, so the rest should be larger than that cache; but all rings of a host together
- * should stay in the cache that its processors share (shm_way.h). And fresh memory costs more than a
+ * should stay in the cache that its processors share (shm_method.h). And fresh memory costs more than a
  * copy, so the writer uses only SHM_FIRST of it at first, and doubles that part after SHM_LAPS
  * rounds, or when it does not suffice. Where the system does not overcommit memory
  * (segment.h), pages are allocated before they are used; a ring that gets no more pages keeps its

@@ -341,6 +341,8 @@ static int next_steady(struct negotiation *negotiation, struct decision *decisio
                         algorithm);
         schedule->operations[i] = (struct scheduled){ (int)slot, algorithm };
     }
+    if (negotiation->down.left > 0)
+        return fail(err, HVD_ERR_PROTOCOL, "a schedule is not the last decision");
     *decision = (struct decision){ .kind = DECISION_STEADY, .schedule = schedule };
     return 1;
 }

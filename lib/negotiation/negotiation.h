@@ -113,10 +113,10 @@ int negotiation_apply(struct negotiation *negotiation, const void *body, size_t 
                       struct err *err);
 
 enum decision_kind {
-    DECISION_BATCH, /* the data has still to be moved, of all `count` tensors at once */
-    DECISION_DONE,  /* nothing has to be moved any more */
+    DECISION_BATCH,  /* the data has still to be moved, of all `count` tensors at once */
+    DECISION_DONE,   /* nothing has to be moved any more */
     DECISION_FAILED, /* with `status` and `text` */
-    DECISION_STEADY /* the steady state begins, with `schedule` */
+    DECISION_STEADY  /* the steady state begins, with `schedule` */
 };
 
 /* A tensor that has been decided on. */

@@ -50,8 +50,8 @@ struct negotiation_root {
     bool retirement_wanted;
     bool all_joined;
     int last_joined;
-    bool unapplied;                /* a message was made and is not applied yet */
-    bool learns;                   /* schedules */
+    bool unapplied; /* a message was made and is not applied yet */
+    bool learns;    /* schedules */
     struct schedule_search search;
     negotiation_choose_fn *choose; /* may be NULL */
     void *choose_arg;

@@ -9,7 +9,7 @@ enum { SCHEDULE_LONG = 8 * SCHEDULE_LEAST };
 
 void schedule_search_init(struct schedule_search *search)
 {
-    search->seen = 0;
+    search->seen = search->searched = 0;
     search->pause = SCHEDULE_LEAST;
 }
 
@@ -26,7 +26,7 @@ void schedule_add(struct schedule_search *search, struct scheduled operation)
 
 void schedule_interrupt(struct schedule_search *search)
 {
-    search->seen = 0;
+    search->seen = search->searched = 0;
 }
 
 static void schedule_pause_longer(struct schedule_search *search)
@@ -37,7 +37,7 @@ static void schedule_pause_longer(struct schedule_search *search)
 
 void schedule_ended(struct schedule_search *search, uint32_t done)
 {
-    search->seen = 0;
+    schedule_interrupt(search);
     if (done >= SCHEDULE_LONG)
         search->pause = SCHEDULE_LEAST;
     else
@@ -63,8 +63,9 @@ static bool schedule_repeats(const struct schedule_search *search, uint32_t peri
 
 bool schedule_find(struct schedule_search *search, struct schedule *schedule)
 {
-    if (search->seen < search->pause)
+    if (search->seen - search->searched < search->pause)
         return false;
+    search->searched = search->seen;
     for (uint32_t period = 1; period <= SCHEDULE_MAX; period++) {
         if (!schedule_repeats(search, period))
             continue;

@@ -32,8 +32,9 @@ struct schedule {
 
 struct schedule_search {
     struct scheduled history[SCHEDULE_HISTORY];
-    uint32_t seen;  /* operations since the last interruption */
-    uint32_t pause; /* at least so many must come before the next search */
+    uint32_t seen;     /* operations since the last interruption */
+    uint32_t searched; /* how many there were at the last search */
+    uint32_t pause;    /* at least so many must come before the next search */
 };
 
 void schedule_search_init(struct schedule_search *search);

@@ -27,7 +27,8 @@ bool steady_begin(struct steady *steady)
 
 bool steady_may_commit(const struct steady *steady)
 {
-    return steady->phase == STEADY_ON && steady->committed - steady->done < STEADY_AHEAD;
+    return steady->phase == STEADY_ON && steady->committed - steady->done < STEADY_AHEAD &&
+           steady->committed < STEADY_MOST;
 }
 
 uint32_t steady_commit(struct steady *steady)

@@ -41,6 +41,9 @@
  * the root. STEADY_AHEAD: operations that a rank may commit to before the first of them is done. */
 enum { STEADY_RANKS_MAX = TOPOLOGY_MESH_MAX, STEADY_AHEAD = 4 };
 
+/* Operations of one steady state: numbers do not wrap around. */
+#define STEADY_MOST (UINT32_MAX / 2)
+
 /* A rank that is STEADY_AHEAD operations ahead of one that is as many ahead of what is done. */
 enum { STEADY_KEPT = 2 * STEADY_AHEAD };
 

@@ -173,7 +173,7 @@ static int check_root(struct request *request, int root, struct err *err)
 }
 
 /* True if [a, a + a_size) and [b, b + b_size) have a byte in common. */
-static bool overlap(const void *a, size_t a_size, const void *b, size_t b_size)
+bool request_overlap(const void *a, size_t a_size, const void *b, size_t b_size)
 {
     uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
     if (a_size == 0 || b_size == 0)
@@ -214,7 +214,8 @@ static int check_overlap(const struct request *request, size_t nbytes, size_t ou
 {
     const struct hvd_tensor *tensor = request->tensor;
     enum collective_kind kind = request->description->kind;
-    if (!request->rule->reads || !overlap(tensor->input, nbytes, tensor->output, output_nbytes))
+    if (!request->rule->reads ||
+        !request_overlap(tensor->input, nbytes, tensor->output, output_nbytes))
         return HVD_OK;
     if (request->rule->writes && tensor->input == tensor->output)
         return HVD_OK;

@@ -65,6 +65,9 @@ int request_group(struct description *descriptions, const struct hvd_tensor *ten
 /* The hash of a group's name; never 0, which means no group. */
 uint64_t request_hash(const char *name);
 
+/* True if two pieces of memory have a byte in common. */
+bool request_overlap(const void *a, size_t a_size, const void *b, size_t b_size);
+
 /* Sorts `count` ranks into `sorted` and checks that they differ and exist in a world of `size`
  * (INT_MAX: any world). The text names no call: the caller puts the call in front. */
 int request_ranks(int *sorted, const int *ranks, int count, int size, struct err *err);

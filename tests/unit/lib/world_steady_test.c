@@ -356,6 +356,59 @@ START_TEST(a_rank_that_joins_contributes_zeros)
 }
 END_TEST
 
+/* Rank 1 joins behind a tensor that it has committed to; the others leave the steady state before
+ * they submit that tensor. */
+static int join_behind_a_tensor(int rank)
+{
+    int last;
+    int64_t handle, dims = 1, before;
+    int32_t data = rank;
+    struct hvd_tensor tensor = {
+        .name = "a", .input = &data, .output = &data, .dtype = HVD_INT32, .ndims = 1, .dims = &dims
+    };
+    init_world();
+    sum_rounds("a", LEARNT);
+    before = hvd_bytes_sent();
+    if (rank != 1)
+        atomic_fetch_add(&shared->counters[0], 1);
+    else
+        wait_for(0, hvd_size() - 1);
+    while (rank != 1 && hvd_bytes_sent() == before)
+        usleep(1000);
+    REQUIRE_STATUS(hvd_allreduce_async(&tensor, HVD_SUM, NULL, &handle), HVD_OK);
+    REQUIRE_STATUS(hvd_join(&last), HVD_OK);
+    REQUIRE_STATUS(hvd_wait(handle), HVD_OK);
+    REQUIRE(data == sum_of_numbers());
+    return leave_world();
+}
+
+START_TEST(a_join_comes_behind_tensors_that_were_committed_to)
+{
+    ranks_run(&(struct mini_options){ .size = _i }, join_behind_a_tensor);
+}
+END_TEST
+
+/* Arguments that the first rounds did not have are checked as ever. */
+static int repeat_with_mistakes(int rank)
+{
+    float data[3] = { 1, 1, 1 };
+    (void)rank;
+    init_world();
+    for (int i = 0; i < LEARNT; i++)
+        REQUIRE_STATUS(hvd_allreduce("x", data, data, 2, HVD_FLOAT32, HVD_MAX), HVD_OK);
+    REQUIRE_STATUS(hvd_allreduce("x", data, data + 1, 2, HVD_FLOAT32, HVD_MAX), HVD_ERR_INVALID);
+    require_text("input and output overlap");
+    REQUIRE_STATUS(hvd_allreduce("x", NULL, data, 2, HVD_FLOAT32, HVD_MAX), HVD_ERR_INVALID);
+    REQUIRE_STATUS(hvd_allreduce("x", data, data, 2, HVD_FLOAT32, HVD_MAX), HVD_OK);
+    return leave_world();
+}
+
+START_TEST(mistakes_are_refused_as_before_the_schedule_was_learnt)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, repeat_with_mistakes);
+}
+END_TEST
+
 static int add_sets_in_between(int rank)
 {
     (void)rank;
@@ -382,6 +435,10 @@ static int come_late(int rank)
     init_world();
     sum_rounds("a", LEARNT);
     int64_t before = hvd_bytes_sent();
+    if (rank == 1)
+        atomic_fetch_add(&shared->counters[0], 1);
+    else
+        wait_for(0, 1);
     while (rank == 1 && hvd_bytes_sent() == before)
         usleep(1000);
     sum_rounds("a", LEARNT);
@@ -474,6 +531,8 @@ int main(void)
         tcase, a_burst_of_tensors_is_reduced_although_the_schedule_was_learnt_one_by_one, 2, 6);
     tcase_add_test(tcase, a_name_that_is_in_flight_is_refused);
     tcase_add_test(tcase, a_rank_that_joins_contributes_zeros);
+    tcase_add_loop_test(tcase, a_join_comes_behind_tensors_that_were_committed_to, 2, 5);
+    tcase_add_test(tcase, mistakes_are_refused_as_before_the_schedule_was_learnt);
     tcase_add_test(tcase, process_sets_come_and_go_in_between);
     tcase_add_test(tcase, a_rank_that_comes_late_is_waited_for);
     tcase_add_loop_test(tcase, a_rank_that_leaves_is_named, 2, 6);

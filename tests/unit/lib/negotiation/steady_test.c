@@ -92,7 +92,7 @@ static void leave(const struct search *search, struct world *world, int rank)
 }
 
 /* What a rank does after each event, as the engine does. */
-static void settle(struct world *world, int rank)
+static void advance(struct world *world, int rank)
 {
     struct steady *steady = &world->ranks[rank];
     while (steady_next(steady))
@@ -118,7 +118,7 @@ static void deliver(const struct search *search, struct world *world, int from, 
         if (rc > 0)
             leave(search, world, to);
     }
-    settle(world, to);
+    advance(world, to);
 }
 
 /* The root decides only when all ranks have fallen back from the epoch before. */
@@ -138,14 +138,14 @@ static void begin(const struct search *search, struct world *world, int rank)
     world->begun[rank]++;
     if (steady_begin(&world->ranks[rank]))
         leave(search, world, rank);
-    settle(world, rank);
+    advance(world, rank);
 }
 
 static void commit(const struct search *search, struct world *world, int rank)
 {
     uint32_t number = steady_commit(&world->ranks[rank]);
     send_all(search, world, rank, (struct sent){ (unsigned char)number, 0 });
-    settle(world, rank);
+    advance(world, rank);
 }
 
 /* All ranks that have fallen back agree on how many operations are done, and no other rank has done
@@ -215,7 +215,7 @@ static int explore_own(struct search *search, const struct world *world, int ran
     if (steady->phase == STEADY_ON) {
         next = *world;
         leave(search, &next, rank);
-        settle(&next, rank);
+        advance(&next, rank);
         explore(search, &next);
         choices++;
     }

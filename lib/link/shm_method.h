@@ -4,19 +4,19 @@
  * ranks' processors are from each other (shm_distance.h). Also how large the rings may be. Pure.
  *
  * Two ranks need not choose the same way. */
-#ifndef LIB_LINK_SHM_WAY_H
-#define LIB_LINK_SHM_WAY_H
+#ifndef LIB_LINK_SHM_METHOD_H
+#define LIB_LINK_SHM_METHOD_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-enum shm_way {
-    SHM_WAY_COPY, /* through the ring */
-    SHM_WAY_LEND, /* the receiver reads memory that it has mapped */
-    SHM_WAY_FETCH /* the receiver reads the sender's memory with a system call */
+enum shm_method {
+    SHM_METHOD_COPY,   /* through the ring */
+    SHM_METHOD_EXPORT, /* the receiver reads memory that it has mapped */
+    SHM_METHOD_FETCH   /* the receiver reads the sender's memory with a system call */
 };
 
-struct shm_way_case {
+struct shm_method_case {
     bool mapped;    /* by the receiver; otherwise it reads with a system call */
     bool far;       /* the processors share no cache */
     bool streams;   /* copies to a far processor bypass the caches (copy.h) */
@@ -27,7 +27,7 @@ struct shm_way_case {
         before; /* bytes of the same vector that went to the receiver directly before the piece */
 };
 
-enum shm_way shm_way_choose(const struct shm_way_case *what);
+enum shm_method shm_method_choose(const struct shm_method_case *what);
 
 /* Rings of one host share its cache, so they share this budget. */
 enum {
@@ -37,6 +37,6 @@ enum {
 };
 
 /* How much of each ring is used when each of `ranks` sends to each other one: a power of two. */
-size_t shm_way_ring_bytes(int ranks);
+size_t shm_method_ring_bytes(int ranks);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of ways; see shm_way.h. All numbers were measured with float32 sums of 2 and 4 ranks on 2
- * processors (bench/README.md). */
-#include "lib/link/shm_way.h"
+/* The table of methods; see shm_method.h. All numbers were measured with float32 sums of 2 and 4
+ * ranks on 2 processors. */
+#include "lib/link/shm_method.h"
 
 #include <limits.h>
 
@@ -13,13 +13,13 @@ enum { KIB = 1024, MIB = 1024 * KIB };
  * keeps both sides busy.
  *
  *   pieces: an entry for fewer than 64 KiB costs more than their copy.
- *   mapped and copied: lending saves one of two copies.
- *   mapped and reduced: the sum finds a copy from the ring in a near cache, and lent memory in the
- *     other processor's. Lending wins when the vector leaves the near caches anyway; with more ranks
- *     it wins earlier, since they share the caches.
+ *   mapped and copied: exported memory saves one of two copies.
+ *   mapped and reduced: the sum finds a copy from the ring in a near cache, and exported memory in
+ *     the other processor's. Exported memory wins when the vector leaves the near caches anyway;
+ *     with more ranks it wins earlier, since they share the caches.
  *   private: a system call saves one of two copies, but the ring is faster at any size, unless each
  *     of its lines has to be fetched from a far processor. */
-static const struct shm_way_row {
+static const struct shm_method_row {
     int memory;
     int use;         /* one of these */
     bool far;        /* only to a far processor, by ordinary stores */
@@ -27,15 +27,15 @@ static const struct shm_way_row {
     size_t nbytes;   /* at least so many in the piece, */
     size_t reduced;  /* in the vector, */
     size_t before;   /* and before the piece */
-    enum shm_way way;
+    enum shm_method way;
 } rows[] = {
-    { MAPPED, COPIED, false, 0, INT_MAX, 64 * KIB, 0, 0, SHM_WAY_LEND },
-    { MAPPED, REDUCED, false, 0, 2, 64 * KIB, 2 * MIB, 0, SHM_WAY_LEND },
-    { MAPPED, REDUCED, false, 3, INT_MAX, 64 * KIB, 512 * KIB, 0, SHM_WAY_LEND },
-    { PRIVATE, COPIED | REDUCED, true, 0, INT_MAX, 64 * KIB, 0, 4 * MIB, SHM_WAY_FETCH },
+    { MAPPED, COPIED, false, 0, INT_MAX, 64 * KIB, 0, 0, SHM_METHOD_EXPORT },
+    { MAPPED, REDUCED, false, 0, 2, 64 * KIB, 2 * MIB, 0, SHM_METHOD_EXPORT },
+    { MAPPED, REDUCED, false, 3, INT_MAX, 64 * KIB, 512 * KIB, 0, SHM_METHOD_EXPORT },
+    { PRIVATE, COPIED | REDUCED, true, 0, INT_MAX, 64 * KIB, 0, 4 * MIB, SHM_METHOD_FETCH },
 };
 
-static bool fits(const struct shm_way_row *row, const struct shm_way_case *what)
+static bool shm_method_fits(const struct shm_method_row *row, const struct shm_method_case *what)
 {
     return row->memory == (what->mapped ? MAPPED : PRIVATE) &&
            row->use & (what->reduced ? REDUCED : COPIED) &&
@@ -44,15 +44,15 @@ static bool fits(const struct shm_way_row *row, const struct shm_way_case *what)
            what->reduced >= row->reduced && what->before >= row->before;
 }
 
-enum shm_way shm_way_choose(const struct shm_way_case *what)
+enum shm_method shm_method_choose(const struct shm_method_case *what)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (fits(&rows[i], what))
+        if (shm_method_fits(&rows[i], what))
             return rows[i].way;
-    return SHM_WAY_COPY;
+    return SHM_METHOD_COPY;
 }
 
-size_t shm_way_ring_bytes(int ranks)
+size_t shm_method_ring_bytes(int ranks)
 {
     size_t rings = ranks > 1 ? (size_t)ranks * (size_t)(ranks - 1) : 1, nbytes = SHM_RING_MOST;
     while (nbytes > SHM_RING_LEAST && nbytes > SHM_RINGS_BYTES / rings)

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which way bytes go to a rank of the same host, and how much of its cache each ring may use. */
+#include "lib/link/shm_method.h"
+#include "tests/support/unit.h"
+
+enum { KIB = 1024, MIB = 1024 * KIB };
+
+static const struct {
+    const char *name;
+    struct shm_method_case what;
+    enum shm_method way;
+} cases[] = {
+    { "2 ranks, a small piece of mapped memory",
+      { true, false, true, 2, 63 * KIB, 0, 0 },
+      SHM_METHOD_COPY },
+    { "mapped, only copied", { true, false, true, 2, 64 * KIB, 0, 0 }, SHM_METHOD_EXPORT },
+    { "the number of ranks is not known",
+      { true, false, true, 0, 64 * KIB, 0, 0 },
+      SHM_METHOD_EXPORT },
+    { "2 ranks, mapped, 1 MiB reduced",
+      { true, false, true, 2, 256 * KIB, 1 * MIB, 0 },
+      SHM_METHOD_COPY },
+    { "2 ranks, mapped, 2 MiB reduced",
+      { true, false, true, 2, 256 * KIB, 2 * MIB, 0 },
+      SHM_METHOD_EXPORT },
+    { "4 ranks, mapped, 256 KiB reduced",
+      { true, false, true, 4, 64 * KIB, 256 * KIB, 0 },
+      SHM_METHOD_COPY },
+    { "4 ranks, mapped, 1 MiB reduced",
+      { true, false, true, 4, 256 * KIB, 1 * MIB, 0 },
+      SHM_METHOD_EXPORT },
+    { "4 ranks, mapped, far", { true, true, true, 4, 256 * KIB, 1 * MIB, 0 }, SHM_METHOD_EXPORT },
+    { "private, near", { false, false, false, 2, 256 * KIB, 64 * MIB, 32 * MIB }, SHM_METHOD_COPY },
+    { "private, far, around the caches",
+      { false, true, true, 2, 256 * KIB, 64 * MIB, 32 * MIB },
+      SHM_METHOD_COPY },
+    { "private, far, ordinary stores",
+      { false, true, false, 2, 256 * KIB, 64 * MIB, 4 * MIB },
+      SHM_METHOD_FETCH },
+    { "the same, the beginning of a vector",
+      { false, true, false, 2, 256 * KIB, 64 * MIB, 0 },
+      SHM_METHOD_COPY },
+    { "the same, only copied", { false, true, false, 2, 256 * KIB, 0, 4 * MIB }, SHM_METHOD_FETCH },
+};
+
+START_TEST(the_table_chooses_by_memory_distance_ranks_and_size)
+{
+    ck_assert_msg(shm_method_choose(&cases[_i].what) == cases[_i].way, "%s", cases[_i].name);
+}
+END_TEST
+
+START_TEST(the_rings_of_a_host_share_a_budget)
+{
+    ck_assert_uint_eq(shm_method_ring_bytes(1), SHM_RING_MOST);
+    ck_assert_uint_eq(shm_method_ring_bytes(2), 2 * MIB);
+    ck_assert_uint_eq(shm_method_ring_bytes(3), 512 * KIB);
+    ck_assert_uint_eq(shm_method_ring_bytes(4), 256 * KIB);
+    for (int ranks = 2; shm_method_ring_bytes(ranks) > SHM_RING_LEAST; ranks++)
+        ck_assert_uint_le(shm_method_ring_bytes(ranks) * (size_t)(ranks * (ranks - 1)),
+                          SHM_RINGS_BYTES);
+    ck_assert_uint_eq(shm_method_ring_bytes(1000), SHM_RING_LEAST);
+    ck_assert_uint_eq(shm_method_ring_bytes(1 << 20), SHM_RING_LEAST);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("shm_method");
+    TCase *tcase = tcase_create("shm_method");
+    tcase_add_loop_test(tcase, the_table_chooses_by_memory_distance_ranks_and_size, 0,
+                        sizeof cases / sizeof *cases);
+    tcase_add_test(tcase, the_rings_of_a_host_share_a_budget);
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
+}
