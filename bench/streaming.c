@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stores around the caches beside ordinary ones, when two cores exchange data: two threads, each on a
- * core of its own, do what two ranks of a host do. TSV: how far the cores are from each other (a
+/* Stores around the caches beside ordinary ones, when two cores exchange data: two threads, each on
+ * a core of its own, do what two ranks of a host do. TSV: how far the cores are from each other (a
  * flag's way there, nanoseconds), what is done, bytes per rank, median microseconds with ordinary
  * and with streaming stores, and their ratio. A machine may move its cores while one watches: only
  * lines with the same distance compare.

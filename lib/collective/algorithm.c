@@ -54,9 +54,9 @@ bool algorithm_is_near(enum algorithm algorithm)
 }
 
 /* Where so many ranks share a processor, the work of all of them counts, not how much of it is done
- * at the same time: the tree has the least. With 4 to 16 ranks for each of 2 processors, 64 KiB take
- * 0.6 to 0.9 of the time of the next best algorithm, over TCP and shared memory; beyond 256 KiB the
- * tree is slower over shared memory. With 2 ranks for each processor it gains nothing. */
+ * at the same time: the tree has the least. With 4 to 16 ranks for each of 2 processors, 64 KiB
+ * take 0.6 to 0.9 of the time of the next best algorithm, over TCP and shared memory; beyond 256
+ * KiB the tree is slower over shared memory. With 2 ranks for each processor it gains nothing. */
 enum { CROWDED_RANKS = 3 };
 #define CROWDED_MOST ((size_t)256 << 10)
 

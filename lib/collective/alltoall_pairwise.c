@@ -10,8 +10,8 @@
 
 enum { NUMBER_SIZE = 8 };
 
-/* One direction of a pair: the number, then the rows. A number that is known from the start counts as
- * done. */
+/* One direction of a pair: the number, then the rows. A number that is known from the start counts
+ * as done. */
 struct stream {
     unsigned char number[NUMBER_SIZE];
     unsigned char *rows;

@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-/* Measured: a copy through a ring is fastest with pieces that are still in a near cache when the sum
- * goes back, and lending with few pieces. All ranks must have the same, and cannot know which of the
- * two another rank does. */
+/* Measured: a copy through a ring is fastest with pieces that are still in a near cache when the
+ * sum goes back, and lending with few pieces. All ranks must have the same, and cannot know which
+ * of the two another rank does. */
 enum { PIECE = 256 * 1024 };
 
 static struct direct_flow *direct_of(const struct exchange_flow *flow)

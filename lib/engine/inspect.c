@@ -22,8 +22,8 @@
  * decide any of them. No rank will submit anything else.
  *
  * This proof does not cover programs with threads of their own that do not wait, or ranks that wait
- * in several sets. The stall inspector warns about such a deadlock, and ends the deadlock if a time to fail
- * is set. */
+ * in several sets. The stall inspector warns about such a deadlock, and ends the deadlock if a time
+ * to fail is set. */
 #include "lib/engine/engine_impl.h"
 
 #include "lib/base/log.h"

@@ -24,8 +24,8 @@ int processors_shared(int online, int all, int own, int quota);
 
 /* How long a rank that waits looks for what it awaits before it sleeps, if `ranks` share
  * `processors`. With a processor for each rank: about the time of a wake-up. With more ranks a rank
- * yields after each look and looks again when the others have had their turn, which takes the longer
- * the more they are, so the time grows with them, up to a limit. */
+ * yields after each look and looks again when the others have had their turn, which takes the
+ * longer the more they are, so the time grows with them, up to a limit. */
 uint64_t processors_spin_ns(int ranks, int processors);
 
 /* The control group of a process, "/a/b", in the text of /proc/PID/cgroup: the group of version 1

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A blocking call in the steady state (set_steady.c), from start to end. When nothing else is
  * in flight and the call is what the schedule expects, it needs no handle, no tensor in flight and
- * no pass over everything. The calling thread holds the engine's lock, sends its data, and looks for
- * the data of the other ranks for about as long as a waiting thread would spin.
+ * no pass over everything. The calling thread holds the engine's lock, sends its data, and looks
+ * for the data of the other ranks for about as long as a waiting thread would spin.
  *
  * When they do not come, or anything else does, the operation becomes a tensor in flight like any
  * other. Fails with HVD_ERR_NOMEM when there is no memory for it, and with the failures of

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What this rank offers of a tensor that is ready: its description, its data if they are small, and
- * data that the negotiation itself needs: the rows of an allgather or alltoall, the members of a new
- * set.
+ * data that the negotiation itself needs: the rows of an allgather or alltoall, the members of a
+ * new set.
  *
  * Fails as negotiation_submit() does, and with HVD_ERR_NOMEM. */
 #include "lib/engine/engine_impl.h"

@@ -75,8 +75,8 @@ struct link_type {
      * HVD_ERR_PEER_LOST when the host does not acknowledge sent bytes. */
     int (*check)(struct link *link, struct err *err);
 
-    /* `ranks` of this host, at least 2, exchange data with each other: says how much memory the link
-     * may use. Called before anything is sent. NULL: that makes no difference. */
+    /* `ranks` of this host, at least 2, exchange data with each other: says how much memory the
+     * link may use. Called before anything is sent. NULL: that makes no difference. */
     void (*share)(struct link *link, int ranks);
 
     /* Frees the link. Bytes that were sent still arrive. */

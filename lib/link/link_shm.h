@@ -12,9 +12,9 @@
  * offered any more. All other bytes are copied through the ring: bytes of neither kind, bytes that
  * are faster to copy, and bytes of a segment while the receiver has not answered.
  *
- * A table chooses among these ways (shm_method.h), also by the distance of the two processors, which is
- * measured from time to time (shm_distance.h). To a far processor, the ring's bytes bypass the
- * caches.
+ * A table chooses among these ways (shm_method.h), also by the distance of the two processors,
+ * which is measured from time to time (shm_distance.h). To a far processor, the ring's bytes bypass
+ * the caches.
  *
  * Memory is allocated as it is used: some 100 KiB for a pair that sends small messages; half a MiB,
  * growing up to 4 MiB, for the only pair of a host that copies messages of 4 KiB and more; less for

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The round trip of a cache line; see shm_distance.h. Cannot fail. The least of several bursts counts,
- * since a burst during which one side was interrupted says nothing. */
+/* The round trip of a cache line; see shm_distance.h. Cannot fail. The least of several bursts
+ * counts, since a burst during which one side was interrupted says nothing. */
 #include "lib/link/shm_distance.h"
 
 #include "lib/base/clock.h"
@@ -44,8 +44,8 @@ static bool make_trips(struct shm_distance *distance, uint32_t *value)
     return true;
 }
 
-/* From now on the other side is expected to look at the word all the time. `value` is what this side
- * stores first, and at the end what it would store next. True if the other side did. */
+/* From now on the other side is expected to look at the word all the time. `value` is what this
+ * side stores first, and at the end what it would store next. True if the other side did. */
 static bool time_trips(struct shm_distance *distance, uint32_t *value)
 {
     uint64_t least = UINT64_MAX;
@@ -60,8 +60,8 @@ static bool time_trips(struct shm_distance *distance, uint32_t *value)
     return true;
 }
 
-/* The first question waits in the word until the other side looks, which it then seems to do all the
- * time. */
+/* The first question waits in the word until the other side looks, which it then seems to do all
+ * the time. */
 static void ask(struct shm_distance *distance)
 {
     if (!distance->asked) {

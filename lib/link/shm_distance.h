@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far the processors of two ranks are from each other: the time that a cache line takes from one
- * to the other and back. Virtual cores that share a cache take 0.1 us or less, others 0.3 us or
+/* How far the processors of two ranks are from each other: the time that a cache line takes from
+ * one to the other and back. Virtual cores that share a cache take 0.1 us or less, others 0.3 us or
  * more, and a hypervisor may move them at any time; so this is measured again and again.
  *
  * The two sides count a word up in turn: the asking side to odd numbers, the other side to even

@@ -15,9 +15,9 @@
  * pair with little traffic shares little memory. Large data cycle through the rest. Lines that have
  * left the reader's own cache since it read them are written several times faster than lines that
  * are still there, so the rest should be larger than that cache; but all rings of a host together
- * should stay in the cache that its processors share (shm_method.h). And fresh memory costs more than a
- * copy, so the writer uses only SHM_FIRST of it at first, and doubles that part after SHM_LAPS
- * rounds, or when it does not suffice. Where the system does not overcommit memory
+ * should stay in the cache that its processors share (shm_method.h). And fresh memory costs more
+ * than a copy, so the writer uses only SHM_FIRST of it at first, and doubles that part after
+ * SHM_LAPS rounds, or when it does not suffice. Where the system does not overcommit memory
  * (segment.h), pages are allocated before they are used; a ring that gets no more pages keeps its
  * size.
  *
@@ -100,8 +100,8 @@ void shm_writer_init(struct shm_writer *writer, struct shm_ring *ring,
 /* From now on, pages beyond SHM_RING_FIRST are allocated before they are used. */
 void shm_writer_populates(struct shm_writer *writer);
 
-/* Of the large part, at most `nbytes` are used, whole pages, at least twice SHM_PIECE; called before
- * anything is written. */
+/* Of the large part, at most `nbytes` are used, whole pages, at least twice SHM_PIECE; called
+ * before anything is written. */
 void shm_writer_limit(struct shm_writer *writer, size_t nbytes);
 
 /* Writes one entry with as many bytes as it takes and there is room for. Returns how many, 0 for
