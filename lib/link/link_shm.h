@@ -5,21 +5,22 @@
  *
  * Each direction has a ring of entries. An entry holds bytes, or an offer, which is the place of
  * bytes. Offered bytes lie in a segment of the sender's heap (lib/memory/shared_heap.h), which the
- * receiver maps when it first hears of the segment. Or they lie at an address in the sender, which
+ * receiver maps when it first hears of the segment. Or, between processors that share no cache and
+ * have no stores that bypass it, they lie at an address in the sender, which
  * the receiver reads with process_vm_readv() where the kernel permits: in private memory, or in a
  * segment that the receiver refuses to map because it has no descriptor or address space left. When
  * such a read fails, the owner copies the memory on request (link_shm_fill.c), and no address is
  * offered any more. All other bytes are copied through the ring: bytes of neither kind, bytes that
  * are faster to copy, and bytes of a segment while the receiver has not answered.
  *
- * A table chooses among these ways (shm_method.h), also by the distance of the two processors,
+ * A table chooses the method (shm_method.h), also by the distance of the two processors,
  * which is measured from time to time (shm_distance.h). To a far processor, the ring's bytes bypass
  * the caches.
  *
- * Memory is allocated as it is used: some 100 KiB for a pair that sends small messages; half a MiB,
- * growing up to 4 MiB, for the only pair of a host that copies messages of 4 KiB and more; less for
- * each of many pairs (shm_ring.h, shm_method.h). A forked
- * child has neither a pair's memory nor mapped segments.
+ * Memory is allocated as it is used: some 100 KiB for a link that carries small messages; half a
+ * MiB, growing up to 4 MiB, for a link of the only pair of a host that copies messages of 4 KiB and
+ * more; less where a host has many pairs (shm_ring.h, shm_method.h). A forked child has neither a
+ * pair's memory nor mapped segments.
  *
  * The peer is not trusted: every number from the ring is read once and checked. Fails with
  * HVD_ERR_PEER_LOST when the peer has gone or has given up, with HVD_ERR_PROTOCOL when the ring

@@ -6,7 +6,10 @@
 #include "lib/base/clock.h"
 #include "lib/base/cpu_pause.h"
 
-enum { BURSTS = 4, TRIPS = 4, PATIENCE = 64 /* looks at the word: about 1 us */ };
+/* Looks at the word: a side looks at least LOOKS_LEAST times, then until PATIENCE_NS are over or it
+ * has looked LOOKS_MOST times. How long a pause between two looks takes depends on the processor. */
+enum { BURSTS = 4, TRIPS = 4, LOOKS_LEAST = 64, LOOKS_PER_CLOCK = 16, LOOKS_MOST = 1024 };
+#define PATIENCE_NS 2000ull
 
 void shm_distance_init(struct shm_distance *distance, _Atomic uint32_t *word, bool asks)
 {
@@ -16,6 +19,8 @@ void shm_distance_init(struct shm_distance *distance, _Atomic uint32_t *word, bo
 void shm_distance_count(struct shm_distance *distance, size_t nbytes)
 {
     bool is_first = distance->since == 0;
+    if (nbytes == 0)
+        return;
     distance->since += nbytes;
     if (!is_first && distance->since < SHM_DISTANCE_AGAIN)
         return;
@@ -25,9 +30,14 @@ void shm_distance_count(struct shm_distance *distance, size_t nbytes)
 
 static bool comes(struct shm_distance *distance, uint32_t value)
 {
-    for (int i = 0; i < PATIENCE; i++) {
+    uint64_t until_ns = 0;
+    for (int looks = 0; looks < LOOKS_MOST; looks++) {
         if (atomic_load_explicit(distance->word, memory_order_acquire) == value)
             return true;
+        if (looks == LOOKS_LEAST)
+            until_ns = monotonic_ns() + PATIENCE_NS;
+        else if (looks > LOOKS_LEAST && looks % LOOKS_PER_CLOCK == 0 && monotonic_ns() >= until_ns)
+            return false;
         cpu_pause();
     }
     return false;
@@ -60,8 +70,8 @@ static bool time_trips(struct shm_distance *distance, uint32_t *value)
     return true;
 }
 
-/* The first question waits in the word until the other side looks, which it then seems to do all
- * the time. */
+/* The first question waits in the word until the other side looks. Then the other side seems to look
+ * all the time. */
 static void ask(struct shm_distance *distance)
 {
     if (!distance->asked) {

@@ -23,13 +23,13 @@ struct shm_method_case {
     int ranks;      /* of this host; 0: not known */
     size_t nbytes;  /* of the piece */
     size_t reduced; /* bytes of the vector that is reduced; 0: the bytes are only copied */
-    size_t
-        before; /* bytes of the same vector that went to the receiver directly before the piece */
+    size_t before;  /* bytes of the same vector that the receiver got directly before the piece */
 };
 
 enum shm_method shm_method_choose(const struct shm_method_case *what);
 
-/* Rings of one host share its cache, so they share this budget. */
+/* The data links between the ranks of a host share its cache, so their rings share this budget.
+ * Links of process sets, and many ranks, of which each ring has the least, go beyond it. */
 enum {
     SHM_RINGS_BYTES = 4 * 1024 * 1024,
     SHM_RING_LEAST = 64 * 1024, /* of each, all the same: two pieces */
