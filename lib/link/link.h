@@ -87,9 +87,10 @@ struct link_type {
 struct link {
     const struct link_type *type;
     uint64_t *sent; /* borrowed, may be NULL: counts the bytes sent */
-    size_t
-        reduced; /* the caller's: bytes of the vector from which the next bytes are offered, if it
-                     * is reduced; 0 if the bytes are only copied */
+
+    /* The caller's: bytes of the vector from which the next bytes are offered, if an allreduce
+     * reduces it; 0 if the bytes are only copied. */
+    size_t reduced;
 };
 
 static inline ssize_t link_try_send(struct link *link, const struct iovec *parts, int count,
