@@ -108,14 +108,19 @@ void complete_whole(struct tensor *tensor, const void *data)
     complete_made(tensor);
 }
 
+size_t complete_share_begin(const struct tensor *tensor)
+{
+    int64_t rows = 0;
+    for (int rank = 0; rank < tensor->set->rank; rank++)
+        rows += hvd_share(tensor->description.shape.dims[0], tensor->set->size, rank);
+    return (size_t)rows * tensor_row_size(tensor);
+}
+
 void complete_share(struct tensor *tensor, const void *whole)
 {
-    const struct shape *shape = &tensor->description.shape;
-    size_t row_count = shape_row_count(shape);
-    const unsigned char *data = whole;
-    for (int rank = 0; data && rank < tensor->set->rank; rank++)
-        data +=
-            (size_t)hvd_share(shape->dims[0], tensor->set->size, rank) * tensor_row_size(tensor);
+    size_t row_count = shape_row_count(&tensor->description.shape);
+    const unsigned char *data =
+        whole ? (const unsigned char *)whole + complete_share_begin(tensor) : NULL;
     copy_scaled(tensor, data ? data : tensor->output, (size_t)rows_of_share(tensor) * row_count);
     complete_made(tensor);
 }

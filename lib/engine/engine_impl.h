@@ -164,6 +164,8 @@ void complete_part(struct tensor *tensor, const struct batch *batch);
  * (NULL). */
 void complete_whole(struct tensor *tensor, const void *data);
 void complete_share(struct tensor *tensor, const void *whole);
+/* Where the own share of a reduce-scatter begins in the whole result, in bytes. */
+size_t complete_share_begin(const struct tensor *tensor);
 /* Room for an allgather's or alltoall's output: the caller's if it is host memory and large enough,
  * else new memory, which `*memory` then owns. */
 void *complete_place(struct tensor *tensor, size_t nbytes, void **memory);

@@ -216,15 +216,6 @@ void set_steady_reduce(const struct process_set *set, const struct description *
 bool set_steady_pays(struct process_set *set);
 /* True if a timeline or the autotuner is to see agreements. */
 bool set_steady_is_observed(const struct process_set *set);
-/* set_steady_run.c */
-/* A blocking call that the schedule expects, when nothing else is in flight. */
-enum steady_run {
-    STEADY_RUN_NOT,  /* it is not such a call, and nothing has happened */
-    STEADY_RUN_DONE, /* the result is at the output */
-    STEADY_RUN_WAITS /* not done yet: `*ticket` is to be waited for; NULL: `err` */
-};
-enum steady_run set_steady_run(struct engine *engine, const struct submission *submission,
-                               struct ticket **ticket, struct err *err);
 /* True if a tensor of this name is committed to and not done. */
 bool set_steady_has(const struct process_set *set, const char *name);
 /* A TREE_STEADY or TREE_UNSTEADY of rank `from` of the set. */
@@ -245,6 +236,16 @@ uint64_t set_steady_deadline(const struct process_set *set);
 /* Like negotiation_waiting() and its count. */
 int set_steady_waiting(const struct process_set *set, int index, struct waiting *waiting);
 int set_steady_waiting_count(const struct process_set *set);
+
+/* set_steady_run.c */
+/* A blocking call that the schedule expects, when nothing else is in flight. */
+enum steady_run {
+    STEADY_RUN_NOT,  /* it is not such a call, and nothing has happened */
+    STEADY_RUN_DONE, /* the result is at the output */
+    STEADY_RUN_WAITS /* not done yet: `*ticket` is to be waited for; NULL: `err` */
+};
+enum steady_run set_steady_run(struct engine *engine, const struct submission *submission,
+                               struct ticket **ticket, struct err *err);
 
 /* sets.c: all sets of this rank */
 struct set_table {

@@ -8,7 +8,7 @@
  *
  * This rank leaves the steady state when
  *   its program submits anything else, or so many tensors that some must wait;
- *   something is in flight when the root decides on the schedule;
+ *   something that this rank has submitted is undecided when the schedule begins;
  *   a timeline or the autotuner is to see agreements;
  *   a tensor has waited for STEADY_PATIENCE_NS: the agreement can tell which rank is missing;
  *   another rank has left.

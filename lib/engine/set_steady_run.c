@@ -188,14 +188,11 @@ static const void *own_data(const struct process_set *set, const struct tensor *
 static void take_share(struct process_set *set, const struct tensor *tensor, uint32_t number)
 {
     const struct description *description = &tensor->description;
-    int64_t all = description->shape.dims[0], before = 0;
-    for (int rank = 0; rank < set->rank; rank++)
-        before += hvd_share(all, set->size, rank);
-    size_t row = tensor_row_size(tensor);
-    size_t nbytes = (size_t)hvd_share(all, set->size, set->rank) * row;
+    int64_t rows = hvd_share(description->shape.dims[0], set->size, set->rank);
+    size_t nbytes = (size_t)rows * tensor_row_size(tensor);
     set_steady_reduce(set, description, number, tensor->input, set->steady.gathered);
     if (nbytes > 0)
-        memcpy(tensor->output, set->steady.gathered + (size_t)before * row, nbytes);
+        memcpy(tensor->output, set->steady.gathered + complete_share_begin(tensor), nbytes);
 }
 
 static int take_result(struct process_set *set, const struct tensor *tensor, uint32_t number,
