@@ -62,6 +62,7 @@ struct agent_rank {
     struct agent *agent;
     int rank, local_rank;
     struct string_list environment; /* only for this rank */
+    char **envp;                    /* all of it, while the rank is being started */
     pid_t pid;                      /* 0 before it is started */
     bool running;
     struct agent_pump pumps[OUTPUT_STREAMS];
@@ -182,6 +183,7 @@ void agent_watch_close(struct agent *agent);
 /* agent_ranks.c: the ranks as processes. */
 int agent_on_rank(struct agent *agent, struct wire_reader *body, struct err *err);
 void agent_ranks_fini(struct agent *agent);
+void agent_ranks_prepare(struct agent *agent); /* what need not wait for START */
 int agent_on_start(struct agent *agent, struct wire_reader *body, struct err *err);
 int agent_on_signal(struct agent *agent, struct wire_reader *body, struct err *err);
 struct agent_rank *agent_find_rank(struct agent *agent, int rank);

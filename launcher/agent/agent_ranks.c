@@ -110,21 +110,20 @@ static int spawn_rank(struct agent_rank *rank, const struct rank_pipes *pipes,
 {
     struct agent *agent = rank->agent;
     const struct binding_place *place = agent_binding_of(rank);
-    char **envp = worker_environment_over(&agent->environment.common, &rank->environment);
+    rank->envp = worker_environment_over(&agent->environment.common, &rank->environment);
     struct spawn_request request = {
         .path = agent->setup.program,
         .argv = agent->setup.arguments.items,
-        .envp = envp,
+        .envp = rank->envp,
         .stdio = { pipes->theirs[0], pipes->theirs[1], pipes->theirs[2] },
         .death_signal = SIGKILL,
         .attributes = &agent->setup.job.attributes,
         .cgroup = agent->ranks.cgroup.directory,
         .nofile = &agent->setup.nofile,
         .cpus = place ? &place->cpus : NULL,
+        .share_memory = true,
     };
-    int rc = spawn_start(&request, spawned, err);
-    free(envp);
-    return rc;
+    return spawn_start(&request, spawned, err);
 }
 
 static int start_rank(struct agent_rank *rank, struct spawned *spawned)
@@ -215,6 +214,12 @@ static void confirm_rank(struct agent_rank *rank, struct spawned *spawned)
     agent_send_failed(agent, rank->rank, STEP_COMMAND, exit_status, err.text);
 }
 
+void agent_ranks_prepare(struct agent *agent)
+{
+    cgroup_make(&agent->ranks.cgroup);
+    oom_counter_find_own(&agent->ranks.oom);
+}
+
 int agent_on_start(struct agent *agent, struct wire_reader *body, struct err *err)
 {
     char address[AGENT_ADDRESS_SIZE] = "";
@@ -226,8 +231,7 @@ int agent_on_start(struct agent *agent, struct wire_reader *body, struct err *er
     agent_environment_name_network(agent, address);
     struct spawned *spawned = xcalloc((size_t)agent->ranks.count, sizeof *spawned);
     agent->phase = AGENT_RUNNING;
-    cgroup_make(&agent->ranks.cgroup);
-    oom_counter_start(&agent->ranks.oom);
+    oom_counter_begin(&agent->ranks.oom);
     agent->ranks.started_ms = uv_hrtime() / 1000000;
     int nstarted = 0;
     while (nstarted < agent->ranks.count &&
@@ -235,8 +239,11 @@ int agent_on_start(struct agent *agent, struct wire_reader *body, struct err *er
         nstarted++;
     for (int i = 0; i < nstarted; i++)
         confirm_rank(agent->ranks.list[i], &spawned[i]);
-    for (int i = 0; i < agent->ranks.count; i++) /* the ranks have the key now, or never will */
+    for (int i = 0; i < agent->ranks.count; i++) { /* the ranks have the key now, or never will */
         string_list_wipe(&agent->ranks.list[i]->environment);
+        free(agent->ranks.list[i]->envp);
+        agent->ranks.list[i]->envp = NULL;
+    }
     free(spawned);
     uv_update_time(agent->loop);
     return HVD_OK;

@@ -149,6 +149,7 @@ int agent_on_prepare(struct agent *agent, struct wire_reader *body, struct err *
     }
     agent->phase = AGENT_IS_READY;
     send_ready(agent);
+    agent_ranks_prepare(agent);
     return HVD_OK;
 }
 

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Threads whose system calls can be interrupted; see blocking_thread.h. */
+#include <config.h>
+
 #include "launcher/base/blocking_thread.h"
 
 #include "launcher/base/uv_must.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <time.h>
 
 /* Nobody sends SIGURG unasked, and a process without a handler ignores it. */
-enum { INTERRUPT = SIGURG, AGAIN_MS = 2 };
+enum { INTERRUPT = SIGURG, FIRST_US = 50, AGAIN_MS = 2 };
 
 static void on_interrupt(int signum)
 {
@@ -32,16 +35,31 @@ void blocking_thread_start(pthread_t *thread, void *(*body)(void *), void *argum
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+/* Joins the thread if it ends within `nanoseconds`. The deadline is not on the wall clock, which
+ * people may set. */
+static bool joins_within(pthread_t thread, long nanoseconds)
+{
+#if defined HAVE_PTHREAD_CLOCKJOIN_NP && !defined __SANITIZE_THREAD__ /* which does not know it */
+    struct timespec deadline;
+    clock_gettime(CLOCK_MONOTONIC, &deadline);
+    deadline.tv_nsec += nanoseconds;
+    deadline.tv_sec += deadline.tv_nsec / 1000000000;
+    deadline.tv_nsec %= 1000000000;
+    return pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &deadline) == 0;
+#else
+    nanosleep(&(struct timespec){ .tv_nsec = nanoseconds }, NULL);
+    return pthread_tryjoin_np(thread, NULL) == 0;
+#endif
+}
+
 /* The signal may come just before the call that it should interrupt, so it is sent again until the
- * thread ends. A timed join would need a deadline on the wall clock, which people may set. */
+ * thread ends. */
 void blocking_thread_stop(pthread_t thread)
 {
-    const struct timespec first = { .tv_nsec = 50000 }, then = { .tv_nsec = AGAIN_MS * 1000000L };
-    const struct timespec *moment = &first;
     pthread_kill(thread, INTERRUPT);
-    while (pthread_tryjoin_np(thread, NULL) != 0) {
-        nanosleep(moment, NULL);
-        moment = &then;
+    bool joined = joins_within(thread, FIRST_US * 1000L);
+    while (!joined) {
         pthread_kill(thread, INTERRUPT);
+        joined = joins_within(thread, AGAIN_MS * 1000000L);
     }
 }

@@ -238,7 +238,7 @@ static void *open_command(const struct host_transport_job *job)
 {
     struct command_transport *command = xcalloc(1, sizeof *command);
     command->job = job;
-    command->stream = command->errors = command->spawned.report = -1;
+    command->stream = command->errors = -1;
     uv_must(uv_timer_init(job->loop, &command->timer), "timers");
     command->timer.data = command;
     command->open_handles = 1;
@@ -300,8 +300,7 @@ static void close_command(void *transport)
     command->closing = true;
     if (command->stream >= 0)
         close(command->stream);
-    if (command->spawned.report >= 0)
-        close(command->spawned.report);
+    spawn_abandon(&command->spawned);
     if (!lives || host_transport_is_connected(command->job->connect)) {
         if (lives)
             children_forget(command->job->children, command->spawned.pid);

@@ -14,31 +14,39 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 extern char **environ;
 
+#define AGENT_NAME "hvdagent"
+
 struct local_transport {
     const struct host_transport_job *job;
     uv_timer_t turn;
+    char name[sizeof AGENT_NAME];
+    char *argv[2];
     struct spawned spawned; /* pid 0: the start failed */
     int stream;             /* our end; -1 after it was handed over */
     bool ended;             /* and was reaped */
+    bool left_group;        /* it did not exit as an agent that has removed its control group */
     struct err err;
 };
 
 static int spawn_agent(struct local_transport *local, int stream)
 {
-    char name[] = "hvdagent";
-    char *argv[] = { name, NULL };
+    memcpy(local->name, AGENT_NAME, sizeof AGENT_NAME);
+    local->argv[0] = local->name;
     struct spawn_request request = {
         .path = local->job->settings->agent,
-        .argv = argv,
+        .argv = local->argv,
         .envp = environ,
         .stdio = { stream, stream, STDERR_FILENO },
         .new_session = true,
         .nofile = local->job->settings->nofile,
+        .share_memory = true,
     };
     return spawn_start(&request, &local->spawned, &local->err);
 }
@@ -47,7 +55,9 @@ static void on_transport_local_process_end(void *context, pid_t pid, int wait_st
 {
     struct local_transport *local = context;
     local->ended = true;
-    cgroup_kill_of(pid); /* of an agent that was killed */
+    local->left_group = !WIFEXITED(wait_status) || WEXITSTATUS(wait_status) != EXIT_SUCCESS;
+    if (local->left_group)
+        cgroup_kill_of(pid); /* of an agent that was killed */
     host_transport_process_end(local->job->connect, wait_status);
     host_transport_ended(local->job->connect, "");
 }
@@ -107,12 +117,11 @@ static void on_transport_local_closed(uv_handle_t *handle)
 static void close_local(void *transport)
 {
     struct local_transport *local = transport;
-    if (local->ended)
+    if (local->left_group)
         cgroup_remove_of(local->spawned.pid);
-    else if (local->spawned.pid > 0)
+    else if (!local->ended && local->spawned.pid > 0)
         children_forget(local->job->children, local->spawned.pid);
-    if (local->spawned.report > 0)
-        close(local->spawned.report);
+    spawn_abandon(&local->spawned);
     if (local->stream >= 0)
         close(local->stream);
     uv_close((uv_handle_t *)&local->turn, on_transport_local_closed);

@@ -11,5 +11,6 @@ launcher_liblauncher_la_SOURCES += \
 	launcher/process/program_libraries.c launcher/process/program_libraries.h \
 	launcher/process/socket_owner.c launcher/process/socket_owner.h \
 	launcher/process/spawn.c launcher/process/spawn.h \
+	launcher/process/spawn_child.c launcher/process/spawn_child.h \
 	launcher/process/stop_plan.c launcher/process/stop_plan.h \
 	launcher/process/worker_environment.c launcher/process/worker_environment.h

@@ -48,7 +48,7 @@ void oom_counter_begin(struct oom_counter *counter)
         counter->before[i] = read_counter(counter->paths[i]);
 }
 
-void oom_counter_start(struct oom_counter *counter)
+void oom_counter_find_own(struct oom_counter *counter)
 {
     FILE *mountinfo = fopen("/proc/self/mountinfo", "re");
     FILE *membership = fopen("/proc/self/cgroup", "re");
@@ -57,7 +57,6 @@ void oom_counter_start(struct oom_counter *counter)
         fclose(mountinfo);
     if (membership)
         fclose(membership);
-    oom_counter_begin(counter);
 }
 
 bool oom_counter_rose(struct oom_counter *counter)

@@ -22,13 +22,15 @@ struct oom_counter {
 /* An all-zero counter never rises. */
 void oom_counter_fini(struct oom_counter *counter);
 
-/* Finds the counters of this process, and reads their first values. */
-void oom_counter_start(struct oom_counter *counter);
+/* Finds the counters of this process. */
+void oom_counter_find_own(struct oom_counter *counter);
 
-/* As oom_counter_start() with the texts of /proc/self/mountinfo and /proc/self/cgroup, and another
+/* As oom_counter_find_own() with the texts of /proc/self/mountinfo and /proc/self/cgroup, and another
  * file for /proc/vmstat. */
 void oom_counter_find(struct oom_counter *counter, const char *vmstat, FILE *mountinfo,
                       FILE *membership);
+
+/* Reads the first values. */
 void oom_counter_begin(struct oom_counter *counter);
 
 /* Has some counter risen by more than was reported so far? Each call that returns true reports one

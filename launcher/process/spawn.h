@@ -24,23 +24,31 @@ struct spawn_request {
     const struct rlimit *nofile; /* limit on descriptors to set, or NULL */
     const struct cpu_mask *cpus; /* processors that it may use, of ours; or NULL */
     const struct rank_attributes
-        *attributes; /* of a rank; NULL: SIGHUP and umask as in this process */
+        *attributes;   /* of a rank; NULL: SIGHUP and umask as in this process */
+    bool share_memory; /* until it runs its program, where that is possible: takes less time. All
+                        * that the request points to must stay as it is until spawn_confirm() */
 };
+
+struct spawn_child;
 
 struct spawned {
     pid_t pid;
     int report; /* from the child: the result of spawn_confirm(), or nothing */
+    struct spawn_child *child;
 };
 
 /* Forks. The child has only descriptors 0, 1 and 2, and starts with an empty signal mask and the
- * default of every signal but SIGHUP.
- * HVD_ERR_SYSTEM when the process cannot be made. Each success must be followed by spawn_confirm().
- */
+ * default of every signal but SIGHUP. The descriptors of the request can be closed at once.
+ * HVD_ERR_SYSTEM when the process cannot be made. Each success must be followed by spawn_confirm()
+ * or spawn_abandon(). */
 int spawn_start(const struct spawn_request *request, struct spawned *spawned, struct err *err);
 
-/* Waits until the child runs its program. Returns 0; or the errno with which exec failed; or minus
+/* Waits until the child runs its program, or has exited. Returns 0; or the errno with which exec failed; or minus
  * the errno with which binding to `cpus` failed. Unless 0 is returned the child has exited, and the
  * caller must still wait for it. */
 int spawn_confirm(struct spawned *spawned);
+
+/* Instead of spawn_confirm(), when nobody needs the answer; afterwards it does nothing. */
+void spawn_abandon(struct spawned *spawned);
 
 #endif

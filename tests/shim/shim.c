@@ -7,9 +7,9 @@
  * A fault is put in only where the kernel could have: see may_happen(). The call that fails is not
  * made. Not seen are calls that libc makes for itself (stdio, getaddrinfo's sockets, what malloc
  * asks the kernel for), a program that is linked statically (the hvdagent that is sent to hosts:
- * the tests link one with shared libraries), and, of bare system calls, all but clone3: those of
- * lib/base/standard_streams.c (openat, close) and launcher/process/spawn.c (close_range), whose failure
- * changes nothing. kill() is left alone: a process that cannot be killed lives on by right. */
+ * the tests link one with shared libraries), and, of bare system calls, all but clone3 and those of
+ * launcher/process/spawn_child.c that make a descriptor or a program: the failure of the others changes
+ * nothing. kill() is left alone: a process that cannot be killed lives on by right. */
 #include "tests/shim/shim_impl.h"
 
 #include <errno.h>
@@ -68,6 +68,11 @@ void shim_forked(void)
     };
     if (role >= 0)
         role = children[role];
+}
+
+bool shim_is_child(void)
+{
+    return role == SHIM_ROLE_LAUNCHER_CHILD || role == SHIM_ROLE_AGENT_CHILD;
 }
 
 __attribute__((constructor)) static void read_board(void)

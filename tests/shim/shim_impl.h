@@ -34,4 +34,7 @@ void shim_pipe_made(const int pair[2]);
 /* This process has been forked. */
 void shim_forked(void);
 
+/* Is this what a launcher or an agent does between fork and exec? */
+bool shim_is_child(void);
+
 #endif

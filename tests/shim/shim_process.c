@@ -6,6 +6,7 @@
 #include "tests/shim/shim_impl.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <ifaddrs.h>
 #include <netdb.h>
 #include <pthread.h>
@@ -93,7 +94,24 @@ EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_acti
                : NEXT(posix_spawn)(pid, path, actions, attributes, argv, envp);
 }
 
-/* Of bare system calls clone3 alone, which is a fork. */
+/* Of bare system calls clone3, which is a fork, and those between fork and exec
+ * (launcher/process/spawn_child.c). */
+static bool bare_call_fails(long number, long command)
+{
+    switch (number) {
+    case SYS_clone3:
+        return shim_refuses(SHIM_CALL_FORK);
+    case SYS_execve:
+        return shim_is_child() && shim_refuses(SHIM_CALL_EXECVE);
+    case SYS_dup3:
+        return shim_is_child() && shim_refuses(SHIM_CALL_DUP);
+    case SYS_fcntl:
+        return shim_is_child() && command == F_DUPFD_CLOEXEC && shim_refuses(SHIM_CALL_DUPFD);
+    default:
+        return false;
+    }
+}
+
 EXPORT long syscall(long number, ...)
 {
     long a[6];
@@ -103,7 +121,7 @@ EXPORT long syscall(long number, ...)
         a[i] = va_arg(arguments, long);
     va_end(arguments);
     bool forks = number == SYS_clone3;
-    if (forks && shim_refuses(SHIM_CALL_FORK))
+    if (bare_call_fails(number, a[1]))
         return -1;
     long result = NEXT(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
     if (forks && result == 0)

@@ -210,7 +210,12 @@ int orphans_signal(int signum, const struct string_list *variables)
 
 /* ---- launcher/process/oom_counter.h: as a fault says ---- */
 
-void oom_counter_start(struct oom_counter *counter)
+void oom_counter_find_own(struct oom_counter *counter)
+{
+    (void)counter;
+}
+
+void oom_counter_begin(struct oom_counter *counter)
 {
     (void)counter;
 }
@@ -235,7 +240,7 @@ int spawn_start(const struct spawn_request *request, struct spawned *spawned, st
     (void)err;
     worker->death_signal = request->death_signal;
     sim_worker_begin(worker, request->envp, request->stdio);
-    *spawned = (struct spawned){ worker->pid, -1 };
+    *spawned = (struct spawned){ .pid = worker->pid, .report = -1 };
     return HVD_OK;
 }
 

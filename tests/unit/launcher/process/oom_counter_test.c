@@ -96,7 +96,8 @@ END_TEST
 
 START_TEST(this_machine_has_a_counter_or_none)
 {
-    oom_counter_start(&counter);
+    oom_counter_find_own(&counter);
+    oom_counter_begin(&counter);
     oom_counter_rose(&counter);
 }
 END_TEST
