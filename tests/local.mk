@@ -312,10 +312,12 @@ unit_tests += \
 	tests/unit/rendezvous/server/http_session_test \
 	tests/unit/src/hvdrun/hvdrun_options_test \
 	tests/unit/launcher/verdict/job_blame_test \
+	tests/unit/launcher/verdict/job_blame_wrote_test \
 	tests/unit/launcher/verdict/job_judge_test \
 	tests/unit/rendezvous/world/job_declaration_test \
 	tests/unit/launcher/job/job_host_relay_test \
 	tests/unit/launcher/verdict/job_state_test \
+	tests/unit/launcher/verdict/stderr_failure_test \
 	tests/unit/launcher/job/job_status_test \
 	tests/unit/rendezvous/store/key_value_memory_test \
 	tests/unit/rendezvous/store/key_value_random_test \
@@ -549,6 +551,7 @@ program_tests += \
 	tests/program/service_test.sh \
 	tests/program/slurm_test.sh \
 	tests/program/status_page_test.sh \
+	tests/program/stock_blame_test.sh \
 	tests/program/unauthenticated_test.sh \
 	tests/program/synthetic_benchmark_test.sh \
 	tests/program/transport_hosts_test.sh \

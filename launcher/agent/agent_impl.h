@@ -209,6 +209,10 @@ void agent_stdin_start(struct agent *agent, int fd);
 bool agent_pumps_ended(struct agent *agent, uint64_t now_ms);
 void agent_pumps_give_up(struct agent *agent); /* the pumps of ranks that cannot be killed */
 void agent_pumps_resume(struct agent *agent);  /* the link has room again */
+
+/* Passes on what the ranks have written to stderr and was not read yet, as far as there is credit:
+ * what a rank said before another rank failed must come before the report of that failure. */
+void agent_streams_take_stderr(struct agent *agent);
 void agent_streams_close(struct agent *agent);
 
 /* agent_relay.c: the rendezvous on 127.0.0.1. The limit applies to connections of the agent's own

@@ -379,6 +379,14 @@ static int signalled_first(const void *a, const void *b)
     return (int)(y->how.kind == RANK_END_KILLED) - (int)(x->how.kind == RANK_END_KILLED);
 }
 
+static bool any_failed(const struct ended *ended, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!rank_end_is_clean_exit(&ended[i].how))
+            return true;
+    return false;
+}
+
 bool agent_reap(struct agent *agent)
 {
     struct ended *ended = xcalloc((size_t)agent->ranks.count + 1, sizeof *ended);
@@ -397,6 +405,8 @@ bool agent_reap(struct agent *agent)
     }
     if (count > 0)
         agent_relay_take_rest(agent);
+    if (any_failed(ended, count) && agent->ending.stop.phase == STOP_IDLE)
+        agent_streams_take_stderr(agent);
     qsort(ended, count, sizeof *ended, signalled_first);
     for (size_t i = 0; i < count; i++)
         report_exit(agent, &ended[i]);

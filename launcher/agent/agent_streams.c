@@ -73,28 +73,57 @@ static void pump_drain(struct agent_pump *pump)
     pump_read(pump);
 }
 
-static void on_pump_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buffer)
+/* Streams that were readable at the same time carry the same time: nobody knows which was written
+ * first. */
+static void pump_pass_on(struct agent_pump *pump, const char *data, size_t length)
 {
-    struct agent_pump *pump = stream->data;
     struct agent *agent = pump->rank->agent;
-    if (nread == UV_EOF)
-        pump_drain(pump);
-    else if (nread < 0)
-        pump_end(pump);
-    if (nread <= 0)
-        return;
     struct wire_writer *body = frame_link_begin(&agent->link, AGENT_OUTPUT);
     wire_put_i32(body, pump->rank->rank);
     wire_put_u8(body, pump->stream);
-    wire_put_bytes(body, buffer->base, (size_t)nread);
+    wire_put_u64(body, uv_now(agent->loop) * 1000);
+    wire_put_bytes(body, data, length);
     frame_link_send(&agent->link);
-    pump->credit -= (uint32_t)nread;
+    pump->credit -= (uint32_t)length;
     pump->last_progress_ms = uv_now(agent->loop);
     pump->expiring = false;
     if (pump->credit == 0)
         pump_pause(pump);
     if (frame_link_queued(&agent->link) > AGENT_LINK_QUEUE_MAX)
         pause_all_pumps(agent);
+}
+
+static void on_pump_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buffer)
+{
+    struct agent_pump *pump = stream->data;
+    if (nread == UV_EOF)
+        pump_drain(pump);
+    else if (nread < 0)
+        pump_end(pump);
+    else if (nread > 0)
+        pump_pass_on(pump, buffer->base, (size_t)nread);
+}
+
+/* On an error this stops, and libuv will report the error. */
+static void pump_take_rest(struct agent_pump *pump)
+{
+    static char chunk[PUMP_CHUNK];
+    uv_os_fd_t fd;
+    ssize_t n = 1;
+    while (n > 0 && pump->reading && has_more(pump)) {
+        if (uv_fileno((const uv_handle_t *)&pump->pipe, &fd) < 0)
+            return;
+        n = read(fd, chunk, pump->credit < PUMP_CHUNK ? pump->credit : PUMP_CHUNK);
+        if (n > 0)
+            pump_pass_on(pump, chunk, (size_t)n);
+    }
+}
+
+void agent_streams_take_stderr(struct agent *agent)
+{
+    for (int i = 0; i < agent->ranks.count; i++)
+        if (agent->ranks.list[i]->pid)
+            pump_take_rest(&agent->ranks.list[i]->pumps[STREAM_STDERR]);
 }
 
 static void pump_read(struct agent_pump *pump)

@@ -109,6 +109,7 @@ struct job *job_create(uv_loop_t *loop, const struct job_options *options,
     job_state_init(&job->state, plan->host_count, plan->size);
     job->hosts = xcalloc((size_t)plan->host_count, sizeof *job->hosts);
     job_report_init(&job->report, plan, options->id, options->epoch_ms, job->created_ms);
+    job->stderr_readers = xcalloc((size_t)plan->size, sizeof *job->stderr_readers);
     job->output = create_output(job, err);
     if (!job->output) {
         job_destroy(job);
@@ -138,6 +139,7 @@ static void on_part_closed(void *context)
     job_processes_fini(job);
     free(job->hosts);
     job_report_fini(&job->report);
+    free(job->stderr_readers);
     free(job);
 }
 

@@ -69,15 +69,19 @@ static void on_bound(void *context, int rank, const char *text)
 }
 
 static void on_job_events_output(void *context, int rank, enum output_stream stream,
-                                 const char *data, size_t length)
+                                 uint64_t read_us, const char *data, size_t length)
 {
     struct job *job = context;
+    if (stream == STREAM_STDERR)
+        job_record_wrote(job, rank, read_us, data, length);
     job_output_take(job->output, rank, stream, data, length);
 }
 
 static void on_output_end(void *context, int rank, enum output_stream stream)
 {
     struct job *job = context;
+    if (stream == STREAM_STDERR)
+        job_record_wrote_end(job, rank);
     job_output_end(job->output, rank, stream);
 }
 

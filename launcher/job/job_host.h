@@ -48,8 +48,10 @@ struct job_host_events {
     void (*on_bound)(void *context, int rank, const char *text);
 
     void (*on_started)(void *context, int rank, pid_t pid);
-    void (*on_output)(void *context, int rank, enum output_stream stream, const char *data,
-                      size_t length);
+
+    /* `read_us`: when, by the agent's clock; see job_host_time(). */
+    void (*on_output)(void *context, int rank, enum output_stream stream, uint64_t read_us,
+                      const char *data, size_t length);
     void (*on_output_end)(void *context, int rank, enum output_stream stream);
     void (*on_stdin_credit)(void *context, uint32_t nbytes);
     void (*on_exited)(void *context, const struct agent_exited *exited);

@@ -101,14 +101,16 @@ static int on_job_host_frames_output(struct job_host *host, struct wire_reader *
 {
     int number = wire_get_i32(body);
     uint8_t stream = wire_get_u8(body);
+    uint64_t read_us = wire_get_u64(body);
     size_t length = body->left;
     const char *data = wire_get_bytes(body, length);
     struct host_rank *rank = job_host_find_rank(host, number);
     if (body->failed || !rank || rank->phase == RANK_WAITING || stream >= OUTPUT_STREAMS ||
-        rank->output_ended[stream] || length > rank->window[stream])
+        rank->output_ended[stream] || length > rank->window[stream] || read_us > CLOCK_MAX_MS)
         return not_here(number, err);
     rank->window[stream] -= (uint32_t)length;
-    host->events->on_output(host->context, number, (enum output_stream)stream, data, length);
+    host->events->on_output(host->context, number, (enum output_stream)stream, read_us, data,
+                            length);
     return HVD_OK;
 }
 

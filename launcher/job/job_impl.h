@@ -80,6 +80,7 @@ struct job {
     struct job_host *hosts;
     struct connect_queue *pool;
     struct job_output *output;
+    struct stderr_reader *stderr_readers; /* of each rank */
     struct stdin_reader *stdin_reader;
     struct job_check check;
     struct job_start start;
@@ -159,6 +160,11 @@ void job_timeout_close(struct job *job);
  * final. */
 void job_record_started(struct job *job, int rank, pid_t pid);
 void job_record_exited(struct job *job, const struct agent_exited *exited);
+
+/* Bytes that a rank wrote to stderr, and when the agent read them, by its clock; the end of
+ * stderr. */
+void job_record_wrote(struct job *job, int rank, uint64_t read_us, const char *data, size_t length);
+void job_record_wrote_end(struct job *job, int rank);
 void job_record_lost(struct job *job, int rank);
 void job_record_verdict(struct job *job, const char *text);
 void job_record_finish(struct job *job);

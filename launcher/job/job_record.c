@@ -29,6 +29,21 @@ void job_record_exited(struct job *job, const struct agent_exited *exited)
         record->started_ms = record->ended_ms;
 }
 
+void job_record_wrote(struct job *job, int rank, uint64_t read_us, const char *data, size_t length)
+{
+    struct report_rank *record = &job->report.ranks[rank];
+    uint64_t at_us;
+    record->wrote_slack_us = job_host_time(&job->hosts[record->host], read_us, &at_us);
+    stderr_reader_feed(&job->stderr_readers[rank], data, length, at_us);
+    record->wrote = job->stderr_readers[rank].failure;
+}
+
+void job_record_wrote_end(struct job *job, int rank)
+{
+    stderr_reader_end(&job->stderr_readers[rank]);
+    job->report.ranks[rank].wrote = job->stderr_readers[rank].failure;
+}
+
 void job_record_lost(struct job *job, int rank)
 {
     job->report.ranks[rank].end = END_LOST;

@@ -46,9 +46,11 @@ static void lose_output(struct job *job, char *text, size_t size, const char *wh
 static void say_last_line(struct job *job)
 {
     const struct job_verdict *verdict = &job->state.verdict;
-    int rank = verdict->cause == CAUSE_RANK   ? verdict->rank
-               : verdict->cause == CAUSE_LEFT ? verdict->reporter
-                                              : -1;
+    int rank = -1;
+    if (verdict->cause == CAUSE_RANK || verdict->wrote)
+        rank = verdict->rank;
+    else if (verdict->cause == CAUSE_LEFT)
+        rank = verdict->reporter;
     const char *last = rank >= 0 ? job_output_last_line(job->output, rank) : "";
     if (*last && !job_output_shows_last_line(job->output, rank))
         job_output_say(job->output, "rank %d last wrote to stderr: %s", rank, last);

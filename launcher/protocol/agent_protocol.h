@@ -15,7 +15,8 @@
  *                                      <-  BOUND      rank, text: what it is bound to; comes
  *                                                     before STARTED, if JOB wants it
  *                                      <-  STARTED    rank, pid; or FAILED
- *                                      <-  OUTPUT     rank, stream, bytes: at most the credit
+ *                                      <-  OUTPUT     rank, stream, when it was read by the clock of
+ *                                                     HEARTBEAT, bytes: at most the credit
  *   CREDIT   rank, stream, nbytes      ->
  *                                      <-  OUTPUT_END rank, stream
  *   STDIN    bytes: at most the credit ->             rank 0's host only; empty: end of file
@@ -26,7 +27,8 @@
  *                                                     a signal has stopped it; none: it goes on
  *                                      <-  EXITED     the record of an end, exited or killed;
  *                                                     milliseconds since START, whether STOP had
- *                                                     come before
+ *                                                     come before. What ranks here wrote to stderr
+ *                                                     before the first failure has been sent
  *                                      <-  RELAY_OPEN id, own: a client connects to the rendezvous
  *                                                     here, and whether the kernel says that it is
  *                                                     the agent's own user
@@ -64,7 +66,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { AGENT_VERSION = 9 };
+enum { AGENT_VERSION = 10 };
 
 /* Bytes of one output stream that hvdrun may not have written yet, and the same limit for stdin. */
 enum { STREAM_WINDOW = 128 * 1024, STDIN_WINDOW = 64 * 1024 };

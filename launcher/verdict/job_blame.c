@@ -56,11 +56,29 @@ static bool knew_origin(const struct job_report *report, const struct report_ran
            (report->origin_ran_on && report->origin_us <= rank->ended_us + rank->slack_us);
 }
 
+/* What the rank has written of its failure, if its own end, or that of another, at `end_us` may come
+ * from that. The records of libhvd say more than words. */
+static enum stderr_failure_kind explained(const struct report_rank *rank, uint64_t end_us)
+{
+    bool recent = end_us <= rank->wrote.began_us + STDERR_FAILURE_LASTS_US;
+    return rank->met || !recent ? STDERR_NO_FAILURE : rank->wrote.kind;
+}
+
+static bool wrote_of_another(const struct report_rank *rank)
+{
+    return gave_up(rank) && explained(rank, rank->ended_us) == STDERR_CONSEQUENCE;
+}
+
+static bool wrote_of_itself(const struct report_rank *rank)
+{
+    return gave_up(rank) && explained(rank, rank->ended_us) == STDERR_OWN_FAILURE;
+}
+
 static bool has_followed(const struct job_report *report, int number)
 {
     const struct report_rank *rank = &report->ranks[number];
     if (left_status(rank) == HVD_ERR_PEER_LOST || fell_with_departure(rank) ||
-        names_another(rank, number))
+        names_another(rank, number) || wrote_of_another(rank))
         return true;
     return origin_rank(report) >= 0 && origin_rank(report) != number && rank->met &&
            gave_up(rank) && knew_origin(report, rank);
@@ -84,6 +102,31 @@ static int find_earliest(const struct job_report *report, bool followed,
     return earliest;
 }
 
+/* `rank` has written of its failure before `other` has written of its own, as the clocks can
+ * tell. */
+static bool wrote_before(const struct report_rank *rank, const struct report_rank *other)
+{
+    uint64_t slack_us =
+        rank->host == other->host ? 0 : rank->wrote_slack_us + other->wrote_slack_us;
+    return wrote_of_itself(rank) && rank->wrote.began_us + slack_us < other->wrote.began_us;
+}
+
+/* The first to write among the failed ranks, if `earliest` is one that wrote; or `earliest`. */
+static int find_first_to_write(const struct job_report *report, bool followed, int earliest)
+{
+    int first = earliest;
+    if (!wrote_of_itself(&report->ranks[earliest]))
+        return earliest;
+    for (int i = 0; i < report->nranks; i++) {
+        const struct report_rank *rank = &report->ranks[i];
+        if (has_failed(rank) && has_followed(report, i) == followed &&
+            wrote_before(rank, &report->ranks[earliest]) &&
+            rank->wrote.began_us < report->ranks[first].wrote.began_us)
+            first = i;
+    }
+    return first;
+}
+
 /* All ranks are compared with the earliest only: "may have ended in either order" is no order among
  * three. */
 static int find_first(const struct job_report *report, bool followed)
@@ -92,7 +135,7 @@ static int find_first(const struct job_report *report, bool followed)
     if (earliest < 0 || !gave_up(&report->ranks[earliest]))
         return earliest;
     int killed = find_earliest(report, followed, &report->ranks[earliest]);
-    return killed >= 0 ? killed : earliest;
+    return killed >= 0 ? killed : find_first_to_write(report, followed, earliest);
 }
 
 /* A rank left without waiting for the others: blames it, if it did not fail itself. */
@@ -212,8 +255,71 @@ static bool blame_host(struct job_blame *blame, const struct job_report *report)
     return true;
 }
 
+/* What `rank` wrote came before the end of `other`, as far as the clocks can tell. */
+static bool may_have_written_before(const struct report_rank *rank, const struct report_rank *other)
+{
+    uint64_t slack_us = rank->host == other->host ? 0 : rank->wrote_slack_us + other->slack_us;
+    return rank->wrote.began_us <= other->ended_us + slack_us;
+}
+
+/* Blames the first rank that wrote of a failure of this kind before the first end, and was told to
+ * end. */
+static bool blame_writer(struct job_blame *blame, const struct job_report *report,
+                         enum stderr_failure_kind kind)
+{
+    const struct report_rank *reporter = &report->ranks[blame->rank];
+    int writer = -1;
+    for (int i = 0; i < report->nranks; i++) {
+        const struct report_rank *rank = &report->ranks[i];
+        if ((rank->end == END_TERMINATED || rank->end == END_LEFT) &&
+            explained(rank, reporter->ended_us) == kind &&
+            may_have_written_before(rank, reporter) &&
+            (writer < 0 || rank->wrote.began_us < report->ranks[writer].wrote.began_us))
+            writer = i;
+    }
+    if (writer < 0)
+        return false;
+    blame->reason = BLAME_WROTE;
+    blame->reporter = blame->rank;
+    blame->rank = writer;
+    return true;
+}
+
+/* Blames the first rank that exited with status 0 while the others went on. */
+static bool blame_first_well_ended(struct job_blame *blame, const struct job_report *report)
+{
+    int first = -1;
+    for (int i = 0; i < report->nranks; i++) {
+        const struct report_rank *rank = &report->ranks[i];
+        if (rank->end == END_BY_ITSELF && rank_end_is_clean_exit(&rank->how) &&
+            may_precede(rank, &report->ranks[blame->rank]) &&
+            (first < 0 || rank->ended_us < report->ranks[first].ended_us))
+            first = i;
+    }
+    if (first < 0)
+        return false;
+    blame->reason = BLAME_ENDED_WELL;
+    blame->reporter = blame->rank;
+    blame->rank = first;
+    return true;
+}
+
+/* All failed ranks wrote that another has failed, and none has. */
+static void blame_whom_words_mean(struct job_blame *blame, const struct job_report *report)
+{
+    if ((find_unresponsive(report) >= 0 && blame_host(blame, report)) ||
+        blame_writer(blame, report, STDERR_OWN_FAILURE) || blame_first_well_ended(blame, report) ||
+        blame_host(blame, report))
+        return;
+    blame_writer(blame, report, STDERR_FAILURE_BEGUN);
+}
+
 static void blame_another(struct job_blame *blame, const struct job_report *report)
 {
+    if (wrote_of_another(&report->ranks[blame->rank])) {
+        blame_whom_words_mean(blame, report);
+        return;
+    }
     int status = left_status(&report->ranks[blame->rank]);
     bool left = status == HVD_ERR_PEER_LEFT;
     if (blame_named(blame, report) ||

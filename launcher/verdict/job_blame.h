@@ -9,7 +9,18 @@
  * it failed, or has ended well, or left, or disconnected too early, the origin is to blame, even if
  * it was told to end before it did; but an unresponsive host, though it may still have been heard,
  * comes before a rank that left. When the ranks have lost each other, such a host is to blame, or a
- * host of whose loss hvdrun heard only later. Pure. */
+ * host of whose loss hvdrun heard only later.
+ *
+ * A rank that is not libhvd's has no record. What it wrote to stderr counts instead
+ * (stderr_failure.h), if it exited or aborted soon after: a rank that wrote that another failed has
+ * followed. Of ranks that wrote of failures of their own, the first to write is to blame, not the
+ * first to end. If all failed ranks have followed, then the first of these is to blame:
+ *   an unresponsive host;
+ *   a rank that wrote of a failure of its own before the first of them ended, and which was told to
+ *     end before it did;
+ *   the first rank that exited with status 0 before the first of them ended;
+ *   a lost host;
+ *   a rank that had begun to write of a failure when it was told to end. Pure. */
 #ifndef LAUNCHER_VERDICT_JOB_BLAME_H
 #define LAUNCHER_VERDICT_JOB_BLAME_H
 
@@ -20,11 +31,12 @@ enum blame_reason {
     BLAME_OWN_END,    /* its process has failed; said: the failure that it reported, or NULL */
     BLAME_LEFT,       /* it left while the reporter needed it; said: the reporter's record of the
                        * departure */
-    BLAME_ENDED_WELL, /* it exited with status 0 without leaving; said: its end */
+    BLAME_ENDED_WELL, /* it exited with status 0 without leaving; said: its end, or NULL */
     BLAME_LEFT_EARLY, /* it left before all ranks had come */
     BLAME_RAN_ON,     /* it has disconnected, and runs on */
     BLAME_NAMED,      /* its failure is known from the reporter; said: the reporter's record of the
                        * failure */
+    BLAME_WROTE,      /* it wrote to stderr that it failed, and was told to end then */
     BLAME_HOST_UNRESPONSIVE, /* the host heard nothing; said: the record that names the lost rank,
                               * or NULL */
     BLAME_HOST_LOST,         /* the host was lost; hvdrun has a text for that already */

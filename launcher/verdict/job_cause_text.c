@@ -38,7 +38,7 @@ static void say_ended_well(char text[JOB_CAUSE_TEXT_SIZE], const struct job_blam
 {
     static const struct rank_end_how clean = { .kind = RANK_END_EXITED };
     char how[QUOTED_END];
-    if (rank_end_is_clean_exit(&blame->said->how))
+    if (blame->said && rank_end_is_clean_exit(&blame->said->how))
         rank_end_missed_text(how, sizeof how, blame->said);
     else
         rank_end_how_text(how, sizeof how, &clean, RANK_END_PASSIVE);
@@ -83,6 +83,10 @@ char *job_cause_text(char text[JOB_CAUSE_TEXT_SIZE], const struct job_blame *bla
     case BLAME_NAMED:
         quote_words(words, sizeof words, blame);
         snprintf(text, JOB_CAUSE_TEXT_SIZE, "%s, and rank %d failed for it", words,
+                 blame->reporter);
+        break;
+    case BLAME_WROTE:
+        snprintf(text, JOB_CAUSE_TEXT_SIZE, "wrote to stderr that it failed, and rank %d lost it",
                  blame->reporter);
         break;
     case BLAME_HOST_UNRESPONSIVE:

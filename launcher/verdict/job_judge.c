@@ -20,8 +20,8 @@ static void judge_host(struct job_state *state, struct job_report *report,
 /* The exit status of a rank that was told to end is meaningless. */
 static int status_of_left(const struct job_report *report, const struct job_blame *blame)
 {
-    return blame->reason == BLAME_NAMED ? rank_end_exit_status(&report->ranks[blame->reporter].how)
-                                        : STATUS_PROTOCOL;
+    bool has_failed = blame->reason == BLAME_NAMED || blame->reason == BLAME_WROTE;
+    return has_failed ? rank_end_exit_status(&report->ranks[blame->reporter].how) : STATUS_PROTOCOL;
 }
 
 void job_judge(struct job_state *state, struct job_report *report)
@@ -38,7 +38,10 @@ void job_judge(struct job_state *state, struct job_report *report)
     }
     const struct report_rank *rank = &report->ranks[blame.rank];
     job_cause_text(text, &blame);
-    if (blame.reporter >= 0)
+    if (blame.reason == BLAME_WROTE)
+        job_state_blame_wrote(state, rank->host, blame.rank, blame.reporter, rank->terminated,
+                              status_of_left(report, &blame), text);
+    else if (blame.reporter >= 0)
         job_state_blame_left(state, rank->host, blame.rank, blame.reporter, rank->terminated,
                              status_of_left(report, &blame), text);
     else

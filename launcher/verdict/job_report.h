@@ -7,6 +7,7 @@
 #include "launcher/placement/rank_plan.h"
 #include "launcher/verdict/job_verdict.h"
 #include "launcher/verdict/link_history.h"
+#include "launcher/verdict/stderr_failure.h"
 #include "lib/base/rank_end.h"
 
 #include <stdbool.h>
@@ -36,6 +37,8 @@ struct report_rank {
     uint64_t left_ms;              /* when that became known */
     bool disconnected;             /* from the rendezvous, without a word, before it had ended, or
                                     * any rank had failed */
+    struct stderr_failure wrote;   /* its last failure according to its stderr */
+    uint64_t wrote_slack_us;       /* the possible error of wrote.began_us */
     char *said;                    /* owned; from last_lines_text(), or NULL */
     bool said_on_stdout;           /* `said` is from stdout: stderr was empty */
 };

@@ -201,6 +201,13 @@ void job_state_blame_left(struct job_state *state, int host, int rank, int repor
     snprintf(state->verdict.text, sizeof state->verdict.text, "%s", text);
 }
 
+void job_state_blame_wrote(struct job_state *state, int host, int rank, int reporter,
+                           bool terminated, int exit_status, const char *text)
+{
+    job_state_blame_left(state, host, rank, reporter, terminated, exit_status, text);
+    state->verdict.wrote = state->verdict.cause == CAUSE_LEFT;
+}
+
 void job_state_blame_host(struct job_state *state, int host, int exit_status, const char *text)
 {
     if (is_stop(state))

@@ -98,6 +98,11 @@ void job_state_blame(struct job_state *state, int host, int rank, const struct r
 void job_state_blame_left(struct job_state *state, int host, int rank, int reporter,
                           bool terminated, int exit_status, const char *text);
 
+/* As job_state_blame_left(), when `rank` has written to stderr that it failed, and was told to end
+ * before it did. */
+void job_state_blame_wrote(struct job_state *state, int host, int rank, int reporter,
+                           bool terminated, int exit_status, const char *text);
+
 /* As job_state_blame(), when no rank would have failed if `host` had heard the others. */
 void job_state_blame_host(struct job_state *state, int host, int exit_status, const char *text);
 

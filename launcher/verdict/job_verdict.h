@@ -6,6 +6,7 @@
 
 #include "lib/base/rank_end.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Why the job failed, and which members of the verdict say more. With a rank, `host` is the rank's
@@ -13,7 +14,8 @@
 enum job_cause {
     CAUSE_NONE,
     CAUSE_RANK, /* a rank failed, or was stopped under --stopped fail: rank, how, after_ms, text */
-    CAUSE_LEFT, /* a rank has left, or ended well, while another needed it: rank, reporter, text */
+    CAUSE_LEFT, /* a rank has left, or ended well, while another needed it, or had failed before it
+                   was terminated: rank, reporter, text */
     CAUSE_HOST, /* a failure on a host, or of a rank there: host, rank or -1,
                       text */
     CAUSE_SIGNAL,  /* hvdrun was told to stop: text if there is more to say */
@@ -29,6 +31,7 @@ struct job_verdict {
     struct rank_end_how how;
     uint64_t after_ms; /* from the start of the rank until it ended or was stopped */
     int reporter;      /* the rank that needed `rank` */
+    bool wrote;        /* of LEFT: `rank` has written to stderr that it failed */
     char text[800];    /* for people */
 };
 

@@ -66,7 +66,8 @@ static void on_output(struct wire_reader *body)
 {
     int rank = wire_get_i32(body);
     uint8_t stream = wire_get_u8(body);
-    PROMISE(!body->failed && stream < OUTPUT_STREAMS && body->left > 0);
+    uint64_t read_us = wire_get_u64(body);
+    PROMISE(!body->failed && stream < OUTPUT_STREAMS && read_us > 0 && body->left > 0);
     if (scene.strange)
         return;
     PROMISE(is_rank(rank) && scene.started[rank] && !scene.stream_ended[rank][stream]);

@@ -112,8 +112,8 @@ static void on_started(void *context, int rank, pid_t pid)
     heard.started[rank] = true;
 }
 
-static void on_output(void *context, int rank, enum output_stream stream, const char *data,
-                      size_t length)
+static void on_output(void *context, int rank, enum output_stream stream, uint64_t read_us,
+                      const char *data, size_t length)
 {
     static unsigned char sum; /* so that every byte is read */
     PROMISE(context == &heard && is_here(rank) && stream < OUTPUT_STREAMS && !heard.done);
@@ -277,6 +277,7 @@ static uint16_t put_output(struct wire_writer *body, struct fuzz_input *input)
     size_t repeat = fuzz_u8(input) == 255 ? sizeof many : 1;
     wire_put_i32(body, some_rank(input));
     wire_put_u8(body, fuzz_u8(input) % 3);
+    wire_put_u64(body, (uint64_t)1 << 62);
     wire_put_bytes(body, many, fuzz_u8(input) * repeat / 255);
     return AGENT_OUTPUT;
 }

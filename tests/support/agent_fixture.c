@@ -202,6 +202,7 @@ char *agent_fixture_output(struct agent_fixture *fixture)
         if (frame.type != AGENT_OUTPUT || wire_get_i32(&body) != 0 ||
             wire_get_u8(&body) != STREAM_STDOUT)
             continue;
+        wire_get_u64(&body); /* when it was read */
         output = realloc(output, length + body.left + 1);
         memcpy(output + length, body.at, body.left);
         length += body.left;

@@ -160,8 +160,8 @@ START_TEST(who_hid_is_found_when_the_link_ends)
                               });
     struct wire_reader body = agent_fixture_until(&agent, AGENT_OUTPUT);
     char text[16] = "";
-    ck_assert_uint_gt(body.left, 5);
-    memcpy(text, body.at + 5, body.left - 5 < 15 ? body.left - 5 : 15);
+    ck_assert_uint_gt(body.left, 13);
+    memcpy(text, body.at + 13, body.left - 13 < 15 ? body.left - 13 : 15);
     pid_t hidden = (pid_t)atoi(text);
     ck_assert(!agent_fixture_is_gone(hidden));
     ck_assert_int_eq(agent_fixture_stop(&agent), 0);
