@@ -166,9 +166,9 @@ HVD_API int hvd_is_homogeneous(void);
  *
  * `name` is at most 255 bytes of UTF-8, or NULL. `output` may be equal to `input`, and must not
  * overlap it otherwise. `count` may be 0 and need not divide by the size of the world. The order in
- * which elements are combined depends only on their number and the ranks. Tensors of up to 64 KiB
- * that are in flight at the same time may be fused; then the order also depends on which tensors
- * are fused (HOROVOD_FUSION_THRESHOLD=0 disables fusion). When the call fails, the contents of
+ * which elements are combined depends only on their number, the ranks, and the hosts and processors
+ * of these. Tensors of up to 64 KiB that are in flight at the same time may be fused; then the order
+ * also depends on which tensors are fused (HOROVOD_FUSION_THRESHOLD=0 disables fusion). When the call fails, the contents of
  * `output` are undefined. */
 HVD_API int hvd_allreduce(const char *name, const void *input, void *output, size_t count,
                           enum hvd_dtype dtype, enum hvd_op op);

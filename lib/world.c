@@ -5,6 +5,7 @@
 #include "lib/autotune/tuner.h"
 #include "lib/base/descriptor.h"
 #include "lib/base/log.h"
+#include "lib/engine/processors.h"
 #include "lib/join/bootstrap.h"
 #include "lib/join/news.h"
 #include "lib/join/other_launcher.h"
@@ -61,6 +62,7 @@ static int start_engine(struct world *world, const struct settings *settings,
     struct engine_options options = {
         .settings = *settings,
         .welcome = &assignment->welcome,
+        .processors = assignment->processors,
         .host = environment->host,
         .addresses = &assignment->addresses,
         .linker = linker,
@@ -111,7 +113,7 @@ static int join(struct world *world, environment_get_fn *get, struct err *err)
     if (rc == HVD_OK) {
         log_configure(settings->log_level, settings->log_hide_time);
         warn_if_alone_among_others(get);
-        rc = bootstrap_join(&world->assignment, &environment, err);
+        rc = bootstrap_join(&world->assignment, &environment, processors_count(), err);
     }
     if (rc == HVD_OK)
         rc = world_start(world, settings, &environment, err);

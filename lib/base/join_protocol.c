@@ -9,7 +9,7 @@
 
 /* A neighbour takes 4 bytes for its rank, 4 and its host, 1 and its addresses, 4 more for each
  * address. */
-_Static_assert(PROOF_SIZE + 6 * 4 + 1 + 4 + 1 +
+_Static_assert(PROOF_SIZE + 6 * 4 + 1 + 4 + 4 + 1 +
                        NEIGHBOURS_MAX * (4 + 4 + JOIN_HOST_MAX + 1 +
                                          JOIN_ADDRESSES_MAX * (4 + JOIN_ADDRESS_MAX)) <=
                    JOIN_RENDEZVOUS_MAX,
@@ -109,6 +109,7 @@ void join_hello_encode(struct wire_writer *writer, const struct join_hello *mess
     wire_put_i32(writer, message->size);
     wire_put_string(writer, message->host);
     wire_put_i32(writer, message->pid);
+    wire_put_i32(writer, message->processors);
     join_addresses_encode(writer, &message->addresses);
 }
 
@@ -118,9 +119,11 @@ int join_hello_decode(struct join_hello *message, struct wire_reader *reader, st
     message->size = wire_get_i32(reader);
     wire_get_string(reader, message->host, sizeof message->host);
     message->pid = wire_get_i32(reader);
+    message->processors = wire_get_i32(reader);
     join_addresses_decode(&message->addresses, reader);
     int rank = message->rank == -1 ? 0 : message->rank;
-    int rc = decoded(reader, rank_valid(rank, message->size), "HELLO", err);
+    bool valid = rank_valid(rank, message->size) && message->processors >= 0;
+    int rc = decoded(reader, valid, "HELLO", err);
     if (rc == HVD_OK)
         text_make_line(message->host);
     return rc;
@@ -168,7 +171,8 @@ static bool neighbours_decode(struct join_welcome *message, struct wire_reader *
 {
     int ranks[NEIGHBOURS_MAX];
     bool valid = true;
-    message->nneighbours = neighbours(ranks, message->rank_info.rank, message->rank_info.size);
+    message->nneighbours =
+        neighbours(ranks, message->rank_info.rank, message->rank_info.size, message->star);
     if (wire_get_u8(reader) != message->nneighbours)
         return false;
     for (int i = 0; i < message->nneighbours; i++) {
@@ -183,6 +187,7 @@ void join_welcome_encode(struct wire_writer *writer, const struct join_welcome *
     rank_info_encode(writer, &message->rank_info);
     wire_put_u8(writer, message->homogeneous);
     wire_put_u32(writer, message->epoch);
+    wire_put_i32(writer, message->star);
     wire_put_u8(writer, (uint8_t)message->nneighbours);
     for (int i = 0; i < message->nneighbours; i++)
         join_peer_encode(writer, &message->neighbours[i]);
@@ -193,8 +198,10 @@ int join_welcome_decode(struct join_welcome *message, struct wire_reader *reader
     bool valid = rank_info_decode(&message->rank_info, reader);
     message->homogeneous = wire_get_u8(reader) != 0;
     message->epoch = wire_get_u32(reader);
+    message->star = wire_get_i32(reader);
     message->nneighbours = 0;
-    valid = valid && neighbours_decode(message, reader);
+    valid = valid && message->star >= 1 && message->star <= message->rank_info.size &&
+            neighbours_decode(message, reader);
     return decoded(reader, valid, "WELCOME", err);
 }
 

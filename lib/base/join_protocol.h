@@ -46,7 +46,7 @@
 #include "lib/base/wire.h"
 
 enum {
-    JOIN_VERSION = 8,
+    JOIN_VERSION = 9,
     JOIN_HOST_MAX = 256,
     JOIN_ADDRESS_MAX = 64,
     JOIN_ADDRESSES_MAX = 16,
@@ -60,7 +60,7 @@ enum {
 enum {
     JOIN_UNPROVEN_MAX = 4096,
     JOIN_PROVEN_MAX = PROOF_SIZE + 4 + JOIN_REPORT_MAX + STATS_ENCODED_MAX + WAITS_ENCODED_MAX,
-    JOIN_RENDEZVOUS_MAX = 12 * 1024
+    JOIN_RENDEZVOUS_MAX = 48 * 1024
 };
 
 enum join_type {
@@ -101,6 +101,7 @@ struct join_hello {
     int rank, size;           /* HOROVOD_RANK, or -1 for any, and HOROVOD_SIZE */
     char host[JOIN_HOST_MAX]; /* HOROVOD_HOSTNAME, or the host's own name */
     int pid;
+    int processors; /* that the ranks of its host share; 0: not known */
     struct join_addresses addresses;
 };
 
@@ -115,6 +116,7 @@ struct join_welcome {
     struct rank_info rank_info;
     bool homogeneous;
     uint32_t epoch; /* of the world's membership; 0 for the first */
+    int star;       /* of the world's tree (topology.h), 1 <= star <= size */
     int nneighbours;
     struct join_peer neighbours[NEIGHBOURS_MAX]; /* those of topology.h, ascending by rank */
 };

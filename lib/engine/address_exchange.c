@@ -8,7 +8,7 @@
  * Until then the root decides on no data. A world that moves no data pays nothing. A world of up to
  * three ranks knows all addresses from the start. Adding a process set also spreads addresses
  * (sets.c), and may come first. With the directory the root chooses algorithms by the hosts of a
- * set's ranks.
+ * set's ranks, and in a crowded world all ranks choose the tree of a new set.
  *
  * Fails with HVD_ERR_PROTOCOL on frames that were not asked for or are impossible, and
  * HVD_ERR_NOMEM. */
@@ -163,6 +163,19 @@ int address_exchange_receive(struct process_set *set, enum tree_frame type, int 
 }
 
 /* ---- choosing ---- */
+
+int address_exchange_star(const struct process_set *set)
+{
+    const struct engine *engine = set->engine;
+    if (engine->star <= 1)
+        return 1;
+    int *hosts = calloc((size_t)set->size, sizeof *hosts);
+    for (int rank = 0; hosts && rank < set->size; rank++)
+        hosts[rank] = directory_host(engine->exchange.directory, set->ranks[rank]);
+    int star = hosts ? tree_star(hosts, set->size) : -1;
+    free(hosts);
+    return star;
+}
 
 bool address_exchange_place(struct process_set *set)
 {

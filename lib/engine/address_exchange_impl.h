@@ -45,6 +45,10 @@ int address_exchange_ask(struct process_set *world, struct err *err);
 int address_exchange_receive(struct process_set *set, enum tree_frame type, int child,
                              const struct frame *frame, struct err *err);
 
+/* The star of the tree of a set that is being added (topology.h): by the hosts of its ranks, which
+ * are known then; 1 if the world is not crowded. -1 when out of memory. */
+int address_exchange_star(const struct process_set *set);
+
 /* Finds the hosts of the set's ranks. False if they are not known, or when out of memory. */
 bool address_exchange_place(struct process_set *set);
 enum algorithm address_exchange_choose(void *set, const struct description *first, size_t nbytes);

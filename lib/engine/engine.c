@@ -63,11 +63,13 @@ struct engine *engine_create(const struct engine_options *options, struct err *e
     engine->rank = options->welcome->rank_info.rank;
     engine->size = options->welcome->rank_info.size;
     engine->local_size = options->welcome->rank_info.local_size;
+    engine->star = options->welcome->star;
     engine->one_host = engine->local_size == engine->size;
     engine->failure = options->failure;
     engine->linker = options->linker;
     sets_init(engine);
-    int rc = progress_init(engine, options->welcome->rank_info.local_size, err);
+    int rc =
+        progress_init(engine, options->welcome->rank_info.local_size, options->processors, err);
     if (rc == HVD_OK)
         rc = open_timeline(engine, err);
     if (rc == HVD_OK)

@@ -30,6 +30,7 @@ struct submission;
 struct engine_options {
     struct settings settings;
     const struct join_welcome *welcome;     /* read by engine_create() only */
+    int processors;                         /* that the ranks of this host share */
     const char *host;                       /* of this process */
     const struct join_addresses *addresses; /* of `linker`'s listener; read by engine_create()
                                              * only */

@@ -65,6 +65,7 @@ struct engine {
     struct settings settings;
     int rank, size;
     bool one_host;  /* of all ranks */
+    int star;       /* of the world's tree */
     int local_size; /* ranks of this host */
     struct failure *failure;
     struct linker *linker;

@@ -102,6 +102,7 @@ int inspect_start(struct process_set *set, struct err *err)
     const struct stall_options options = {
         .rank = set->rank,
         .size = set->size,
+        .star = set->tree.star,
         .world_ranks = set->ranks,
         .host = set->engine->exchange.self.host,
         .check_ns = settings->stall_check ? settings->stall_check_s * 1000000000 : 0,

@@ -30,7 +30,7 @@
 
 enum { EAGER_SPINS = 32, LOOKS_PER_CLOCK = 8, YIELDS_MAX = 8, TRIES = 16, PAUSES = 8 };
 
-int progress_init(struct engine *engine, int local_size, struct err *err)
+int progress_init(struct engine *engine, int local_size, int processors, struct err *err)
 {
     struct progress *progress = &engine->progress;
     pthread_condattr_t attributes;
@@ -40,7 +40,7 @@ int progress_init(struct engine *engine, int local_size, struct err *err)
     pthread_cond_init(&progress->changed, &attributes);
     pthread_cond_init(&progress->rest, &attributes);
     pthread_condattr_destroy(&attributes);
-    progress->processors = processors_count();
+    progress->processors = processors;
     progress->crowded = local_size > progress->processors;
     progress->spin_ns = processors_spin_ns(local_size, progress->processors);
     progress->sleep.wake_fd = descriptor_event();

@@ -61,7 +61,7 @@ struct progress {
 };
 
 /* Fails with HVD_ERR_SYSTEM. progress_fini() is needed also when it has failed. */
-int progress_init(struct engine *engine, int local_size, struct err *err);
+int progress_init(struct engine *engine, int local_size, int processors, struct err *err);
 void progress_fini(struct engine *engine);
 int progress_start_thread(struct engine *engine, struct err *err);
 void progress_stop(struct engine *engine); /* no thread waits any more, and the own thread ends */

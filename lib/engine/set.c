@@ -45,13 +45,17 @@ static void set_find_across(struct process_set *set)
 static int make_member(struct process_set *set, struct err *err)
 {
     const struct settings *settings = &set->engine->settings;
+    set->tree.star = set->id == 0 ? set->engine->star : address_exchange_star(set);
+    if (set->tree.star < 0)
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
     const struct negotiation_settings agreement = {
         .fusion = set_fusion_limits(set->engine),
         .inline_max = INLINE_MAX,
+        .star = set->tree.star,
         .cache_capacity = settings->cache_capacity,
         .group_fusion = !settings->disable_group_fusion,
     };
-    tree_position(&set->tree.position, set->rank, set->size);
+    tree_position(&set->tree.position, set->rank, set->size, set->tree.star);
     set_find_across(set);
     steady_init(&set->steady.state, set->rank, set->size);
     set->decided.rows = calloc((size_t)set->size, sizeof *set->decided.rows);

@@ -32,6 +32,7 @@ enum { LISTED_ROWS_RANKS = 16 };
 
 /* set_tree.c */
 struct set_tree {
+    int star; /* its shape (topology.h) */
     struct tree_position position;
     struct tree_link up, down[TREE_CHILDREN_MAX], across[ACROSS_MAX];
     int nacross;

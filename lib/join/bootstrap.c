@@ -28,6 +28,7 @@ static int alone_join(struct rank_assignment *assignment, const struct environme
     assignment->welcome.rank_info =
         (struct rank_info){ .size = 1, .local_size = 1, .cross_size = 1 };
     assignment->welcome.homogeneous = true;
+    assignment->welcome.star = 1;
     return HVD_OK;
 }
 
@@ -92,6 +93,7 @@ static int say_hello(struct rank_assignment *assignment, const struct environmen
         .rank = environment->rank_info.rank,
         .size = environment->rank_info.size,
         .pid = (int)getpid(),
+        .processors = assignment->processors,
     };
     memcpy(hello.host, environment->host, sizeof hello.host);
     int rc = hello.size > 1 ? offer_port(assignment, environment, err) : HVD_OK;
@@ -194,9 +196,11 @@ static const struct bootstrap ways[] = {
 };
 
 int bootstrap_join(struct rank_assignment *assignment, const struct environment *environment,
-                   struct err *err)
+                   int processors, struct err *err)
 {
-    *assignment = (struct rank_assignment){ .connection.fd = -1, .listener = NO_LISTENER };
+    *assignment = (struct rank_assignment){ .connection.fd = -1,
+                                            .listener = NO_LISTENER,
+                                            .processors = processors };
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         if (ways[i].applies(environment))
             return ways[i].join(assignment, environment, err);

@@ -23,6 +23,7 @@ struct rank_assignment {
     struct listener listener;          /* where other ranks dial; each fd -1 if there is none */
     struct join_addresses addresses;   /* the addresses of `listener` */
     struct network network;
+    int processors; /* that HELLO tells */
 };
 
 struct bootstrap {
@@ -37,8 +38,9 @@ struct bootstrap {
                 struct err *err);
 };
 
+/* `processors` are those that the ranks of this host share. */
 int bootstrap_join(struct rank_assignment *assignment, const struct environment *environment,
-                   struct err *err);
+                   int processors, struct err *err);
 
 /* Closes everything that has not been taken over (set to -1). */
 void rank_assignment_fini(struct rank_assignment *assignment);

@@ -60,8 +60,9 @@ struct negotiation *negotiation_create(int rank, int size, const int *world_rank
     negotiation->rank = rank;
     negotiation->size = size;
     adopt_settings(negotiation, settings);
-    tree_position(&negotiation->tree, rank, size);
-    negotiation->everybody = (1u << (negotiation->tree.nchildren + 1)) - 1;
+    tree_position(&negotiation->tree, rank, size, settings->star);
+    negotiation->everybody = ~0u >> (CONTRIBUTORS_MAX - 1 - negotiation->tree.nchildren);
+    negotiation->pending.contributors = 1 + negotiation->tree.nchildren;
     if (!create_tables(negotiation, world_ranks) ||
         (rank == 0 && !create_root_state(negotiation, negotiation->settings.cache_capacity)))
         goto nomem;

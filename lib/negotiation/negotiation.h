@@ -37,6 +37,7 @@ struct negotiation_settings {
     size_t inline_max;           /* the largest tensor whose data travel with the messages */
     int cache_capacity;          /* names remembered at most; 0 for none */
     bool group_fusion;           /* false: groups are not fused with tensors outside of them */
+    int star;                    /* of the tree (topology.h) */
 };
 
 /* The settings must be the same on every rank of the set, except where noted. `world_ranks`

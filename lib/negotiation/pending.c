@@ -94,10 +94,15 @@ static bool pending_grow(struct pending_table *table)
     return true;
 }
 
+static size_t pending_size(const struct pending_table *table)
+{
+    return sizeof(struct pending) + (size_t)table->contributors * sizeof(struct part);
+}
+
 struct pending *pending_add(struct pending_table *table, struct pool *pool, const char *name,
                             size_t length, uint64_t hash)
 {
-    struct pending *entry = pending_grow(table) ? pool_get(pool, sizeof *entry) : NULL;
+    struct pending *entry = pending_grow(table) ? pool_get(pool, pending_size(table)) : NULL;
     if (!entry)
         return NULL;
     struct pending **bucket = bucket_of(table, hash);
@@ -142,13 +147,14 @@ void pending_drop_parts(struct pending *entry, struct pool *pool)
     }
 }
 
-static void pending_release(struct pending *entry, struct pool *pool)
+static void pending_release(const struct pending_table *table, struct pool *pool,
+                            struct pending *entry)
 {
     pending_drop_parts(entry, pool);
     pool_put(pool, entry->variants, sizeof *entry->variants);
     if (entry->has_name)
         pool_put(pool, (char *)entry->name, entry->name_length + 1);
-    pool_put(pool, entry, sizeof *entry);
+    pool_put(pool, entry, pending_size(table));
 }
 
 void pending_remove(struct pending_table *table, struct pool *pool, struct pending *entry)
@@ -160,13 +166,13 @@ void pending_remove(struct pending_table *table, struct pool *pool, struct pendi
     struct pending *last = table->all[--table->count];
     table->all[entry->position] = last;
     last->position = entry->position;
-    pending_release(entry, pool);
+    pending_release(table, pool, entry);
 }
 
 void pending_table_fini(struct pending_table *table, struct pool *pool)
 {
     for (size_t i = 0; i < table->count; i++)
-        pending_release(table->all[i], pool);
+        pending_release(table, pool, table->all[i]);
     free(table->all);
     free(table->buckets);
     *table = (struct pending_table){ 0 };

@@ -22,8 +22,9 @@ enum pending_state {
 /* At the root: why the name has failed. */
 enum pending_failure { PENDING_GOOD, PENDING_MISMATCH, PENDING_JOINED, PENDING_GROUP };
 
-/* Who contributes: this rank is number 0, child i number i + 1. */
+/* Who contributes: this rank is number 0, child i number i + 1; each is a bit of an unsigned. */
 enum { CONTRIBUTORS_MAX = 1 + TREE_CHILDREN_MAX };
+_Static_assert((int)CONTRIBUTORS_MAX == 32, "a bit for each contributor");
 
 /* The contribution of one contributor. For a reduction, or from this rank: `nbytes` bytes. For a
  * list from a child: a u32 for each rank below, little-endian, its number of bytes, and then the
@@ -52,7 +53,7 @@ struct pending {
     int slot;                  /* of the cache, -1 for none */
     struct variants *variants; /* NULL: all submissions agree with the slot */
     unsigned filled;           /* a bit for each part that is not empty; the rest holds anything */
-    struct part parts[CONTRIBUTORS_MAX];
+    struct part parts[];       /* one for each contributor of the table */
 };
 
 static inline struct part pending_part(const struct pending *entry, int contributor)
@@ -71,6 +72,7 @@ struct pending_table {
     struct pending **buckets, **all;
     size_t nbuckets; /* a power of two, or 0 */
     size_t count;    /* of all; both lists have room for nbuckets */
+    int contributors;
 };
 
 uint64_t name_hash(const char *name, size_t length);

@@ -70,7 +70,7 @@ struct stall *stall_create(const struct stall_options *options, struct err *err)
     }
     stall->options = *options;
     stall->interval_ns = options->check_ns ? options->check_ns : 60 * SECOND;
-    tree_position(&stall->tree, options->rank, options->size);
+    tree_position(&stall->tree, options->rank, options->size, options->star);
     return stall;
 }
 

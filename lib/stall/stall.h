@@ -88,7 +88,7 @@ struct stall_view {
 };
 
 struct stall_options {
-    int rank, size;
+    int rank, size, star;   /* of the set; the star of its tree (topology.h) */
     const int *world_ranks; /* borrowed; NULL: the same as in the set */
     const char *host;       /* of this rank; borrowed */
     uint64_t check_ns;      /* 0: this rank checks nothing, but passes on and answers */

@@ -20,6 +20,18 @@ static bool all_hosts_alike(const struct rendezvous_slot *slots, int size)
     return true;
 }
 
+/* The ranks that have a local rank are numbered in order of host: where all hosts are alike, these
+ * are numbers of hosts. 0 when out of memory. */
+static int star_of_hosts(const struct rendezvous_slot *slots, int size)
+{
+    int *hosts = calloc((size_t)size, sizeof *hosts);
+    for (int rank = 0; hosts && rank < size; rank++)
+        hosts[rank] = slots[rank].rank_info.cross_rank;
+    int star = hosts ? tree_star(hosts, size) : 0;
+    free(hosts);
+    return star;
+}
+
 int membership_init(struct membership *membership, const struct rendezvous_slot *slots, int size,
                     uint64_t start_timeout_ms, struct err *err)
 {
@@ -31,11 +43,15 @@ int membership_init(struct membership *membership, const struct rendezvous_slot 
         .members = calloc(count, sizeof *membership->members),
         .addresses = calloc(count, sizeof *membership->addresses),
         .homogeneous = all_hosts_alike(slots, size),
+        .star = 1,
         .grace_end_ms = MEMBERSHIP_NEVER,
         .start_timeout_ms = start_timeout_ms,
         .start_deadline_ms = MEMBERSHIP_NEVER,
     };
-    if (!membership->slots || !membership->members || !membership->addresses) {
+    if (membership->homogeneous)
+        membership->star = star_of_hosts(slots, size);
+    if (!membership->slots || !membership->members || !membership->addresses ||
+        membership->star == 0) {
         membership_fini(membership);
         return fail(err, HVD_ERR_NOMEM, "out of memory for a world of %d ranks", size);
     }
@@ -166,6 +182,8 @@ int membership_join(struct membership *membership, const struct join_hello *hell
     if (rc != HVD_OK)
         return rc;
     membership->addresses[hello->rank] = hello->addresses;
+    int local_size = membership->slots[hello->rank].rank_info.local_size;
+    membership->crowded |= hello->processors > 0 && local_size > hello->processors;
     move(membership, hello->rank, MEMBER_JOINED, now_ms);
     if (membership->joined++ == 0)
         membership->start_deadline_ms = after(now_ms, membership->start_timeout_ms);
@@ -376,7 +394,8 @@ void membership_welcome(const struct membership *membership, int rank, struct jo
     welcome->rank_info = membership->slots[rank].rank_info;
     welcome->homogeneous = membership->homogeneous;
     welcome->epoch = 0;
-    welcome->nneighbours = neighbours(ranks, rank, membership->size);
+    welcome->star = membership->crowded ? membership->star : 1;
+    welcome->nneighbours = neighbours(ranks, rank, membership->size, welcome->star);
     for (int i = 0; i < welcome->nneighbours; i++)
         peer_of(membership, ranks[i], &welcome->neighbours[i]);
 }

@@ -91,6 +91,8 @@ struct membership {
     struct member *members;           /* owned */
     struct join_addresses *addresses; /* owned; untouched memory until a rank has joined */
     bool homogeneous;
+    int star;     /* of the tree if the world is crowded (topology.h) */
+    bool crowded; /* some rank shares a host with more ranks than it has processors */
 
     enum world_state world;
     int joined;            /* ranks that have ever said HELLO */

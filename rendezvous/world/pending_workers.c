@@ -153,6 +153,7 @@ int pending_workers_join(struct pending_workers *pending, const struct join_hell
         .pid = hello->pid,
         .came_ms = now_ms,
         .host = host,
+        .processors = hello->processors,
         .addresses = hello->addresses,
         .owner = owner,
     };

@@ -31,6 +31,7 @@ struct pending_worker {
     int wanted; /* rank that it asked for, or -1 */
     int rank;   /* given by pending_workers_assign(); -1 before */
     int pid;
+    int processors; /* that it knows of */
     uint64_t came_ms;
     char *host;                      /* owned, until pending_workers_fini() */
     struct join_addresses addresses; /* where it listens */

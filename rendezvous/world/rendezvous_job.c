@@ -138,7 +138,10 @@ void rendezvous_job_destroy(struct rendezvous_job *job)
 static int join_pending_worker(struct rendezvous_job *job, const struct pending_worker *worker,
                                uint64_t now_ms, struct err *err)
 {
-    struct join_hello hello = { .rank = worker->rank, .size = job->size, .pid = worker->pid };
+    struct join_hello hello = { .rank = worker->rank,
+                                .size = job->size,
+                                .pid = worker->pid,
+                                .processors = worker->processors };
     hello.addresses = worker->addresses;
     snprintf(hello.host, sizeof hello.host, "%s", worker->host);
     job->ranks[worker->rank] = (struct rendezvous_job_rank){ .connection = worker->owner,

@@ -47,6 +47,7 @@ static void check_challenge(const struct join_challenge *challenge)
 static void check_welcome(const struct join_welcome *welcome)
 {
     check_rank_info(&welcome->rank_info);
+    PROMISE(1 <= welcome->star && welcome->star <= welcome->rank_info.size);
     PROMISE(0 <= welcome->nneighbours && welcome->nneighbours <= NEIGHBOURS_MAX);
     for (int i = 0; i < welcome->nneighbours; i++) {
         const struct join_peer *peer = &welcome->neighbours[i];

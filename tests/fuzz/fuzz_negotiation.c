@@ -369,7 +369,7 @@ static void begin(uint8_t how)
     memset(ranks, 0, sizeof ranks);
     for (int i = 0; i < size; i++) {
         struct rank *rank = &ranks[i];
-        tree_position(&rank->tree, i, size);
+        tree_position(&rank->tree, i, size, 1);
         rank->negotiation = negotiation_create(i, size, world_ranks, &settings, NULL);
         PROMISE(rank->negotiation);
         while (i > 0 && ranks[rank->tree.parent].tree.children[rank->index] != i)

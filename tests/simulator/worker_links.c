@@ -332,7 +332,7 @@ void sim_links_init(struct sim_worker *worker)
     struct err err = { 0 };
     for (int i = 0; i < worker->size; i++)
         ranks[i] = i;
-    tree_position(&worker->tree, worker->rank, worker->size);
+    tree_position(&worker->tree, worker->rank, worker->size, 1);
     worker->parent =
         (struct sim_link){ .worker = worker, .rank = worker->tree.parent, .index = -1 };
     for (int i = 0; i < worker->tree.nchildren; i++)

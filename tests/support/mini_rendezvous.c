@@ -152,12 +152,13 @@ static void send_welcome(struct server *server, int rank)
         .rank_info = { rank, size, rank, size, 0, 1 },
         .homogeneous = true,
         .epoch = 1,
+        .star = server->options.star > 0 ? server->options.star : 1,
     };
     if (server->options.anywhere)
         welcome.rank_info = (struct rank_info){ rank, size, 0, 1, rank, size };
     int ranks[NEIGHBOURS_MAX];
     struct wire_writer body = { 0 };
-    welcome.nneighbours = neighbours(ranks, rank, size);
+    welcome.nneighbours = neighbours(ranks, rank, size, welcome.star);
     for (int i = 0; i < welcome.nneighbours; i++)
         fill_peer(server, &welcome.neighbours[i], server->options.misplaces ? rank : ranks[i]);
     join_welcome_encode(&body, &welcome);

@@ -21,6 +21,7 @@ struct mini_options {
                             one, before WELCOME, and stay */
     int turns_away;      /* so many connections are closed as soon as they come */
     int drops;           /* so many are closed at their HELLO */
+    int star;            /* of the tree that ranks are told; 0: 1 */
     bool misplaces;      /* tells each rank that it is its own neighbour */
     bool forges;         /* says WELCOME, then news without a proof of the key */
     bool withholds;      /* takes HELLOs and never says WELCOME: hangs up when all have come */

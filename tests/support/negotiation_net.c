@@ -45,7 +45,7 @@ void net_init(struct net *net, int size, const struct negotiation_settings *sett
         world_ranks[i] = i;
     for (int i = 0; i < size; i++) {
         struct net_rank *rank = &net->ranks[i];
-        tree_position(&rank->tree, i, size);
+        tree_position(&rank->tree, i, size, settings->star);
         if (i > 0)
             rank->index = index_of(&net->ranks[rank->tree.parent].tree, i);
         rank->negotiation = negotiation_create(i, size, world_ranks, settings, &err);

@@ -188,7 +188,7 @@ void expect_welcome(struct join_client *client, int rank, int size)
     ck_assert_int_eq(welcome->rank_info.local_size, size);
     ck_assert(welcome->homogeneous);
     ck_assert_uint_eq(welcome->epoch, 0);
-    ck_assert_int_eq(welcome->nneighbours, neighbours(ranks, rank, size));
+    ck_assert_int_eq(welcome->nneighbours, neighbours(ranks, rank, size, welcome->star));
     for (int i = 0; i < welcome->nneighbours; i++) {
         char address[JOIN_ADDRESS_MAX];
         join_client_address(address, ranks[i]);

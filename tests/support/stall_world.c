@@ -67,6 +67,7 @@ void stall_world_make_with(int count, uint64_t check_ns, uint64_t shutdown_ns)
         struct stall_options options = {
             .rank = i,
             .size = stall_world.size,
+            .star = stall_world.star,
             .world_ranks = stall_world.world_ranks,
             .host = rank->host,
             .check_ns = check_ns,
@@ -131,7 +132,7 @@ void stall_world_take(int rank)
     const void *body;
     size_t nbytes;
     struct tree_position tree;
-    tree_position(&tree, rank, stall_world.size);
+    tree_position(&tree, rank, stall_world.size, stall_world.star);
     while (stall_take(stall_world.ranks[rank].stall, &message, &body, &nbytes)) {
         stall_world.ranks[rank].alerts += message == STALL_ALERT;
         if (message != STALL_PROBE)
@@ -153,7 +154,7 @@ void stall_world_take(int rank)
 static int child_index(int parent, int rank)
 {
     struct tree_position tree;
-    tree_position(&tree, parent, stall_world.size);
+    tree_position(&tree, parent, stall_world.size, stall_world.star);
     int i = 0;
     while (i < tree.nchildren && tree.children[i] != rank)
         i++;

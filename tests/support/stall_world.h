@@ -63,6 +63,7 @@ extern struct stall_world {
     int nletters;
     struct stall_world_spoken spoken[STALL_WORLD_SPOKEN_MAX];
     int nspoken;
+    int star; /* of the tree (topology.h) of the world that is made next */
     int world_ranks[STALL_WORLD_SIZE_MAX];
 } stall_world;
 

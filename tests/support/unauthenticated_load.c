@@ -127,7 +127,7 @@ struct rank {
 static void *join_world(void *argument)
 {
     struct rank *rank = argument;
-    rank->status = bootstrap_join(&rank->assignment, &rank->environment, &rank->err);
+    rank->status = bootstrap_join(&rank->assignment, &rank->environment, 1, &rank->err);
     return NULL;
 }
 

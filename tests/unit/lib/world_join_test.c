@@ -34,6 +34,41 @@ static int use_everything(int rank)
     return leave_world();
 }
 
+/* All but rank 0 add a set, whose tree has another shape than the world's, and use it. */
+static int use_everything_and_a_set(int rank)
+{
+    int ranks[RANKS_MAX], size = 0;
+    init_world();
+    for (int i = 1; i < hvd_size(); i++)
+        ranks[size++] = i;
+    check_collectives(5);
+    check_collectives(300007);
+    int set = hvd_add_process_set(ranks, size);
+    REQUIRE(set > 0);
+    struct hvd_options options = { .process_set = set };
+    int32_t sum = 0, expected = hvd_size() * (hvd_size() - 1) / 2;
+    struct hvd_tensor tensor = { .input = &rank, .output = &sum, .dtype = HVD_INT32 };
+    for (int i = 0; rank > 0 && i < 20; i++) {
+        int64_t handle;
+        REQUIRE(hvd_allreduce_async(&tensor, HVD_SUM, &options, &handle) == HVD_OK);
+        REQUIRE(hvd_wait(handle) == HVD_OK);
+        REQUIRE(sum == expected);
+    }
+    REQUIRE(hvd_remove_process_set(set) == HVD_OK);
+    return leave_world();
+}
+
+START_TEST(a_world_whose_ranks_share_processors_works)
+{
+    static const struct mini_options worlds[] = {
+        { .size = 4, .star = 4 },  { .size = 8, .star = 8 },
+        { .size = 9, .star = 3 },  { .size = 8, .star = 4, .anywhere = true },
+        { .size = 12, .star = 2 }, { .size = 16, .star = 16 },
+    };
+    ranks_run(&worlds[_i], use_everything_and_a_set);
+}
+END_TEST
+
 /* From 6 on, the tree has more than two levels. */
 START_TEST(a_world_of_any_small_size_works)
 {
@@ -277,7 +312,7 @@ static int join_and_die(void)
     struct environment environment;
     struct err err;
     REQUIRE(environment_read(&environment, get_variable, &err) == HVD_OK);
-    REQUIRE(bootstrap_join(&assignment, &environment, &err) == HVD_OK);
+    REQUIRE(bootstrap_join(&assignment, &environment, 1, &err) == HVD_OK);
     rank_assignment_fini(&assignment);
     return 0;
 }
@@ -309,6 +344,7 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_set_timeout(tcase, 120);
     tcase_add_loop_test(tcase, a_world_of_any_small_size_works, 1, 9);
+    tcase_add_loop_test(tcase, a_world_whose_ranks_share_processors_works, 0, 6);
     tcase_add_test(tcase, many_small_collectives_follow_each_other);
     tcase_add_test(tcase, what_is_sent_to_other_ranks_is_counted);
     tcase_add_test(tcase, calls_of_several_threads_do_not_mix);

@@ -11,13 +11,17 @@ static struct join_open open = { .version = JOIN_VERSION,
                                  .nonce = "0123456789abcdef",
                                  .job = "train-1" };
 static struct join_challenge challenge = { .version = JOIN_VERSION, .nonce = "fedcba9876543210" };
-static struct join_hello hello = {
-    .rank = 2, .size = 3, .host = "node1", .pid = 77, .addresses = { 1, { "192.0.2.1:80" } }
-};
+static struct join_hello hello = { .rank = 2,
+                                   .size = 3,
+                                   .host = "node1",
+                                   .pid = 77,
+                                   .processors = 4,
+                                   .addresses = { 1, { "192.0.2.1:80" } } };
 static struct join_welcome welcome = {
     .rank_info = { 1, 3, 1, 2, 0, 2 },
     .homogeneous = true,
     .epoch = 9,
+    .star = 1,
     .nneighbours = 2,
     .neighbours = { { 0, "a", { 1, { "192.0.2.1:80" } } },
                     { 2, "b", { 2, { "[2001:db8::1]:81", "192.0.2.2:82" } } } },
@@ -271,11 +275,11 @@ static int decode_welcome_of(const struct join_welcome *message)
 }
 
 /* With names and addresses as long as they can be. */
-static void fill_welcome(struct join_welcome *message, int rank, int size)
+static void fill_welcome(struct join_welcome *message, int rank, int size, int star)
 {
     int ranks[NEIGHBOURS_MAX];
-    *message = (struct join_welcome){ .rank_info = { rank, size, rank, size, 0, 1 } };
-    message->nneighbours = neighbours(ranks, rank, size);
+    *message = (struct join_welcome){ .rank_info = { rank, size, rank, size, 0, 1 }, .star = star };
+    message->nneighbours = neighbours(ranks, rank, size, star);
     for (int i = 0; i < message->nneighbours; i++) {
         struct join_peer *peer = &message->neighbours[i];
         peer->rank = ranks[i];
@@ -292,9 +296,11 @@ START_TEST(worlds_of_any_size_have_their_neighbours)
     struct join_welcome message;
     int size = sizes[_i];
     for (int rank = 0; rank < size; rank += size / 50 + 1) {
-        fill_welcome(&message, rank, size);
-        ck_assert_int_eq(decode_welcome_of(&message), HVD_OK);
-        ck_assert_mem_eq(&decoded.welcome, &message, sizeof message);
+        for (int star = 1; star <= size; star = star == size ? size + 1 : size) {
+            fill_welcome(&message, rank, size, star);
+            ck_assert_int_eq(decode_welcome_of(&message), HVD_OK);
+            ck_assert_mem_eq(&decoded.welcome, &message, sizeof message);
+        }
     }
 }
 END_TEST
@@ -326,6 +332,21 @@ static void name_an_unknown_rank(struct join_welcome *message)
     message->neighbours[0].rank = 7;
 }
 
+static void change_the_star(struct join_welcome *message)
+{
+    message->star = message->rank_info.size;
+}
+
+static void tell_no_star(struct join_welcome *message)
+{
+    message->star = 0;
+}
+
+static void tell_a_star_of_more_than_all(struct join_welcome *message)
+{
+    message->star = message->rank_info.size + 1;
+}
+
 static void add_one(struct join_welcome *message)
 {
     message->neighbours[message->nneighbours] = message->neighbours[0];
@@ -335,10 +356,12 @@ static void add_one(struct join_welcome *message)
 START_TEST(neighbours_that_are_not_those_of_the_place_are_refused)
 {
     static void (*const wrongs[])(struct join_welcome *) = {
-        swap_them, leave_one_out, name_one_twice, name_itself, name_an_unknown_rank, add_one,
+        swap_them,       leave_one_out,        name_one_twice,
+        name_itself,     name_an_unknown_rank, add_one,
+        change_the_star, tell_no_star,         tell_a_star_of_more_than_all,
     };
     struct join_welcome message;
-    fill_welcome(&message, 5, 9);
+    fill_welcome(&message, 2, 9, 1);
     wrongs[_i](&message);
     ck_assert_int_eq(decode_welcome_of(&message), HVD_ERR_PROTOCOL);
 }
@@ -443,6 +466,19 @@ START_TEST(ranks_that_cannot_be_are_refused)
 }
 END_TEST
 
+START_TEST(a_worker_cannot_have_less_than_no_processors)
+{
+    struct join_hello bad = hello;
+    struct wire_writer writer = { 0 };
+    struct wire_reader reader;
+    bad.processors = -1;
+    join_hello_encode(&writer, &bad);
+    wire_reader_init(&reader, writer.data, writer.length);
+    ck_assert_int_eq(join_hello_decode(&bad, &reader, NULL), HVD_ERR_PROTOCOL);
+    wire_writer_fini(&writer);
+}
+END_TEST
+
 START_TEST(a_worker_may_leave_its_rank_open)
 {
     struct join_hello any = hello, back;
@@ -534,11 +570,12 @@ int main(void)
     tcase_add_loop_test(tcase, a_message_with_a_byte_too_many_is_refused, 0, count);
     tcase_add_loop_test(tcase, no_byte_makes_a_decoder_lie, 0, count);
     tcase_add_test(tcase, ranks_that_cannot_be_are_refused);
+    tcase_add_test(tcase, a_worker_cannot_have_less_than_no_processors);
     tcase_add_test(tcase, a_worker_may_leave_its_rank_open);
     tcase_add_loop_test(tcase, an_open_names_a_job_or_none, 0, sizeof jobs / sizeof *jobs);
     tcase_add_loop_test(tcase, another_version_is_named, 0, 4);
     tcase_add_loop_test(tcase, worlds_of_any_size_have_their_neighbours, 0, 10);
-    tcase_add_loop_test(tcase, neighbours_that_are_not_those_of_the_place_are_refused, 0, 6);
+    tcase_add_loop_test(tcase, neighbours_that_are_not_those_of_the_place_are_refused, 0, 9);
     tcase_add_test(tcase, a_report_is_lines_that_a_terminal_shows);
     tcase_add_test(tcase, a_report_that_is_too_long_is_refused);
     tcase_add_test(tcase, a_report_of_an_unknown_wait_is_refused);

@@ -437,7 +437,7 @@ START_TEST(an_answer_arrives)
     mini_rendezvous_start(&mini, &(struct mini_options){ .size = 1, .asks = true });
     environment.rendezvous_port = mini.port;
     ck_assert_int_eq(job_key_parse(&environment.key, mini.key, &err), HVD_OK);
-    ck_assert_msg(bootstrap_join(&assignment, &environment, &err) == HVD_OK, "%s", err.text);
+    ck_assert_msg(bootstrap_join(&assignment, &environment, 1, &err) == HVD_OK, "%s", err.text);
     int rc = news_start(&news, &assignment.connection, &failure, report, &failure, wake_fd, &err);
     ck_assert_msg(rc == HVD_OK, "%s", err.text);
     ck_assert_int_eq(read(mini.reports, text, sizeof text - 1), (ssize_t)strlen(said));

@@ -118,7 +118,7 @@ START_TEST(what_repeats_does_not_allocate)
 }
 END_TEST
 
-static const struct negotiation_settings small = { { 64 << 20, 64 << 10 }, 4096, 3, true };
+static const struct negotiation_settings small = { { 64 << 20, 64 << 10 }, 4096, 3, true, 1 };
 
 /* Returns whether all allocations of it succeeded. */
 static bool create_and_destroy(int which)

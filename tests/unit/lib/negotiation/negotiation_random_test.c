@@ -175,15 +175,16 @@ static void play(int size, const struct negotiation_settings *settings, uint64_t
 }
 
 static const struct negotiation_settings settings[] = {
-    { { 64 << 20, 64 << 10 }, 4096, 1024, true }, { { 64 << 20, 64 << 10 }, 4096, 0, true },
-    { { 64 << 20, 64 << 10 }, 4096, 3, true },    { { 0, 64 << 10 }, 0, 3, false },
-    { { 5000, 64 << 10 }, 64, 8, false },
+    { { 64 << 20, 64 << 10 }, 4096, 1024, true, 1 }, { { 64 << 20, 64 << 10 }, 4096, 0, true, 1 },
+    { { 64 << 20, 64 << 10 }, 4096, 3, true, 1 },    { { 0, 64 << 10 }, 0, 3, false, 1 },
+    { { 5000, 64 << 10 }, 64, 8, false, 1 },         { { 64 << 20, 64 << 10 }, 4096, 3, true, 3 },
+    { { 5000, 64 << 10 }, 64, 8, true, 32 },
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
 START_TEST(each_name_is_decided_on_once_and_alike)
 {
-    static const int sizes[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 30 };
+    static const int sizes[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 32 };
     int size = sizes[_i / SETTINGS];
     for (uint64_t seed = 1; seed <= (size < 10 ? 3 : 1); seed++)
         play(size, &settings[_i % SETTINGS], seed * 1000 + (uint64_t)_i);

@@ -106,7 +106,7 @@ START_TEST(a_person_is_told_that_nothing_is_known_of_who_does_not_answer)
     }
     struct tree_position tree;
     char below[40];
-    tree_position(&tree, 2, stall_world.size);
+    tree_position(&tree, 2, stall_world.size, 1);
     snprintf(below, sizeof below, tree.end == 3 ? "rank 2" : "ranks 2-%d", tree.end - 1);
     check_told("a", "", below);
     check_told("b", "rank 9", below);

@@ -262,13 +262,30 @@ START_TEST(a_stall_that_ends_ends_no_world)
 }
 END_TEST
 
+START_TEST(who_is_missing_on_a_crowded_host_is_named)
+{
+    char who[32];
+    stall_world.star = 32;
+    for (int missing = 0; missing < 32; missing++) {
+        stall_world_make(32);
+        stall_world_submit_but(missing, "grad/7");
+        stall_world_run(70);
+        ck_assert_int_eq(stall_world.nspoken, 1);
+        snprintf(who, sizeof who, " for rank %d\n", missing);
+        ck_assert_stall_said(who);
+        stall_world_end();
+    }
+    stall_world.star = 1;
+}
+END_TEST
+
 START_TEST(a_rank_that_does_not_answer_is_named)
 {
     char who[40];
     for (int stopped = 1; stopped < sizes[_i]; stopped++) {
         stall_world_make_with(sizes[_i], STALL_WORLD_CHECK_NS, 5 * STALL_WORLD_CHECK_NS);
         struct tree_position tree;
-        tree_position(&tree, stopped, sizes[_i]);
+        tree_position(&tree, stopped, sizes[_i], 1);
         stall_world.ranks[stopped].stopped = true;
         stall_world_submit_but(stopped, "a");
         stall_world_run(400);
@@ -490,6 +507,7 @@ int main(void)
     tcase_add_test(tcase, the_shutdown_time_ends_the_world);
     tcase_add_test(tcase, a_shutdown_time_that_is_the_check_time_ends_it_at_once);
     tcase_add_test(tcase, a_stall_that_ends_ends_no_world);
+    tcase_add_test(tcase, who_is_missing_on_a_crowded_host_is_named);
     tcase_add_loop_test(tcase, a_rank_that_does_not_answer_is_named, 1, SIZES);
     tcase_add_test(tcase, a_rank_that_answers_late_does_no_harm);
     tcase_add_test(tcase, a_root_that_does_not_answer_is_named_by_rank_1);

@@ -70,7 +70,9 @@ static void close_pending_workers(void)
 
 static int try_to_come(const char *host, int wanted, int size, int *worker)
 {
-    struct join_hello hello = { .rank = wanted, .size = size, .pid = 100 + pending.count };
+    struct join_hello hello = {
+        .rank = wanted, .size = size, .pid = 100 + pending.count, .processors = 3
+    };
     snprintf(hello.host, sizeof hello.host, "%s", host);
     hello.addresses.count = 1;
     snprintf(hello.addresses.text[0], JOIN_ADDRESS_MAX, "192.0.2.1:%d", pending.count + 1);
@@ -157,6 +159,7 @@ START_TEST(what_a_pending_worker_says_is_kept)
     ck_assert_int_eq(worker->pid, 101);
     ck_assert_uint_eq(worker->came_ms, NOW_MS);
     ck_assert_str_eq(worker->addresses.text[0], "192.0.2.1:2");
+    ck_assert_int_eq(worker->processors, 3);
     ck_assert_ptr_eq(worker->owner, &pending);
     ck_assert_int_eq(pending_workers_find(&pending, 1), 1);
     ck_assert_int_eq(pending_workers_find(&pending, 0), -1);

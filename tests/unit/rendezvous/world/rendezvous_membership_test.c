@@ -426,7 +426,7 @@ static void check_welcome(int rank, int size)
     ck_assert_int_eq(welcome.rank_info.local_rank, rank % 2);
     ck_assert_int_eq(welcome.homogeneous, size % 2 == 0 || size == 1);
     int ranks[NEIGHBOURS_MAX];
-    ck_assert_int_eq(welcome.nneighbours, neighbours(ranks, rank, size));
+    ck_assert_int_eq(welcome.nneighbours, neighbours(ranks, rank, size, 1));
     for (int i = 0; i < welcome.nneighbours; i++) {
         const struct join_peer *peer = &welcome.neighbours[i];
         char address[JOIN_ADDRESS_MAX];
@@ -452,6 +452,64 @@ START_TEST(every_rank_gets_its_place_and_its_neighbours)
     ck_assert_int_eq(action.act, MEMBERSHIP_COMPLETE);
     ck_assert_int_eq(welcomed, size);
     ck_assert(!membership_next(&world, &action));
+    membership_fini(&world);
+}
+END_TEST
+
+/* Hosts with so many ranks, 0 at the end, whose ranks know of so many processors each. */
+static const struct crowd {
+    int ranks[4], processors[12], star;
+} crowds[] = {
+    { { 8 }, { 2, 2, 2, 2, 2, 2, 2, 2 }, 8 },
+    { { 8 }, { 8, 8, 8, 8, 8, 8, 8, 8 }, 1 }, /* a processor each */
+    { { 8 }, { 0, 0, 0, 0, 0, 0, 0, 0 }, 1 }, /* not known */
+    { { 8 }, { 9, 9, 9, 9, 9, 9, 9, 7 }, 8 }, /* one knows of fewer */
+    { { 4, 4 }, { 2, 2, 2, 2, 2, 2, 2, 2 }, 4 },
+    { { 4, 4, 4 }, { 8, 8, 8, 8, 2, 2, 2, 2, 8, 8, 8, 8 }, 4 }, /* one host is crowded */
+    { { 4, 4 }, { 4, 4, 4, 4, 4, 4, 4, 4 }, 1 },
+    { { 6, 2 }, { 2, 2, 2, 2, 2, 2, 2, 2 }, 1 }, /* hosts of different sizes */
+    { { 1, 1, 1 }, { 1, 1, 1 }, 1 },
+};
+
+static int world_of_crowd(const struct crowd *crowd)
+{
+    struct rendezvous_slot slots[12] = { 0 };
+    int size = 0, nhosts = 0;
+    while (nhosts < 4 && crowd->ranks[nhosts] > 0)
+        nhosts++;
+    for (int host = 0; host < nhosts; host++)
+        for (int i = 0; i < crowd->ranks[host]; i++, size++)
+            slots[size] = (struct rendezvous_slot){
+                { .local_rank = i, .local_size = crowd->ranks[host], .cross_rank = host }, "a"
+            };
+    for (int rank = 0; rank < size; rank++) {
+        slots[rank].rank_info.rank = rank;
+        slots[rank].rank_info.size = size;
+    }
+    ck_assert_int_eq(membership_init(&world, slots, size, START_TIMEOUT_MS, NULL), HVD_OK);
+    return size;
+}
+
+START_TEST(ranks_that_share_processors_are_a_star_and_all_learn_it)
+{
+    const struct crowd *crowd = &crowds[_i];
+    int size = world_of_crowd(crowd);
+    for (int rank = size - 1; rank >= 0; rank--) {
+        struct join_hello hello = { .rank = rank,
+                                    .size = size,
+                                    .processors = crowd->processors[rank] };
+        ck_assert_int_eq(membership_join(&world, &hello, 0, NULL), HVD_OK);
+    }
+    for (int rank = 0; rank < size; rank++) {
+        int ranks[NEIGHBOURS_MAX];
+        struct join_welcome welcome;
+        membership_welcome(&world, rank, &welcome);
+        ck_assert_int_eq(welcome.star, crowd->star);
+        int count = neighbours(ranks, rank, size, crowd->star);
+        ck_assert_int_eq(welcome.nneighbours, count);
+        for (int i = 0; i < count; i++)
+            ck_assert_int_eq(welcome.neighbours[i].rank, ranks[i]);
+    }
     membership_fini(&world);
 }
 END_TEST
@@ -603,6 +661,8 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, all_orders_of_three_ranks_are_welcomed_alike, 0, 6);
     tcase_add_loop_test(tcase, an_exit_between_any_joins_leaves_nobody_waiting, 0, 6);
     tcase_add_loop_test(tcase, every_rank_gets_its_place_and_its_neighbours, 0, 5);
+    tcase_add_loop_test(tcase, ranks_that_share_processors_are_a_star_and_all_learn_it, 0,
+                        sizeof crowds / sizeof *crowds);
     tcase_add_test(tcase, a_thousand_ranks_that_end_cost_one_message_each);
     tcase_add_test(tcase, ten_thousand_ranks_take_little_memory);
     tcase_add_test(tcase, nothing_is_pending_in_a_world_at_work);
