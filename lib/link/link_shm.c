@@ -53,7 +53,7 @@ int link_shm_failed(const struct link_shm *shm, struct err *err)
 static ssize_t put_bytes(struct link_shm *shm, struct parts *rest)
 {
     ssize_t sent = 0, put = 1;
-    shm->out.streams = shm->distance.far;
+    shm->out.streams = shm->streams && shm->distance.far;
     while (rest->count > 0 && sent < CALL_MOST && put > 0) {
         put = shm_writer_put(&shm->out, rest, &shm->failure);
         sent += put > 0 ? put : 0;

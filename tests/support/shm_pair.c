@@ -4,6 +4,7 @@
 
 #include "lib/base/descriptor.h"
 #include "lib/link/link_shm_impl.h"
+#include "lib/memory/copy.h"
 #include "lib/memory/shared_heap.h"
 
 #include <check.h>
@@ -35,13 +36,13 @@ static void open_sockets(int fds[2])
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
 }
 
-/* As between far processors without stores that bypass the caches: then private memory is offered,
- * too. */
-static struct link *without_stores(struct link *link)
+bool shm_pair_streams;
+
+static struct link *shm_pair_far(struct link *link)
 {
     if (!link)
         return NULL;
-    link_shm_of(link)->streams = false;
+    link_shm_of(link)->streams = shm_pair_streams && copy_can_stream();
     link_shm_of(link)->distance.far = true;
     link_shm_of(link)->distance.asks = false;
     return link;
@@ -58,7 +59,7 @@ void shm_pair_open(bool readable)
     ck_assert_int_eq(segment_adopt(&segments[1], passed, link_shm_size(), SIZE_MAX, &err), HVD_OK);
     for (int i = 0; i < 2; i++)
         ck_assert_ptr_nonnull(
-            ends[i] = without_stores(link_shm_create(fds[i], &segments[i], i == 0, &own, &err)));
+            ends[i] = shm_pair_far(link_shm_create(fds[i], &segments[i], i == 0, &own, &err)));
 }
 
 /* Each tells the other where its token is. */
@@ -69,7 +70,7 @@ static struct link *link_up(int fd, struct segment *segment, bool first)
     ck_assert_int_eq(send(fd, &own, sizeof own, 0), sizeof own);
     ck_assert_int_eq(poll(&ready, 1, PATIENCE_MS), 1);
     ck_assert_int_eq(recv(fd, &peer, sizeof peer, 0), sizeof peer);
-    return without_stores(link_shm_create(fd, segment, first, &peer, &err));
+    return shm_pair_far(link_shm_create(fd, segment, first, &peer, &err));
 }
 
 pid_t shm_pair_fork(struct link **link, shm_child_fn *child, void *context)

@@ -15,6 +15,10 @@
 enum { VECTOR = 6 * 1024 * 1024, OFFER = 256 * 1024 };
 
 extern struct link *ends[2]; /* NULL when a test has closed it */
+
+/* Links are made as between far processors: with ordinary stores, so that private memory is offered
+ * too, or from now on with stores that bypass the caches, where the processor has such stores. */
+extern bool shm_pair_streams;
 extern unsigned char *vector, *space;
 
 void shm_setup(void);

@@ -195,8 +195,10 @@ static void choose_seed(void)
     fflush(stdout);
 }
 
+/* By ordinary stores and by stores that bypass the caches. */
 START_TEST(many_messages_of_all_kinds_arrive)
 {
+    shm_pair_streams = _i;
     struct talk talk;
     int messages = MESSAGES;
     unsigned char *heap = shm_heap_alloc(VECTORS);
@@ -214,6 +216,7 @@ END_TEST
 /* Every message that arrives is right, and the last thing that is heard is that it is lost. */
 START_TEST(a_process_that_is_killed_at_any_moment_is_lost)
 {
+    shm_pair_streams = _i;
     int endless = INT32_MAX;
     unsigned char *heap = shm_heap_alloc(VECTORS);
     choose_seed();
@@ -241,8 +244,8 @@ int main(void)
     TCase *tcase = tcase_create("link_shm_stress");
     tcase_set_timeout(tcase, 60);
     tcase_add_checked_fixture(tcase, NULL, teardown);
-    tcase_add_test(tcase, many_messages_of_all_kinds_arrive);
-    tcase_add_test(tcase, a_process_that_is_killed_at_any_moment_is_lost);
+    tcase_add_loop_test(tcase, many_messages_of_all_kinds_arrive, 0, 2);
+    tcase_add_loop_test(tcase, a_process_that_is_killed_at_any_moment_is_lost, 0, 2);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

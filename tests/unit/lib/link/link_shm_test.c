@@ -2,6 +2,7 @@
 /* Links over shared memory, both ends in this process: bytes, offers of both kinds, the
  * beginning. */
 #include "lib/link/link_shm_impl.h"
+#include "lib/memory/copy.h"
 #include "tests/support/shm_pair.h"
 #include "tests/support/unit.h"
 
@@ -83,6 +84,33 @@ START_TEST(a_full_ring_takes_a_part)
     ck_assert_uint_eq(got, sent);
     ck_assert_mem_eq(space, vector, sent);
     ck_assert_int_gt(shm_send_some(ends[0], vector, 1), 0);
+}
+END_TEST
+
+/* Odd places and sizes: lines that are only partly written, in front and behind. The ring goes
+ * around several times. */
+START_TEST(bytes_that_bypass_the_caches_arrive)
+{
+    static const size_t sizes[] = { 1, 4095, 4096, 4097, 32 * 1024 + 1, 100003, 3000001, 6000000 };
+    shm_teardown();
+    shm_pair_streams = true;
+    shm_setup();
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        ck_assert_uint_eq(send_vector(vector + 2 * i + 1, sizes[i]), 0);
+        ck_assert_int_eq(link_shm_of(ends[0])->out.streams, copy_can_stream());
+    }
+}
+END_TEST
+
+START_TEST(only_bytes_to_a_far_processor_bypass_the_caches_and_only_where_that_is_possible)
+{
+    struct link_shm *shm = link_shm_of(ends[0]);
+    for (int i = 0; i < 4; i++) {
+        shm->distance.far = i & 1;
+        shm->streams = i & 2;
+        send_vector(vector, 10000);
+        ck_assert_int_eq(shm->out.streams, i == 3);
+    }
 }
 END_TEST
 
@@ -340,6 +368,9 @@ int main(void)
     tcase_add_test(tcase, what_was_sent_is_counted);
     tcase_add_test(tcase, several_entries_are_received_at_once);
     tcase_add_test(tcase, a_full_ring_takes_a_part);
+    tcase_add_test(tcase, bytes_that_bypass_the_caches_arrive);
+    tcase_add_test(tcase,
+                   only_bytes_to_a_far_processor_bypass_the_caches_and_only_where_that_is_possible);
     tcase_add_test(tcase, bytes_are_looked_at_where_they_lie);
     tcase_add_test(tcase, memory_of_the_heap_is_offered_and_mapped);
     tcase_add_test(tcase, a_large_vector_of_the_heap_is_only_offered);
