@@ -9,11 +9,11 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The factor has no run of 13 equal bits: a difference of one bit anywhere reaches the top 13
+/* The factor has no run of 12 equal bits: a difference of one bit anywhere reaches the top 12
  * bits. */
 #define CHECKSUM_FACTOR UINT64_C(0x9e3779b97f4a7c15)
 
-/* The sum of the low 64 - `nbits` bits of `word`, in `nbits` bits, at least 13. The sum changes
+/* The sum of the low 64 - `nbits` bits of `word`, in `nbits` bits, at least 12. The sum changes
  * when any single bit changes. */
 static inline uint32_t checksum_word(uint64_t word, unsigned nbits)
 {

@@ -29,7 +29,7 @@ enum operation_kind {
 };
 
 /* A frame of a channel, and in front of it a part of an element that waits for its rest. */
-enum { OPERATION_STAGING = 256 * 1024 + 64 };
+enum { OPERATION_STAGING = 512 * 1024 + 64 };
 
 /* The task of an operation on one rank. All memory is borrowed until operation_fini(). */
 struct operation_task {

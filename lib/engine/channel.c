@@ -11,9 +11,9 @@
 #include <poll.h>
 #include <string.h>
 
-enum { LENGTH_BITS = 19, SUM_BITS = 32 - LENGTH_BITS };
+enum { SUM_BITS = 32 - CHANNEL_LENGTH_BITS };
 
-_Static_assert(CHANNEL_FRAME_MAX < 1 << LENGTH_BITS, "the rest of the word is the sum's");
+_Static_assert(CHANNEL_FRAME_MAX < 1 << CHANNEL_LENGTH_BITS, "the rest of the word is the sum's");
 
 static uint32_t header_sum(uint32_t number, uint32_t length)
 {
@@ -23,7 +23,7 @@ static uint32_t header_sum(uint32_t number, uint32_t length)
 void channel_header_encode(unsigned char header[CHANNEL_HEADER], uint32_t number, uint32_t length)
 {
     uint32_t words[] = { htole32(number),
-                         htole32(header_sum(number, length) << LENGTH_BITS | length) };
+                         htole32(header_sum(number, length) << CHANNEL_LENGTH_BITS | length) };
     memcpy(header, words, sizeof words);
 }
 
@@ -250,8 +250,8 @@ static int take_header(struct channel *channel, struct err *err)
     wire_reader_init(&reader, channel->in_header, CHANNEL_HEADER);
     channel->in_header_received = 0;
     channel->in_number = wire_get_u32(&reader);
-    uint32_t word = wire_get_u32(&reader), length = word & ((1u << LENGTH_BITS) - 1);
-    if (word >> LENGTH_BITS != header_sum(channel->in_number, length))
+    uint32_t word = wire_get_u32(&reader), length = word & ((1u << CHANNEL_LENGTH_BITS) - 1);
+    if (word >> CHANNEL_LENGTH_BITS != header_sum(channel->in_number, length))
         return fail(err, HVD_ERR_PROTOCOL, "the header of a frame has been changed on the way");
     channel->in_left = length;
     if (channel->in_left > 0 && channel->in_left <= CHANNEL_FRAME_MAX)

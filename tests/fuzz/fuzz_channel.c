@@ -46,7 +46,8 @@ static void sent_header_byte(unsigned char byte)
     if (wire.header_length < CHANNEL_HEADER)
         return;
     wire_reader_init(&reader, wire.header, CHANNEL_HEADER);
-    uint32_t number = wire_get_u32(&reader), length = wire_get_u32(&reader) & ((1U << 19) - 1);
+    uint32_t number = wire_get_u32(&reader), word = wire_get_u32(&reader);
+    uint32_t length = word & ((1U << CHANNEL_LENGTH_BITS) - 1);
     channel_header_encode(again, number, length);
     PROMISE(memcmp(again, wire.header, CHANNEL_HEADER) == 0);
     PROMISE(length > 0 && length <= CHANNEL_FRAME_MAX);
@@ -287,7 +288,8 @@ static void put_header(struct fuzz_input *input)
     unsigned char header[CHANNEL_HEADER];
     uint32_t number = (uint32_t)((int64_t)window.first + (int8_t)fuzz_u8(input));
     uint8_t length = fuzz_u8(input);
-    last_length = length == 255 ? (uint32_t)fuzz_i32(input) & ((1U << 19) - 1) : length;
+    last_length =
+        length == 255 ? (uint32_t)fuzz_i32(input) & ((1U << CHANNEL_LENGTH_BITS) - 1) : length;
     channel_header_encode(header, number, last_length);
     header[7] ^= length == 254;
     put(header, sizeof header);

@@ -155,6 +155,29 @@ START_TEST(a_whole_frame_has_room_at_once)
 }
 END_TEST
 
+/* Less would cost a socket more system calls, and the locks and packets that come with them. */
+START_TEST(a_whole_frame_of_operands_and_of_results_is_sent_at_once)
+{
+    enum { SHARE = CHANNEL_FRAME_MAX / sizeof(float) };
+    static float large[4 * SHARE], theirs[2 * SHARE];
+    struct operation_task task = some_task(0);
+    struct err err = { .code = HVD_OK };
+    size_t nbytes;
+    task.size = 2;
+    task.input = task.output = large;
+    task.count = 4 * SHARE;
+    struct operation *operation = allreduce_direct_start(store, &task, NULL);
+    ck_assert_ptr_eq(operation->type->output(operation, 1, 0, &nbytes), large + 2 * SHARE);
+    ck_assert_uint_ge(nbytes, CHANNEL_FRAME_MAX);
+    operation->type->sent(operation, 1, nbytes);
+    ck_assert_int_eq(operation->type->take(operation, 1, theirs, CHANNEL_FRAME_MAX, &err),
+                     CHANNEL_FRAME_MAX);
+    ck_assert_ptr_eq(operation->type->output(operation, 1, 0, &nbytes), large);
+    ck_assert_uint_eq(nbytes, CHANNEL_FRAME_MAX);
+    operation_fini(store, operation);
+}
+END_TEST
+
 /* What lies in the link when it is its turn is combined from there; two ranks need no memory for
  * what comes early. */
 START_TEST(two_ranks_take_everything_from_where_it_lies)
@@ -198,6 +221,7 @@ int main(void)
     tcase_add_loop_test(tcase, a_rank_that_nothing_is_awaited_from_is_an_error, 0, STARTS);
     tcase_add_test(tcase, two_ranks_take_everything_from_where_it_lies);
     tcase_add_test(tcase, a_whole_frame_has_room_at_once);
+    tcase_add_test(tcase, a_whole_frame_of_operands_and_of_results_is_sent_at_once);
     tcase_add_test(tcase, what_comes_early_is_not_taken);
     return unit_run(suite);
 }

@@ -538,8 +538,8 @@ static const struct {
     const char *data, *text;
 } hostile[] = {
     { 7, 0, "", "operation 7: a frame of 0 bytes" },
-    { 7, CHANNEL_FRAME_MAX + 1, "a", "operation 7: a frame of 262145 bytes" },
-    { 7, (1 << 19) - 1, "abcd", "operation 7: a frame of 524287 bytes" },
+    { 7, CHANNEL_FRAME_MAX + 1, "a", "operation 7: a frame of 524289 bytes" },
+    { 7, (1 << CHANNEL_LENGTH_BITS) - 1, "abcd", "operation 7: a frame of 1048575 bytes" },
     { 7, 5, "abcde", "operation 7 is done, and 1 more bytes came" },
     { 8, 1, "a", "operation 8 is done, and 1 more bytes came" },
     { 6, 1, "a", "operation 6 is done, and 1 more bytes came" },
