@@ -26,6 +26,7 @@ lib_libhvd_internal_la_SOURCES += \
 	lib/engine/set_data.c \
 	lib/engine/set_links.c \
 	lib/engine/set_steady.c \
+	lib/engine/set_steady_rows.c \
 	lib/engine/set_steady_run.c \
 	lib/engine/set_tree.c \
 	lib/engine/sets.c \

@@ -5,7 +5,8 @@
  *   set.c        one pass over a set: agree, start and move data, finish; its beginning and end
  *   set_tree.c   the messages over the tree
  *   set_steady.c operations that need no agreement, because the ranks have learnt the schedule;
- *                set_steady_run.c  such an operation in one blocking call
+ *                set_steady_run.c  such an operation in one blocking call;
+ *                set_steady_rows.c  its rows, if it is an allgather or alltoall
  *   set_links.c, set_data.c   the links of a set, and the data on them
  *   sets.c       adding and removing process sets */
 #ifndef LIB_ENGINE_SET_IMPL_H
@@ -30,6 +31,10 @@ enum { ACROSS_MAX = TOPOLOGY_MESH_MAX - 2 };
  * rank learns all numbers, 2 KiB with 16 ranks. In larger sets each pair exchanges its own. */
 enum { LISTED_ROWS_RANKS = 16 };
 
+/* The most bytes that go with a commitment: the rows of an allgather or alltoall come with their
+ * numbers, 8 bytes each. */
+enum { STEADY_DATA_MAX = 8 * STEADY_RANKS_MAX + INLINE_MAX };
+
 /* set_tree.c */
 struct set_tree {
     int star; /* its shape (topology.h) */
@@ -46,6 +51,7 @@ struct steady_operation {
     uint32_t digest;
     struct tensor *tensor; /* set_steady_run.c: with name and description; NULL: not yet */
     bool is_made;          /* `tensor` is of this schedule */
+    int64_t splits[STEADY_RANKS_MAX]; /* of `tensor`, if it is an alltoall */
 };
 struct set_steady {
     struct steady state;
@@ -204,6 +210,11 @@ int set_steady_offer(struct process_set *set, const struct offer *offer);
  * Then keeps its data. */
 uint32_t set_steady_commit(struct process_set *set, const void *data, size_t nbytes);
 void set_steady_keep(struct process_set *set, uint32_t number, const void *data, size_t nbytes);
+/* What a rank has committed, until the operation is done. The place of this rank's own data, which
+ * may be filled before it commits: set_steady_keep() takes them from there. */
+const unsigned char *set_steady_kept(const struct process_set *set, int rank, uint32_t number,
+                                     size_t *nbytes);
+void *set_steady_place(struct process_set *set, uint32_t number);
 /* All ranks have committed to the same operation, with `nbytes` each; SIZE_MAX: any number. */
 int set_steady_check(const struct process_set *set, uint32_t number, size_t nbytes,
                      struct err *err);
@@ -247,6 +258,20 @@ enum steady_run {
 };
 enum steady_run set_steady_run(struct engine *engine, const struct submission *submission,
                                struct ticket **ticket, struct err *err);
+
+/* set_steady_rows.c */
+/* True if a call of an allgather or alltoall is what the tensor was, with small rows; takes its
+ * numbers of rows over. */
+bool set_steady_rows_repeat(const struct process_set *set, struct tensor *tensor,
+                            const struct submission *submission);
+/* Writes this rank's contribution, at most STEADY_DATA_MAX bytes; returns how many. */
+size_t set_steady_rows_put(const struct process_set *set, const struct tensor *tensor, void *to);
+/* True if what all ranks have committed is well-formed, and the output has room for the result. Only
+ * then may it be taken. */
+bool set_steady_rows_fit(const struct process_set *set, const struct tensor *tensor,
+                         uint32_t number);
+void set_steady_rows_take(const struct process_set *set, const struct tensor *tensor,
+                          uint32_t number);
 
 /* sets.c: all sets of this rank */
 struct set_table {

@@ -31,9 +31,6 @@
 
 enum { STEADY_HEAD = 12 }; /* of a TREE_STEADY: epoch, number, digest */
 
-/* The rows of an allgather or alltoall come with their numbers. */
-enum { STEADY_DATA_MAX = ROWS_BYTES * STEADY_RANKS_MAX + INLINE_MAX };
-
 _Static_assert((int)STEADY_RANKS_MAX <= (int)LISTED_ROWS_RANKS,
                "ranks offer the numbers of an alltoall");
 
@@ -158,8 +155,21 @@ void set_steady_keep(struct process_set *set, uint32_t number, const void *data,
     struct steady_kept *kept = kept_at(set, set->rank, number);
     kept->digest = operation_at(set, number)->digest;
     kept->nbytes = (uint32_t)nbytes;
-    if (nbytes > 0)
+    if (nbytes > 0 && data != kept->data)
         memcpy(kept->data, data, nbytes);
+}
+
+const unsigned char *set_steady_kept(const struct process_set *set, int rank, uint32_t number,
+                                     size_t *nbytes)
+{
+    const struct steady_kept *kept = kept_at(set, rank, number);
+    *nbytes = kept->nbytes;
+    return kept->data;
+}
+
+void *set_steady_place(struct process_set *set, uint32_t number)
+{
+    return kept_at(set, set->rank, number)->data;
 }
 
 void set_steady_leave(struct process_set *set)

@@ -23,8 +23,7 @@ enum { RUN_LOOKS_CROWDED = 8, RUN_EAGER = 32, LOOKS_PER_CLOCK = 16 };
 
 static bool steady_run_is_simple(const struct submission *submission)
 {
-    return !submission->grouped && !submission->options && submission->count == 1 &&
-           !submission->splits;
+    return !submission->grouped && !submission->options && submission->count == 1;
 }
 
 /* True if nothing else needs this thread, or sees what it does. */
@@ -48,6 +47,7 @@ static struct tensor *make_tensor(struct process_set *set, struct steady_operati
         return NULL;
     operation->tensor->set = set;
     operation->tensor->description = *remembered->description;
+    operation->tensor->splits = operation->splits;
     strcpy(operation->tensor->name, remembered->name);
     operation->is_made = true;
     return operation->tensor;
@@ -91,7 +91,7 @@ static bool is_described_by(const struct description *description,
 }
 
 /* True if the tensor of an operation is what the call is about. */
-static bool is_repeated_by(const struct process_set *set, const struct tensor *tensor,
+static bool is_repeated_by(const struct process_set *set, struct tensor *tensor,
                            const struct submission *submission)
 {
     const struct description *description = &tensor->description;
@@ -100,9 +100,12 @@ static bool is_repeated_by(const struct process_set *set, const struct tensor *t
         return false;
     if (description->kind == COLLECTIVE_BARRIER)
         return true;
-    return !collective_has_own_rows(description->kind) && given->name && given->device == 0 &&
-           !given->ready && strcmp(given->name, tensor->name) == 0 &&
-           is_described_by(description, submission) && has_memory(set, description, given);
+    if (!given->name || given->device != 0 || given->ready ||
+        strcmp(given->name, tensor->name) != 0)
+        return false;
+    if (collective_has_own_rows(description->kind))
+        return set_steady_rows_repeat(set, tensor, submission);
+    return is_described_by(description, submission) && has_memory(set, description, given);
 }
 
 /* The tensor of the next operation, if the call repeats it; else NULL. */
@@ -172,11 +175,17 @@ static int look_for_all(struct process_set *set, uint32_t number, struct err *er
     return rc;
 }
 
-/* The data that this rank commits. */
-static const void *own_data(const struct process_set *set, const struct tensor *tensor,
+/* The data that this rank commits as the next operation; rows are put together where they are
+ * kept. */
+static const void *own_data(struct process_set *set, const struct tensor *tensor, uint32_t number,
                             size_t *nbytes)
 {
     const struct description *description = &tensor->description;
+    if (collective_has_own_rows(description->kind)) {
+        void *place = set_steady_place(set, number);
+        *nbytes = set_steady_rows_put(set, tensor, place);
+        return place;
+    }
     bool is_broadcast = description->kind == COLLECTIVE_BROADCAST;
     bool has_data = description->kind != COLLECTIVE_BARRIER &&
                     (!is_broadcast || description->root == set->rank);
@@ -210,6 +219,8 @@ static int take_result(struct process_set *set, const struct tensor *tensor, uin
         take_share(set, tensor, number);
     else if (description->kind == COLLECTIVE_BROADCAST && description->root != set->rank)
         rc = set_steady_copy(set, description->root, number, tensor->output, nbytes, err);
+    else if (collective_has_own_rows(description->kind))
+        set_steady_rows_take(set, tensor, number);
     return rc;
 }
 
@@ -227,6 +238,22 @@ static int steady_run_finish(struct process_set *set, struct tensor *tensor, uin
     return HVD_OK;
 }
 
+/* False when out of memory. */
+static bool copy_splits(struct tensor *to, const struct tensor *from, int size)
+{
+    if (from->description.kind != COLLECTIVE_ALLTOALL)
+        return true;
+    if (to->splits_capacity < size) {
+        int64_t *splits = reallocarray(to->splits, (size_t)size, sizeof *splits);
+        if (!splits)
+            return false;
+        to->splits = splits;
+        to->splits_capacity = size;
+    }
+    memcpy(to->splits, from->splits, (size_t)size * sizeof *to->splits);
+    return true;
+}
+
 /* The operation becomes a tensor in flight. NULL when out of memory. */
 static struct ticket *put_in_flight(struct process_set *set, const struct tensor *tensor,
                                     uint32_t number)
@@ -235,7 +262,9 @@ static struct ticket *put_in_flight(struct process_set *set, const struct tensor
     struct ticket *ticket = in_flight_ticket(in_flight, 1);
     struct tensor *own = ticket ? in_flight_tensor(in_flight) : NULL;
     size_t nbytes;
-    if (!own) {
+    if (!own || !copy_splits(own, tensor, set->size)) {
+        if (own)
+            in_flight_drop(in_flight, own);
         if (ticket)
             in_flight_release(in_flight, ticket);
         return NULL;
@@ -248,12 +277,13 @@ static struct ticket *put_in_flight(struct process_set *set, const struct tensor
     own->input = tensor->input;
     own->output = tensor->output;
     own->output_size = tensor->output_size;
+    own->without_rows = true; /* nobody asks for the result but the caller's memory */
     own->since_ns = tensor->since_ns;
     own->timed = tensor->timed;
     own->timed_ns = tensor->timed_ns;
     set->in_flight++;
     set->steady.own[number % STEADY_AHEAD] = own;
-    const void *data = own_data(set, own, &nbytes);
+    const void *data = own_data(set, own, number, &nbytes);
     set_steady_keep(set, number, data, nbytes);
     return ticket;
 }
@@ -266,15 +296,19 @@ static enum steady_run steady_run_start(struct process_set *set, struct tensor *
     engine->progress.submissions++;
     tensor->since_ns = monotonic_tick_ns();
     counters_submitted(&engine->counters, tensor);
-    const void *data = own_data(set, tensor, &nbytes);
+    bool has_rows = collective_has_own_rows(tensor->description.kind);
+    const void *data = own_data(set, tensor, set->steady.state.committed, &nbytes);
     uint32_t number = set_steady_commit(set, data, nbytes);
+    if (has_rows)
+        set_steady_keep(set, number, data, nbytes);
     set->steady.own[number % STEADY_AHEAD] = tensor; /* what comes meanwhile may ask about it */
     counters_wait(&engine->counters, tensor->since_ns);
     int rc = set_say(set, err);
     if (rc >= 0)
         rc = look_for_all(set, number, err);
     counters_waited(&engine->counters, engine->progress.driven_ns = monotonic_tick_ns());
-    if (rc > 0 && steady_next(&set->steady.state))
+    bool fits = rc > 0 && (!has_rows || set_steady_rows_fit(set, tensor, number));
+    if (fits && steady_next(&set->steady.state))
         rc = steady_run_finish(set, tensor, number, err);
     else if (rc >= 0)
         rc = (*ticket = put_in_flight(set, tensor, number))
