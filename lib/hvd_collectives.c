@@ -49,13 +49,13 @@ static int check_output(const struct submission *submission, const struct hvd_re
                         struct err *err)
 {
     char label[REQUEST_LABEL];
-    for (int i = 0; !results && i < submission->count; i++) {
-        request_label(label, submission->kind, submission->tensors[i].name);
+    for (int i = 0; !results && i < submission->count; i++)
         if (!submission->tensors[i].output)
-            return fail(err, HVD_ERR_INVALID, "%s: output is NULL", label);
-    }
+            return fail(err, HVD_ERR_INVALID, "%s: output is NULL",
+                        request_label(label, submission->kind, submission->tensors[i].name));
     if (submission->without_rows && submission->tensors->output_size == SIZE_MAX)
-        return fail(err, HVD_ERR_INVALID, "%s: the result does not fit into memory", label);
+        return fail(err, HVD_ERR_INVALID, "%s: the result does not fit into memory",
+                    request_label(label, submission->kind, submission->tensors->name));
     return HVD_OK;
 }
 
