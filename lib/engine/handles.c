@@ -26,8 +26,11 @@ int engine_poll(struct engine *engine, int64_t handle, struct err *err)
 {
     engine_lock(engine);
     const struct ticket *ticket = find_ticket(engine, handle, err);
-    if (ticket && ticket->missing > 0 && engine->progress.driver != A_CALLER)
-        engine_move(engine);
+    if (ticket && ticket->missing > 0) {
+        set_steady_poll(engine, ticket);
+        if (engine->progress.driver != A_CALLER)
+            engine_move(engine);
+    }
     int done = ticket ? ticket_is_done(ticket) : err->code;
     progress_wake(engine);
     engine_unlock(engine);
@@ -66,6 +69,7 @@ static int wait_for_ticket(struct engine *engine, struct ticket *ticket, int tim
     else
         deadline = monotonic_ns() + (uint64_t)timeout_ms * 1000000;
     ticket->awaited = true;
+    set_steady_await(engine, ticket);
     bool done = progress_until(engine, ticket_is_done, ticket, deadline);
     ticket->awaited = false;
     if (timeout_ms < 0) {
@@ -107,7 +111,9 @@ static int submit_and_wait(struct engine *engine, const struct submission *submi
                            struct hvd_result *results, struct err *err)
 {
     int64_t handle;
+    engine->progress.blocking++;
     int rc = submit(engine, submission, &handle, err);
+    engine->progress.blocking--;
     if (rc < 0)
         return rc;
     if (engine->progress.driver == A_CALLER)

@@ -47,6 +47,7 @@ struct progress {
     pthread_cond_t rest;    /* the thread is wanted, or to stop */
     enum driver driver;
     int waiters;          /* callers asleep on `changed` */
+    int blocking;         /* callers that submit what they will wait for */
     uint64_t submissions; /* so far */
     uint64_t driven_ns;   /* when a caller drove last */
     uint64_t checked_ns;  /* time of the last check of all links */

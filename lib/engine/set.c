@@ -150,7 +150,10 @@ static bool may_move_data(struct process_set *set)
 static int decide(struct process_set *set, struct err *err)
 {
     int moved = 0;
+    const struct progress *progress = &set->engine->progress;
     negotiation_learn(set->negotiation, set->steady.pays && !set_steady_is_observed(set));
+    negotiation_awaited(set->negotiation, progress->blocking > 0 || progress->waiters > 0 ||
+                                              progress->driver == A_CALLER);
     while (negotiation_decide(set->negotiation, may_move_data(set), &set->decided.body)) {
         if (set->decided.body.failed)
             return fail(err, HVD_ERR_NOMEM, "out of memory");

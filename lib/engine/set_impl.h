@@ -17,6 +17,7 @@
 #include "lib/engine/tree_link.h"
 #include "lib/negotiation/negotiation.h"
 #include "lib/negotiation/steady.h"
+#include "lib/negotiation/steady_round.h"
 
 #include <pthread.h>
 
@@ -46,8 +47,8 @@ struct set_tree {
 
 /* set_steady.c: an operation of the schedule */
 struct steady_operation {
-    struct scheduled what;
-    struct remembered remembered; /* borrowed from the negotiation's cache */
+    struct schedule_operation what;
+    struct remembered remembered; /* its first tensor; borrowed from the negotiation's cache */
     uint32_t digest;
     struct tensor *tensor; /* set_steady_run.c: with name and description; NULL: not yet */
     bool is_made;          /* `tensor` is of this schedule */
@@ -57,10 +58,12 @@ struct set_steady {
     struct steady state;
     bool pays; /* at a root: schedules are looked for */
     int count; /* operations of the schedule */
-    struct steady_operation schedule[SCHEDULE_MAX];
-    struct tensor *own[STEADY_AHEAD]; /* committed to and not done, by number */
-    struct steady_kept *kept;         /* the data of all ranks; NULL: none yet */
-    unsigned char *gathered;          /* of one operation: room for the data of all ranks */
+    struct steady_operation *schedule;
+    int capacity;               /* operations that there is room for */
+    struct steady_round *round; /* the own tensors; NULL: there was no schedule yet */
+    struct agreed *agreed;      /* room for the tensors of an operation */
+    struct steady_kept *kept;   /* the data of all ranks; NULL: none yet */
+    unsigned char *gathered;    /* of one operation: room for the data of all ranks */
     size_t offsets[STEADY_RANKS_MAX + 1];
     bool has_end; /* a rank has left the set, which ends with the steady state */
     int who;
@@ -203,9 +206,15 @@ static inline bool set_is_steady(const struct process_set *set)
 {
     return set->steady.state.phase != STEADY_OFF;
 }
-/* Commits to a tensor, if it is the next one of the schedule: 1. If not, leaves the steady state:
- * 0, and the tensor is to be offered to the agreement. */
-int set_steady_offer(struct process_set *set, const struct offer *offer);
+/* Commits to a tensor, or holds it until its turn comes: 1. If the schedule does not expect the
+ * tensor, leaves the steady state: 0, and the tensor is to be offered to the agreement. */
+int set_steady_offer(struct process_set *set, const struct offer *offer, struct err *err);
+/* Commits to a tensor that is next: 1; or leaves: 0. */
+int set_steady_offer_next(struct process_set *set, const struct offer *offer);
+/* A thread waits for tensors, or has asked about them: leaves if some of them are held until this
+ * rank submits others. */
+void set_steady_await(struct engine *engine, const struct ticket *ticket);
+void set_steady_poll(struct engine *engine, const struct ticket *ticket);
 /* For set_steady_run.c: commits to an operation whose tensor is not known yet; returns its number.
  * Then keeps its data. */
 uint32_t set_steady_commit(struct process_set *set, const void *data, size_t nbytes);
@@ -215,6 +224,9 @@ void set_steady_keep(struct process_set *set, uint32_t number, const void *data,
 const unsigned char *set_steady_kept(const struct process_set *set, int rank, uint32_t number,
                                      size_t *nbytes);
 void *set_steady_place(struct process_set *set, uint32_t number);
+
+/* The tensor of an operation that has one; NULL: it is done. */
+void set_steady_own(struct process_set *set, uint32_t number, struct tensor *tensor);
 /* All ranks have committed to the same operation, with `nbytes` each; SIZE_MAX: any number. */
 int set_steady_check(const struct process_set *set, uint32_t number, size_t nbytes,
                      struct err *err);
@@ -228,7 +240,7 @@ void set_steady_reduce(const struct process_set *set, const struct description *
 bool set_steady_pays(struct process_set *set);
 /* True if a timeline or the autotuner is to see agreements. */
 bool set_steady_is_observed(const struct process_set *set);
-/* True if a tensor of this name is committed to and not done. */
+/* True if a tensor of this name is committed to and not done, or held. */
 bool set_steady_has(const struct process_set *set, const char *name);
 /* A TREE_STEADY or TREE_UNSTEADY of rank `from` of the set. */
 int set_steady_receive(struct process_set *set, int from, const struct frame *frame,

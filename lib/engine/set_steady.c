@@ -2,12 +2,15 @@
 /* The steady state of a set (lib/negotiation/steady.h), with data: collectives that come in a
  * learnt order. Each rank sends what it would have offered to the root to all other ranks.
  *
- *   the tensor that the schedule expects -> a frame to every rank -> when all frames are there:
+ *   all tensors of the operation that the schedule expects -> a frame to every rank -> when all
+ *   frames are there:
  *     small: reduced in order of rank, as the root does, or put together, and done
  *     large: its data are moved, with the algorithm of the schedule (batch_queue.c)
+ *   a tensor of the schedule whose turn has not come -> held (steady_round.h)
  *
  * This rank leaves the steady state when
- *   its program submits anything else, or so many tensors that some must wait;
+ *   its program submits anything that the schedule does not have;
+ *   its program waits for a tensor that is held until the program submits others;
  *   something that this rank has submitted is undecided when the schedule begins;
  *   a timeline or the autotuner is to see agreements;
  *   a tensor has waited for STEADY_PATIENCE_NS: the agreement can tell which rank is missing;
@@ -28,6 +31,9 @@
 #include <string.h>
 
 #define STEADY_PATIENCE_NS 1000000000ull
+
+/* A program that asks again and again about a tensor that has been held for so long waits for it. */
+#define STEADY_POLLED_NS 1000000ull
 
 enum { STEADY_HEAD = 12 }; /* of a TREE_STEADY: epoch, number, digest */
 
@@ -65,6 +71,11 @@ static struct steady_kept *kept_at(const struct process_set *set, int rank, uint
     return &set->steady.kept[(size_t)rank * STEADY_KEPT + number % STEADY_KEPT];
 }
 
+static int steady_no_memory(struct err *err)
+{
+    return fail(err, HVD_ERR_NOMEM, "out of memory");
+}
+
 static int make_kept(struct process_set *set, struct err *err)
 {
     struct set_steady *steady = &set->steady;
@@ -73,24 +84,52 @@ static int make_kept(struct process_set *set, struct err *err)
         steady->kept = aligned_alloc(64, size * STEADY_KEPT * sizeof *steady->kept);
     if (!steady->gathered)
         steady->gathered = aligned_alloc(64, size * sizeof *steady->kept);
-    return steady->kept && steady->gathered ? HVD_OK : fail(err, HVD_ERR_NOMEM, "out of memory");
+    return steady->kept && steady->gathered ? HVD_OK : steady_no_memory(err);
 }
 
-/* Ranks have the same digest if they remember the same name and description in a slot. */
+/* Room for the operations and tensors of a schedule. What there is stays. */
+static int make_schedule(struct process_set *set, const struct schedule *schedule, struct err *err)
+{
+    struct set_steady *steady = &set->steady;
+    if (!steady->round)
+        steady->round = malloc(sizeof *steady->round);
+    if (!steady->agreed)
+        steady->agreed = calloc(SCHEDULE_MAX, sizeof *steady->agreed);
+    if (!steady->round || !steady->agreed)
+        return steady_no_memory(err);
+    if (schedule->count <= steady->capacity)
+        return HVD_OK;
+    struct steady_operation *operations =
+        reallocarray(steady->schedule, (size_t)schedule->count, sizeof *operations);
+    if (!operations)
+        return steady_no_memory(err);
+    memset(operations + steady->capacity, 0,
+           (size_t)(schedule->count - steady->capacity) * sizeof *operations);
+    steady->schedule = operations;
+    steady->capacity = schedule->count;
+    return HVD_OK;
+}
+
+/* Ranks have the same digest if they remember the same names and descriptions in the slots, and
+ * move the data alike. */
 static int make_operation(struct process_set *set, struct steady_operation *operation,
-                          struct scheduled what, struct err *err)
+                          const struct schedule_operation *what, const int *slots, struct err *err)
 {
     struct wire_writer writer = { 0 };
-    operation->what = what;
-    operation->remembered = negotiation_remembered(set->negotiation, what.slot);
+    operation->what = *what;
+    operation->remembered = negotiation_remembered(set->negotiation, slots[0]);
     operation->is_made = false;
-    wire_put_string(&writer, operation->remembered.name);
-    description_encode(&writer, operation->remembered.description);
+    wire_put_i32(&writer, what->algorithm);
+    for (int i = 0; i < what->count; i++) {
+        struct remembered remembered = negotiation_remembered(set->negotiation, slots[i]);
+        wire_put_string(&writer, remembered.name);
+        description_encode(&writer, remembered.description);
+    }
     bool failed = writer.failed;
     if (!failed)
         operation->digest = checksum_bytes(writer.data, writer.length);
     wire_writer_fini(&writer);
-    return failed ? fail(err, HVD_ERR_NOMEM, "out of memory") : HVD_OK;
+    return failed ? steady_no_memory(err) : HVD_OK;
 }
 
 bool set_steady_is_observed(const struct process_set *set)
@@ -113,16 +152,19 @@ int set_steady_begin(struct process_set *set, const struct schedule *schedule, s
     struct set_steady *steady = &set->steady;
     if (set->size < 2 || set->size > STEADY_RANKS_MAX || set_is_steady(set))
         return fail(err, HVD_ERR_PROTOCOL, "a steady state begins, which is not possible");
-    if (make_kept(set, err) < 0)
+    if (make_kept(set, err) < 0 || make_schedule(set, schedule, err) < 0)
         return err->code;
     steady->count = schedule->count;
-    for (int i = 0; i < schedule->count; i++)
-        if (make_operation(set, &steady->schedule[i], schedule->operations[i], err) < 0)
+    for (int i = 0; i < schedule->count; i++) {
+        const struct schedule_operation *what = &schedule->operations[i];
+        if (make_operation(set, &steady->schedule[i], what, schedule->slots + what->first, err) < 0)
             return err->code;
+    }
+    steady_round_begin(steady->round, schedule);
     bool must_leave = steady_begin(&steady->state);
     log_line(LOG_DEBUG, set->engine->rank,
-             "process set %d: steady state %u begins, with rounds of %d operations", set->id,
-             steady->state.epoch, steady->count);
+             "process set %d: steady state %u begins, with rounds of %d operations of %d tensors",
+             set->id, steady->state.epoch, steady->count, schedule->ntensors);
     if (must_leave || has_undecided(set) || set_steady_is_observed(set) ||
         !set->engine->settings.steady)
         set_steady_leave(set);
@@ -172,6 +214,21 @@ void *set_steady_place(struct process_set *set, uint32_t number)
     return kept_at(set, set->rank, number)->data;
 }
 
+void set_steady_own(struct process_set *set, uint32_t number, struct tensor *tensor)
+{
+    struct steady_round *round = set->steady.round;
+    const struct schedule_operation *operation = steady_round_operation(round, number);
+    if (!tensor) {
+        steady_round_done(round, number);
+        return;
+    }
+    if (!round->owners[operation->first]) {
+        steady_round_put(round, operation->first, tensor);
+        steady_round_commit(round, number);
+    }
+    round->owners[operation->first] = tensor;
+}
+
 void set_steady_leave(struct process_set *set)
 {
     struct tree_link *tree;
@@ -197,37 +254,151 @@ static size_t bytes_to_send(const struct process_set *set, const struct steady_o
     return contribution_rows_bytes(operation->remembered.description->kind, set->size);
 }
 
-/* True if the offer is what the schedule has next. */
-static bool is_expected(const struct process_set *set, const struct steady_operation *operation,
-                        const struct offer *offer)
+/* True if the data of the offer come as the schedule says. */
+static bool is_expected(const struct steady_operation *operation, const struct offer *offer)
 {
     bool is_inline = operation->what.algorithm < 0;
-    return (!is_inline || (offer->complete && offer->nbytes <= STEADY_DATA_MAX)) &&
-           negotiation_repeats(set->negotiation, operation->what.slot, offer->name,
-                               &offer->description);
+    return !is_inline || (offer->complete && offer->nbytes <= STEADY_DATA_MAX);
 }
 
-int set_steady_offer(struct process_set *set, const struct offer *offer)
+int set_steady_offer_next(struct process_set *set, const struct offer *offer)
 {
-    struct set_steady *steady = &set->steady;
-    const struct steady_operation *operation = operation_at(set, steady->state.committed);
-    if (!steady_may_commit(&steady->state) || set_steady_is_observed(set) ||
-        !is_expected(set, operation, offer)) {
+    const struct steady_operation *operation = operation_at(set, set->steady.state.committed);
+    if (!is_expected(operation, offer)) {
         set_steady_leave(set);
         return 0;
     }
     size_t nbytes = bytes_to_send(set, operation, offer);
     uint32_t number = set_steady_commit(set, offer->data, nbytes);
     set_steady_keep(set, number, offer->data, nbytes);
-    steady->own[number % STEADY_AHEAD] = offer->owner;
+    steady_round_commit(set->steady.round, number);
     return 1;
+}
+
+/* Puts the inputs of fused tensors one behind the other. Returns the number of bytes. */
+static size_t pack_inputs(const struct steady_operation *operation, void *const *owners,
+                          unsigned char *out)
+{
+    size_t total = 0;
+    for (int i = 0; i < operation->what.count; i++) {
+        const struct tensor *own = owners[operation->what.first + i];
+        const struct description *description = &own->description;
+        size_t nbytes = description_bytes(description);
+        if (description->prescale != 1)
+            scale_function(description->dtype)(
+                out + total, own->input, shape_count(&description->shape), description->prescale);
+        else if (nbytes > 0)
+            memcpy(out + total, own->input, nbytes);
+        total += nbytes;
+    }
+    return total;
+}
+
+static void commit_fused(struct process_set *set)
+{
+    struct set_steady *steady = &set->steady;
+    uint32_t number = steady->state.committed;
+    const struct steady_operation *operation = operation_at(set, number);
+    struct steady_kept *kept = kept_at(set, set->rank, number);
+    bool is_inline = operation->what.algorithm < 0;
+    kept->digest = operation->digest;
+    kept->nbytes =
+        is_inline ? (uint32_t)pack_inputs(operation, steady->round->owners, kept->data) : 0;
+    set_steady_commit(set, kept->data, kept->nbytes);
+    steady_round_commit(steady->round, number);
+}
+
+/* True if the program waits for a tensor that is held until it submits others. */
+static bool is_stuck_with(const struct process_set *set, const struct ticket *ticket,
+                          uint64_t since_ns)
+{
+    const struct set_steady *steady = &set->steady;
+    uint32_t number;
+    const struct tensor *own;
+    if (steady->state.phase != STEADY_ON ||
+        !steady_round_is_stuck(steady->round, steady->state.committed, steady->state.done))
+        return false;
+    for (int i = 0; (own = steady_round_at(steady->round, i, steady->state.done, &number)); i++)
+        if (number - steady->state.done >= steady->state.committed - steady->state.done &&
+            (ticket ? own->ticket == ticket : own->ticket->awaited) && own->since_ns <= since_ns)
+            return true;
+    return false;
+}
+
+/* Commits to all operations that are complete, as far as a rank may be ahead. */
+static int commit_complete(struct process_set *set, struct err *err)
+{
+    struct steady *state = &set->steady.state;
+    struct steady_round *round = set->steady.round;
+    int moved = 0, rc = 1;
+    while (rc > 0 && steady_may_commit(state) &&
+           steady_round_is_complete(round, state->committed, state->done)) {
+        const struct schedule_operation *operation =
+            steady_round_operation(round, state->committed);
+        if (operation->count == 1)
+            rc = submit_commit(round->owners[operation->first], err);
+        else
+            commit_fused(set);
+        moved = 1;
+    }
+    if (moved && is_stuck_with(set, NULL, UINT64_MAX))
+        set_steady_leave(set);
+    return rc < 0 ? rc : moved;
+}
+
+/* The place of an offer in the schedule, -1 if it has none. */
+static int find_place(const struct process_set *set, const struct offer *offer)
+{
+    int slot = negotiation_slot(set->negotiation, offer->name);
+    if (slot < 0 || !negotiation_repeats(set->negotiation, slot, offer->name, &offer->description))
+        return -1;
+    return steady_round_find(set->steady.round, slot, set->steady.state.committed);
+}
+
+int set_steady_offer(struct process_set *set, const struct offer *offer, struct err *err)
+{
+    struct set_steady *steady = &set->steady;
+    if (steady->state.phase != STEADY_ON)
+        return 0;
+    int place = set_steady_is_observed(set) ? -1 : find_place(set, offer);
+    if (place < 0) {
+        set_steady_leave(set);
+        return 0;
+    }
+    const struct steady_operation *next = operation_at(set, steady->state.committed);
+    steady_round_put(steady->round, place, offer->owner);
+    if (next->what.first != place || next->what.count > 1 || !steady_may_commit(&steady->state)) {
+        int rc = commit_complete(set, err);
+        return rc < 0 ? rc : 1;
+    }
+    set_steady_offer_next(set, offer); /* if it leaves, the tensor is offered again */
+    int rc = commit_complete(set, err);
+    return rc < 0 ? rc : 1;
+}
+
+void set_steady_await(struct engine *engine, const struct ticket *ticket)
+{
+    for (int id = 0; id < engine->sets.count; id++)
+        if (engine->sets.at[id] && is_stuck_with(engine->sets.at[id], ticket, UINT64_MAX)) {
+            set_steady_leave(engine->sets.at[id]);
+            progress_wake(engine);
+        }
+}
+
+void set_steady_poll(struct engine *engine, const struct ticket *ticket)
+{
+    for (int id = 0; id < engine->sets.count; id++)
+        if (engine->sets.at[id] && engine->sets.at[id]->steady.state.phase == STEADY_ON &&
+            is_stuck_with(engine->sets.at[id], ticket, monotonic_ns() - STEADY_POLLED_NS))
+            set_steady_leave(engine->sets.at[id]);
 }
 
 bool set_steady_has(const struct process_set *set, const char *name)
 {
-    const struct steady *state = &set->steady.state;
-    for (uint32_t number = state->done; number != state->committed; number++)
-        if (strcmp(set->steady.own[number % STEADY_AHEAD]->name, name) == 0)
+    const struct set_steady *steady = &set->steady;
+    int slot = set_is_steady(set) ? negotiation_slot(set->negotiation, name) : -1;
+    for (int i = 0; slot >= 0 && i < steady->round->schedule.ntensors; i++)
+        if (steady->round->schedule.slots[i] == slot && steady->round->owners[i])
             return true;
     return false;
 }
@@ -305,11 +476,10 @@ int set_steady_copy(const struct process_set *set, int rank, uint32_t number, vo
 
 /* In order of rank, as contribution_reduce() does. Only the last step writes to `out`, after the
  * own data has been read. */
-void set_steady_reduce(const struct process_set *set, const struct description *description,
-                       uint32_t number, const void *own, void *out)
+static void reduce_kept(const struct process_set *set, const struct description *description,
+                        size_t count, uint32_t number, const void *own, void *out)
 {
     reduce_fn *reduce = reduce_function(description->dtype, description->op);
-    size_t count = shape_count(&description->shape);
     alignas(64) unsigned char sum[INLINE_MAX];
     const void *left = set->rank == 0 ? own : kept_at(set, 0, number)->data;
     for (int rank = 1; rank < set->size; rank++) {
@@ -321,6 +491,12 @@ void set_steady_reduce(const struct process_set *set, const struct description *
             reduce(to, left, data, count);
         left = to;
     }
+}
+
+void set_steady_reduce(const struct process_set *set, const struct description *description,
+                       uint32_t number, const void *own, void *out)
+{
+    reduce_kept(set, description, shape_count(&description->shape), number, own, out);
 }
 
 /* Puts the data of all ranks together, in order of rank. */
@@ -338,42 +514,69 @@ static void gather_kept(struct process_set *set, uint32_t number, struct agreed 
     agreed->offsets = offsets;
 }
 
+/* Bytes of all tensors of an operation. */
+static size_t bytes_together(const struct agreed *agreed, int count)
+{
+    size_t nbytes = 0;
+    for (int i = 0; i < count; i++)
+        nbytes += description_bytes(&agreed[i].description);
+    return nbytes;
+}
+
 /* What comes with the root's decision otherwise. */
 static int fill_agreed(struct process_set *set, const struct steady_operation *operation,
                        uint32_t number, struct agreed *agreed, struct err *err)
 {
     const struct description *description = &agreed->description;
+    int ntensors = operation->what.count;
     bool is_inline = operation->what.algorithm < 0, is_sum = description_is_reduction(description);
-    size_t nbytes = is_sum ? is_inline ? description_bytes(description) : 0 : SIZE_MAX;
+    size_t nbytes = is_sum ? is_inline ? bytes_together(agreed, ntensors) : 0 : SIZE_MAX;
     int rc = set_steady_check(set, number, nbytes, err);
     if (rc < 0)
         return rc;
     if (is_sum && is_inline) {
-        set_steady_reduce(set, description, number, kept_at(set, set->rank, number)->data,
-                          set->steady.gathered);
-        agreed->data = set->steady.gathered;
-        agreed->nbytes = nbytes;
+        const unsigned char *at = set->steady.gathered;
+        reduce_kept(set, description, nbytes / dtype_size((int)description->dtype), number,
+                    kept_at(set, set->rank, number)->data, set->steady.gathered);
+        for (int i = 0; i < ntensors; i++) {
+            agreed[i].data = at;
+            agreed[i].nbytes = description_bytes(&agreed[i].description);
+            at += agreed[i].nbytes;
+        }
     } else if (!is_sum && (is_inline || collective_has_own_rows(description->kind))) {
         gather_kept(set, number, agreed);
     }
     return HVD_OK;
 }
 
+static void take_owners(struct process_set *set, const struct steady_operation *operation,
+                        uint32_t number)
+{
+    struct set_steady *steady = &set->steady;
+    for (int i = 0; i < operation->what.count; i++) {
+        struct tensor *own = steady->round->owners[operation->what.first + i];
+        steady->agreed[i] = (struct agreed){
+            .owner = own, .name = own->name, .description = own->description, .last_rank = -1
+        };
+    }
+    steady_round_done(steady->round, number);
+}
+
 static int complete_operation(struct process_set *set, uint32_t number, struct err *err)
 {
-    struct tensor *own = set->steady.own[number % STEADY_AHEAD];
     const struct steady_operation *operation = operation_at(set, number);
-    struct agreed agreed = {
-        .owner = own, .name = own->name, .description = own->description, .last_rank = -1
-    };
-    struct decision decision = { .kind =
-                                     operation->what.algorithm < 0 ? DECISION_DONE : DECISION_BATCH,
-                                 .count = 1,
-                                 .algorithm = (enum algorithm)operation->what.algorithm,
-                                 .tensors = &agreed };
-    int rc = fill_agreed(set, operation, number, &agreed, err);
+    bool is_inline = operation->what.algorithm < 0;
+    struct decision decision = { .kind = is_inline ? DECISION_DONE : DECISION_BATCH,
+                                 .count = is_inline ? 1 : operation->what.count,
+                                 .algorithm = (enum algorithm)operation->what.algorithm };
+    take_owners(set, operation, number);
+    int rc = fill_agreed(set, operation, number, set->steady.agreed, err);
     set->decided.count++;
-    return rc < 0 ? rc : decision_take(set, &decision, err);
+    for (int i = 0; rc >= 0 && i < operation->what.count; i += decision.count) {
+        decision.tensors = &set->steady.agreed[i];
+        rc = decision_take(set, &decision, err);
+    }
+    return rc;
 }
 
 /* ---- the end of the steady state ---- */
@@ -381,11 +584,11 @@ static int complete_operation(struct process_set *set, uint32_t number, struct e
 static int offer_again(struct process_set *set, struct err *err)
 {
     struct set_steady *steady = &set->steady;
+    struct tensor *own;
     int rc = HVD_OK;
-    for (uint32_t number = steady->state.done; rc == HVD_OK && number != steady->state.committed;
-         number++)
-        rc = submit_offer(steady->own[number % STEADY_AHEAD], err);
     steady->state.committed = steady->state.done;
+    while (rc == HVD_OK && (own = steady_round_take(steady->round)))
+        rc = submit_offer(own, err);
     return rc;
 }
 
@@ -412,6 +615,11 @@ int set_steady_move(struct process_set *set, struct err *err)
             return rc;
         moved = 1;
     }
+    if (moved && state->phase == STEADY_ON) {
+        int rc = commit_complete(set, err);
+        if (rc < 0)
+            return rc;
+    }
     return steady_finish(state) ? end_steady_state(set, err) : moved;
 }
 
@@ -429,29 +637,43 @@ void set_steady_abandon(struct process_set *set)
     set_steady_leave(set);
     set->steady.state.phase = STEADY_OFF;
     set->steady.state.committed = set->steady.state.done;
+    if (set->steady.round)
+        steady_round_forget(set->steady.round);
 }
 
 void set_steady_fini(struct process_set *set)
 {
     free(set->steady.kept);
     free(set->steady.gathered);
-    for (int i = 0; i < SCHEDULE_MAX; i++)
+    free(set->steady.round);
+    free(set->steady.agreed);
+    for (int i = 0; i < set->steady.capacity; i++)
         free(set->steady.schedule[i].tensor);
+    free(set->steady.schedule);
 }
 
 /* ---- waiting ---- */
 
-static bool steady_is_waiting(const struct process_set *set)
+/* When the youngest tensor came that is committed to and not done, or held while nothing is. */
+static uint64_t steady_waits_since(const struct process_set *set)
 {
-    return set->steady.state.committed != set->steady.state.done;
+    const struct steady *state = &set->steady.state;
+    uint64_t since_ns = 0;
+    const struct tensor *own;
+    uint32_t number;
+    for (int i = 0; (own = steady_round_at(set->steady.round, i, state->done, &number)); i++)
+        if ((number == state->done || state->committed == state->done) && own->since_ns > since_ns)
+            since_ns = own->since_ns;
+    return since_ns;
 }
 
 uint64_t set_steady_deadline(const struct process_set *set)
 {
-    const struct set_steady *steady = &set->steady;
-    if (steady->state.phase != STEADY_ON || !steady_is_waiting(set))
+    const struct steady *state = &set->steady.state;
+    if (state->phase != STEADY_ON ||
+        (state->committed == state->done && set->steady.round->held == 0))
         return UINT64_MAX;
-    return steady->own[steady->state.done % STEADY_AHEAD]->since_ns + STEADY_PATIENCE_NS;
+    return steady_waits_since(set) + STEADY_PATIENCE_NS;
 }
 
 void set_steady_tick(struct process_set *set, uint64_t now_ns)
@@ -462,23 +684,31 @@ void set_steady_tick(struct process_set *set, uint64_t now_ns)
 
 int set_steady_waiting_count(const struct process_set *set)
 {
-    return (int)(set->steady.state.committed - set->steady.state.done);
+    const struct set_steady *steady = &set->steady;
+    int count = set_is_steady(set) ? steady->round->held : 0;
+    for (uint32_t number = steady->state.done; number != steady->state.committed; number++)
+        count += steady_round_operation(steady->round, number)->count;
+    return count;
 }
 
 int set_steady_waiting(const struct process_set *set, int index, struct waiting *waiting)
 {
     const struct steady *state = &set->steady.state;
-    if (index >= set_steady_waiting_count(set))
+    uint32_t number;
+    const struct tensor *own =
+        set_is_steady(set) ? steady_round_at(set->steady.round, index, state->done, &number) : NULL;
+    if (!own)
         return 0;
-    uint32_t number = state->done + (uint32_t)index;
-    const struct tensor *own = set->steady.own[number % STEADY_AHEAD];
     *waiting = (struct waiting){
         .name = own->name, .kind = own->description.kind, .since_ns = own->since_ns, .own = true
     };
-    /* A rank that has left may have submitted the tensor since. */
-    struct rank_ranges *ranks = state->phase == STEADY_ON ? &waiting->missing : &waiting->unsure;
+    /* A rank that has left may have submitted the tensor since, and so may a rank that has not
+     * committed to an operation of many tensors. */
+    bool is_sure = state->phase == STEADY_ON && number == state->done &&
+                   state->committed != state->done && operation_at(set, number)->what.count == 1;
+    struct rank_ranges *ranks = is_sure ? &waiting->missing : &waiting->unsure;
     for (int rank = 0; rank < set->size; rank++)
-        if (state->received[rank] <= number)
+        if (state->received[rank] <= number && rank != set->rank)
             rank_ranges_add(ranks, rank, rank + 1);
     return 1;
 }

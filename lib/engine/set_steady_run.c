@@ -113,7 +113,7 @@ static struct tensor *find_expected(struct process_set *set, const struct submis
 {
     uint32_t at = set->steady.state.committed % (uint32_t)set->steady.count;
     struct steady_operation *operation = &set->steady.schedule[at];
-    if (operation->what.algorithm >= 0)
+    if (operation->what.algorithm >= 0 || operation->what.count > 1)
         return NULL;
     struct tensor *tensor = make_tensor(set, operation);
     if (!tensor || !is_repeated_by(set, tensor, submission))
@@ -231,6 +231,7 @@ static int steady_run_finish(struct process_set *set, struct tensor *tensor, uin
     int rc = take_result(set, tensor, number, err);
     if (rc < 0)
         return rc;
+    set_steady_own(set, number, NULL);
     set->decided.count++;
     counters_done(&engine->counters, tensor, engine->progress.driven_ns);
     in_flight_note(&engine->in_flight, tensor);
@@ -282,7 +283,7 @@ static struct ticket *put_in_flight(struct process_set *set, const struct tensor
     own->timed = tensor->timed;
     own->timed_ns = tensor->timed_ns;
     set->in_flight++;
-    set->steady.own[number % STEADY_AHEAD] = own;
+    set_steady_own(set, number, own);
     const void *data = own_data(set, own, number, &nbytes);
     set_steady_keep(set, number, data, nbytes);
     return ticket;
@@ -301,7 +302,7 @@ static enum steady_run steady_run_start(struct process_set *set, struct tensor *
     uint32_t number = set_steady_commit(set, data, nbytes);
     if (has_rows)
         set_steady_keep(set, number, data, nbytes);
-    set->steady.own[number % STEADY_AHEAD] = tensor; /* what comes meanwhile may ask about it */
+    set_steady_own(set, number, tensor); /* what comes meanwhile may ask about it */
     counters_wait(&engine->counters, tensor->since_ns);
     int rc = set_say(set, err);
     if (rc >= 0)

@@ -191,13 +191,11 @@ static bool is_offered_at_once(const struct tensor *tensor)
 
 static int check_free(const struct tensor *tensor, enum collective_kind kind, struct err *err)
 {
-    char label[REQUEST_LABEL];
     const struct process_set *set = tensor->set;
     if (!negotiation_in_flight(set->negotiation, tensor->name) && !ready_has(set, tensor->name) &&
         !set_steady_has(set, tensor->name))
         return HVD_OK;
-    return fail(err, HVD_ERR_INVALID, "%s: a tensor of this name is in flight already",
-                request_label(label, kind, tensor->name));
+    return negotiation_refuse_name(kind, tensor->name, err);
 }
 
 /* Checks that all names are free. */

@@ -82,33 +82,52 @@ static int offer_to_ranks(struct process_set *set, const struct offer *offer, ui
                           struct err *err)
 {
     if (set_is_steady(set) && set_steady_has(set, offer->name))
-        return fail(err, HVD_ERR_INVALID, "%s '%s': a tensor of this name is in flight already",
-                    collective_name(offer->description.kind), name_shown(offer->name));
-    if (set_is_steady(set) && set_steady_offer(set, offer))
-        return HVD_OK;
-    return negotiation_submit(set->negotiation, offer, since_ns, err);
+        return negotiation_refuse_name(offer->description.kind, offer->name, err);
+    int rc = set_is_steady(set) ? set_steady_offer(set, offer, err) : 0;
+    return rc == 0  ? negotiation_submit(set->negotiation, offer, since_ns, err)
+           : rc < 0 ? rc
+                    : HVD_OK;
+}
+
+static int make_offer(struct offer *offer, struct parcel *parcel, struct tensor *tensor,
+                      struct err *err)
+{
+    const struct description *description = &tensor->description;
+    parcel->record = (struct wire_writer){ 0 };
+    *offer = (struct offer){ .name = tensor->name, .description = *description, .owner = tensor };
+    if (description_is_reduction(description))
+        offer_reduction(offer, parcel, tensor);
+    else if (description->kind == COLLECTIVE_ALLGATHER)
+        offer_rows(offer, parcel, tensor);
+    else if (description->kind == COLLECTIVE_ALLTOALL)
+        offer_splits(offer, parcel, tensor);
+    else if (description->kind == COLLECTIVE_BROADCAST)
+        offer_broadcast(offer, tensor);
+    else if (description->kind == COLLECTIVE_ADD_SET)
+        offer_record(offer, parcel, tensor->set->engine);
+    if (description->kind >= COLLECTIVE_BARRIER)
+        offer->complete = true;
+    return parcel->record.failed ? fail(err, HVD_ERR_NOMEM, "out of memory") : HVD_OK;
 }
 
 int submit_offer(struct tensor *tensor, struct err *err)
 {
-    const struct description *description = &tensor->description;
     struct parcel parcel;
-    parcel.record = (struct wire_writer){ 0 };
-    struct offer offer = { .name = tensor->name, .description = *description, .owner = tensor };
-    if (description_is_reduction(description))
-        offer_reduction(&offer, &parcel, tensor);
-    else if (description->kind == COLLECTIVE_ALLGATHER)
-        offer_rows(&offer, &parcel, tensor);
-    else if (description->kind == COLLECTIVE_ALLTOALL)
-        offer_splits(&offer, &parcel, tensor);
-    else if (description->kind == COLLECTIVE_BROADCAST)
-        offer_broadcast(&offer, tensor);
-    else if (description->kind == COLLECTIVE_ADD_SET)
-        offer_record(&offer, &parcel, tensor->set->engine);
-    if (description->kind >= COLLECTIVE_BARRIER)
-        offer.complete = true;
-    int rc = parcel.record.failed ? fail(err, HVD_ERR_NOMEM, "out of memory")
-                                  : offer_to_ranks(tensor->set, &offer, tensor->since_ns, err);
+    struct offer offer;
+    int rc = make_offer(&offer, &parcel, tensor, err);
+    if (rc == HVD_OK)
+        rc = offer_to_ranks(tensor->set, &offer, tensor->since_ns, err);
+    wire_writer_fini(&parcel.record);
+    return rc;
+}
+
+int submit_commit(struct tensor *tensor, struct err *err)
+{
+    struct parcel parcel;
+    struct offer offer;
+    int rc = make_offer(&offer, &parcel, tensor, err);
+    if (rc == HVD_OK)
+        rc = set_steady_offer_next(tensor->set, &offer);
     wire_writer_fini(&parcel.record);
     return rc;
 }

@@ -5,6 +5,7 @@
  * reported (or, unless this rank has joined, not submitted), or has an impossible decision
  * (decision_check.c); and with HVD_ERR_NOMEM. */
 #include "lib/negotiation/contribution.h"
+#include "lib/negotiation/fusion_plan.h"
 #include "lib/negotiation/message.h"
 #include "lib/negotiation/negotiation_impl.h"
 
@@ -324,22 +325,62 @@ static bool is_schedulable(const struct negotiation *negotiation, uint32_t slot,
                       : algorithm_can(algorithm, description_operation(description)));
 }
 
+/* Allreduces that can be fused, each once. */
+static bool is_fusible(const struct negotiation *negotiation, const int *slots, int count,
+                       int algorithm)
+{
+    static const struct fusion_limits none = { SIZE_MAX, SIZE_MAX };
+    const struct cache_slot *remembered = negotiation->cache.slots;
+    struct fusion_plan plan;
+    fusion_plan_init(&plan, &remembered[slots[0]].description, none, true);
+    for (int i = 1; i < count; i++) {
+        if (!fusion_plan_is_open(&plan) ||
+            !fusion_plan_add(&plan, &remembered[slots[i]].description))
+            return false;
+        for (int k = 0; k < i; k++)
+            if (slots[k] == slots[i])
+                return false;
+    }
+    return algorithm >= 0 || plan.nbytes <= negotiation->settings.inline_max;
+}
+
+static int next_operation(struct negotiation *negotiation, struct schedule *schedule,
+                          struct err *err)
+{
+    int algorithm = wire_get_i32(&negotiation->down);
+    uint32_t count = wire_get_u32(&negotiation->down);
+    int *slots = schedule->slots + schedule->ntensors;
+    if (!negotiation->down.failed &&
+        (count == 0 || count > (uint32_t)(SCHEDULE_MAX - schedule->ntensors)))
+        return fail(err, HVD_ERR_PROTOCOL, "an operation of %u tensors in a schedule", count);
+    for (uint32_t i = 0; i < count && !negotiation->down.failed; i++) {
+        uint32_t slot = wire_get_u32(&negotiation->down);
+        if (!negotiation->down.failed && !is_schedulable(negotiation, slot, algorithm))
+            return fail(err, HVD_ERR_PROTOCOL, "a schedule with slot %u and algorithm %d", slot,
+                        algorithm);
+        slots[i] = (int)slot;
+    }
+    if (negotiation->down.failed)
+        return cut_short(err);
+    if (count > 1 && !is_fusible(negotiation, slots, (int)count, algorithm))
+        return fail(err, HVD_ERR_PROTOCOL, "a schedule that fuses slot %d with others", slots[0]);
+    schedule->operations[schedule->count++] =
+        (struct schedule_operation){ schedule->ntensors, (int)count, algorithm };
+    schedule->ntensors += (int)count;
+    return HVD_OK;
+}
+
 static int next_steady(struct negotiation *negotiation, struct decision *decision, struct err *err)
 {
     struct schedule *schedule = &negotiation->schedule;
     uint32_t count = wire_get_u32(&negotiation->down);
     if (count == 0 || count > SCHEDULE_MAX)
         return fail(err, HVD_ERR_PROTOCOL, "a schedule of %u operations", count);
-    schedule->count = (int)count;
+    schedule->count = schedule->ntensors = 0;
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t slot = wire_get_u32(&negotiation->down);
-        int algorithm = wire_get_i32(&negotiation->down);
-        if (negotiation->down.failed)
-            return cut_short(err);
-        if (!is_schedulable(negotiation, slot, algorithm))
-            return fail(err, HVD_ERR_PROTOCOL, "a schedule with slot %u and algorithm %d", slot,
-                        algorithm);
-        schedule->operations[i] = (struct scheduled){ (int)slot, algorithm };
+        int rc = next_operation(negotiation, schedule, err);
+        if (rc < 0)
+            return rc;
     }
     if (negotiation->down.left > 0)
         return fail(err, HVD_ERR_PROTOCOL, "a schedule is not the last decision");

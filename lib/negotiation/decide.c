@@ -64,6 +64,7 @@ static void decide_finish(struct negotiation *negotiation, struct pending *entry
 {
     const struct negotiation_observer *observer = negotiation->observer;
     entry->state = PENDING_TOLD;
+    negotiation->root->deciding++;
     pending_drop_parts(entry, &negotiation->pool);
     if (observer)
         observer->decided(observer->arg, entry->name, entry->kind);
@@ -92,7 +93,7 @@ static bool can_be_steady(const struct negotiation *negotiation, const struct pe
            description_can_be_steady(description);
 }
 
-/* `algorithm` -1: the tensor is done with the decision. */
+/* `algorithm` as in schedule.h. */
 static void decide_learn(struct negotiation *negotiation, const struct pending *entry,
                          int algorithm)
 {
@@ -100,7 +101,7 @@ static void decide_learn(struct negotiation *negotiation, const struct pending *
     if (!negotiation->root->learns)
         return;
     if (can_be_steady(negotiation, entry))
-        schedule_add(search, (struct scheduled){ entry->slot, algorithm });
+        schedule_add(search, entry->slot, algorithm);
     else
         schedule_interrupt(search);
 }
@@ -167,7 +168,7 @@ static void put_failed(struct negotiation *negotiation, struct wire_writer *body
 static void decide_small(struct negotiation *negotiation, struct wire_writer *body)
 {
     struct pending *entry = pending_pop(&negotiation->root->small);
-    decide_learn(negotiation, entry, -1);
+    decide_learn(negotiation, entry, SCHEDULED_INLINE);
     if (entry->failure == PENDING_GOOD)
         put_done(negotiation, body, entry);
     else
@@ -224,14 +225,11 @@ static void decide_run(struct negotiation *negotiation, struct wire_writer *body
     uint32_t count = fuse(negotiation, &plan, &fused);
     size_t nbytes = bytes_to_move(negotiation, first, &plan);
     enum algorithm algorithm = choose(negotiation, description, nbytes);
-    if (count == 1)
-        decide_learn(negotiation, first, (int)algorithm);
-    else
-        schedule_interrupt(&negotiation->root->search);
     wire_put_u8(body, DOWN_RUN);
     wire_put_u8(body, (uint8_t)algorithm);
     wire_put_u32(body, count);
     for (struct pending *entry = first; entry; entry = pending_pop(&fused)) {
+        decide_learn(negotiation, entry, count == 1 ? (int)algorithm : SCHEDULED_FUSED);
         put_list_tensor(negotiation, body, entry);
         decide_finish(negotiation, entry);
     }
@@ -272,20 +270,64 @@ static bool decide_joined(struct negotiation *negotiation, struct wire_writer *b
     return true;
 }
 
-/* Other ranks may have submitted other names already: then they leave at once. */
+static size_t decide_bytes(const struct negotiation *negotiation, const struct schedule *schedule,
+                           const struct schedule_operation *operation)
+{
+    size_t nbytes = 0;
+    for (int i = 0; i < operation->count; i++) {
+        int slot = schedule->slots[operation->first + i];
+        nbytes += description_bytes(&negotiation->cache.slots[slot].description);
+    }
+    return nbytes;
+}
+
+/* Fuses tensors of the round, and chooses the algorithms of fused ones. */
+static void plan_schedule(const struct negotiation *negotiation, const struct schedule_round *round,
+                          struct schedule *schedule)
+{
+    const struct cache_slot *slots = negotiation->cache.slots;
+    const struct description *descriptions[SCHEDULE_MAX];
+    for (int i = 0; i < round->count; i++)
+        descriptions[i] = &slots[round->tensors[i].slot].description;
+    schedule_plan(schedule, round, descriptions, negotiation->settings.fusion,
+                  negotiation->settings.inline_max);
+    for (int i = 0; i < schedule->count; i++) {
+        struct schedule_operation *operation = &schedule->operations[i];
+        if (operation->algorithm == SCHEDULED_FUSED)
+            operation->algorithm =
+                (int)choose(negotiation, &slots[schedule->slots[operation->first]].description,
+                            decide_bytes(negotiation, schedule, operation));
+    }
+}
+
+static void put_schedule(struct wire_writer *body, const struct schedule *schedule)
+{
+    wire_put_u8(body, DOWN_STEADY);
+    wire_put_u32(body, (uint32_t)schedule->count);
+    for (int i = 0; i < schedule->count; i++) {
+        const struct schedule_operation *operation = &schedule->operations[i];
+        wire_put_i32(body, operation->algorithm);
+        wire_put_u32(body, (uint32_t)operation->count);
+        for (int k = 0; k < operation->count; k++)
+            wire_put_u32(body, (uint32_t)schedule->slots[operation->first + k]);
+    }
+}
+
+/* Nothing is in flight, as far as the root knows. Other ranks may have submitted something
+ * meanwhile: then they leave at once. */
 static void decide_steady(struct negotiation *negotiation, struct wire_writer *body)
 {
+    struct schedule_round round;
     struct schedule schedule;
     struct negotiation_root *root = negotiation->root;
-    if (!root->learns || root->small.first || root->batch.first ||
-        negotiation->retirement.under_way || !schedule_find(&root->search, &schedule))
+    if (!root->learns || negotiation->pending.count > root->deciding)
         return;
-    wire_put_u8(body, DOWN_STEADY);
-    wire_put_u32(body, (uint32_t)schedule.count);
-    for (int i = 0; i < schedule.count; i++) {
-        wire_put_u32(body, (uint32_t)schedule.operations[i].slot);
-        wire_put_i32(body, schedule.operations[i].algorithm);
-    }
+    if (root->is_awaited)
+        schedule_waited(&root->search);
+    if (negotiation->retirement.under_way || !schedule_find(&root->search, &round))
+        return;
+    plan_schedule(negotiation, &round, &schedule);
+    put_schedule(body, &schedule);
 }
 
 bool negotiation_decide(struct negotiation *negotiation, bool data, struct wire_writer *body)
@@ -295,6 +337,7 @@ bool negotiation_decide(struct negotiation *negotiation, bool data, struct wire_
     bool made = false;
     if (!root || root->unapplied)
         return false;
+    root->deciding = 0;
     for (; root->small.first && body->length - start < MESSAGE_ENOUGH; made = true)
         decide_small(negotiation, body);
     for (; data && root->batch.first && body->length - start < MESSAGE_ENOUGH; made = true)

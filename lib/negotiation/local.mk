@@ -22,8 +22,10 @@ lib_libhvd_internal_la_SOURCES += \
 	lib/negotiation/report.c \
 	lib/negotiation/retire.c \
 	lib/negotiation/schedule.c lib/negotiation/schedule.h \
+	lib/negotiation/schedule_plan.c lib/negotiation/schedule_plan.h \
 	lib/negotiation/slot_book.c lib/negotiation/slot_book.h \
 	lib/negotiation/steady.c lib/negotiation/steady.h \
+	lib/negotiation/steady_round.c lib/negotiation/steady_round.h \
 	lib/negotiation/variants.c lib/negotiation/variants.h \
 	lib/negotiation/variants_check.c \
 	lib/negotiation/waiting.c

@@ -19,8 +19,8 @@
  *     FAILED   name, status i32, text
  *     RETIRE   number u32, count u32, slots u32
  *     JOINED   the last rank u32
- *     STEADY   count u32; each: slot u32, algorithm i32, -1 for none: the operations from now on,
- *              round by round (steady.h)
+ *     STEADY   count u32; each: algorithm i32, -1 for none, count u32, slots u32: the operations
+ *              from now on, round by round (steady.h)
  *
  *   tensor: flags u8, slot u32 (TENSOR_SLOT or TENSOR_ASSIGN: the name gets this slot), name and
  *   description (unless TENSOR_SLOT), then a reduction or list as above. TENSOR_ABSENT: data that

@@ -111,13 +111,13 @@ bool negotiation_is_inline(const struct negotiation *negotiation,
            description_bytes(description) <= most;
 }
 
-static int refuse_duplicate(const struct offer *offer, struct err *err)
+int negotiation_refuse_name(enum collective_kind kind, const char *name, struct err *err)
 {
-    char name[QUOTED_SIZE];
-    const char *shown = name_shown(offer->name);
-    quote_token(name, sizeof name, shown, strlen(shown));
+    char quoted[QUOTED_SIZE];
+    const char *shown = name_shown(name);
+    quote_token(quoted, sizeof quoted, shown, strlen(shown));
     return fail(err, HVD_ERR_INVALID, "%s '%s': a tensor of this name is in flight already",
-                collective_name(offer->description.kind), name);
+                collective_name(kind), quoted);
 }
 
 /* How many bytes of an offer are kept. The data of an incomplete reduction is useless, and so is
@@ -160,7 +160,7 @@ static int submit_tensor(struct negotiation *negotiation, const struct offer *of
     if (!entry)
         return fail(err, HVD_ERR_NOMEM, "out of memory");
     if (entry->given & 1)
-        return refuse_duplicate(offer, err);
+        return negotiation_refuse_name(offer->description.kind, offer->name, err);
     if (entry->slot < 0 ||
         !cache_matches(&negotiation->cache.slots[entry->slot], &offer->description)) {
         variants_init(&variants, &offer->description, negotiation->rank, negotiation->rank + 1);
@@ -175,7 +175,7 @@ int negotiation_submit(struct negotiation *negotiation, const struct offer *offe
 {
     const struct joins *joins = &negotiation->joins;
     if (joins->own && negotiation_in_flight(negotiation, offer->name))
-        return refuse_duplicate(offer, err);
+        return negotiation_refuse_name(offer->description.kind, offer->name, err);
     if (joins->own)
         return negotiation_hold(negotiation, offer, now_ns, err);
     if (offer->description.kind == COLLECTIVE_JOIN)
@@ -217,6 +217,12 @@ struct remembered negotiation_remembered(const struct negotiation *negotiation, 
     return (struct remembered){ at->name, &at->description };
 }
 
+int negotiation_slot(const struct negotiation *negotiation, const char *name)
+{
+    size_t length = strlen(name);
+    return cache_find(&negotiation->cache, name, length, name_hash(name, length));
+}
+
 bool negotiation_repeats(const struct negotiation *negotiation, int slot, const char *name,
                          const struct description *description)
 {
@@ -228,6 +234,12 @@ void negotiation_learn(struct negotiation *negotiation, bool learns)
 {
     if (negotiation->root)
         negotiation->root->learns = learns;
+}
+
+void negotiation_awaited(struct negotiation *negotiation, bool is_awaited)
+{
+    if (negotiation->root)
+        negotiation->root->is_awaited = is_awaited;
 }
 
 void negotiation_steady_ended(struct negotiation *negotiation, uint32_t done)

@@ -23,7 +23,7 @@
 #include "lib/collective/algorithm.h"
 #include "lib/negotiation/description.h"
 #include "lib/negotiation/fusion_plan.h"
-#include "lib/negotiation/schedule.h"
+#include "lib/negotiation/schedule_plan.h"
 #include "lib/negotiation/variants.h"
 
 #include <stdbool.h>
@@ -79,6 +79,8 @@ bool negotiation_is_inline(const struct negotiation *negotiation,
  * submitted tensor by tensor; the caller asks first whether every name is free. */
 int negotiation_submit(struct negotiation *negotiation, const struct offer *offer, uint64_t now_ns,
                        struct err *err);
+/* The error of a name that is in flight. */
+int negotiation_refuse_name(enum collective_kind kind, const char *name, struct err *err);
 bool negotiation_in_flight(const struct negotiation *negotiation, const char *name);
 
 /* True if there is something to report to the parent. False at the root. */
@@ -159,12 +161,18 @@ struct remembered {
 };
 struct remembered negotiation_remembered(const struct negotiation *negotiation, int slot);
 
+/* The slot in which a name is remembered, -1 if there is none. */
+int negotiation_slot(const struct negotiation *negotiation, const char *name);
+
 /* True if a tensor repeats what is remembered in a slot. */
 bool negotiation_repeats(const struct negotiation *negotiation, int slot, const char *name,
                          const struct description *description);
 
 /* At the root: whether it looks for a schedule (schedule.h). At first it does not. */
 void negotiation_learn(struct negotiation *negotiation, bool learns);
+
+/* At the root: whether the program waits for tensors, at the next decision. */
+void negotiation_awaited(struct negotiation *negotiation, bool is_awaited);
 
 /* At the root: a steady state is over, after `done` operations. */
 void negotiation_steady_ended(struct negotiation *negotiation, uint32_t done);

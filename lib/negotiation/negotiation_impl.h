@@ -51,7 +51,9 @@ struct negotiation_root {
     bool all_joined;
     int last_joined;
     bool unapplied; /* a message was made and is not applied yet */
-    bool learns;    /* schedules */
+    size_t deciding; /* names that the message which is being made decides on */
+    bool learns;     /* schedules */
+    bool is_awaited; /* the program waits for tensors */
     struct schedule_search search;
     negotiation_choose_fn *choose; /* may be NULL */
     void *choose_arg;

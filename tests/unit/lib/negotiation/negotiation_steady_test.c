@@ -48,7 +48,7 @@ START_TEST(a_name_that_comes_again_and_again_becomes_a_schedule_on_all_ranks)
     check_schedules(1);
     for (int rank = 0; rank < RANKS; rank++) {
         ck_assert_int_eq(net.seen[rank].schedule.count, 1);
-        ck_assert_int_eq(net.seen[rank].schedule.operations[0].slot, 0);
+        ck_assert_int_eq(net.seen[rank].schedule.slots[0], 0);
         ck_assert_int_eq(net.seen[rank].schedule.operations[0].algorithm, -1);
     }
 }
@@ -56,6 +56,7 @@ END_TEST
 
 START_TEST(a_schedule_says_how_large_data_are_moved)
 {
+    negotiation_awaited(net.ranks[0].negotiation, true);
     for (int i = 0; i <= SCHEDULE_LEAST / 2; i++) {
         repeat("x", LARGE, 1);
         repeat("y", 2, 1);
@@ -63,9 +64,52 @@ START_TEST(a_schedule_says_how_large_data_are_moved)
     check_schedules(1);
     const struct schedule *schedule = &net.seen[1].schedule;
     ck_assert_int_eq(schedule->count, 2);
-    ck_assert_int_eq(schedule->operations[0].slot, 0);
+    ck_assert_int_eq(schedule->slots[0], 0);
     ck_assert_int_ge(schedule->operations[0].algorithm, 0);
     ck_assert_int_eq(schedule->operations[1].algorithm, -1);
+}
+END_TEST
+
+/* A step of `count` tensors at once, the first of which is too large to be fused; each rank has an
+ * order of its own. */
+static void step(int count, int number)
+{
+    static const char names[8][2] = { "a", "b", "c", "d", "e", "f", "g", "h" };
+    for (int rank = 0; rank < RANKS; rank++)
+        for (int i = 0; i < count; i++) {
+            int which = (i * 3 + rank + number) % count;
+            struct offer offer = net_allreduce(&net, names[which], which == 0 ? 20000 : 2, data);
+            net_submit(&net, rank, &offer);
+        }
+    net_complete(&net);
+}
+
+START_TEST(the_tensors_of_a_step_become_a_schedule_of_fused_operations)
+{
+    for (int number = 0; number < 100 && net.seen[0].schedules == 0; number++)
+        step(8, number);
+    check_schedules(1);
+    for (int rank = 0; rank < RANKS; rank++) {
+        const struct schedule *schedule = &net.seen[rank].schedule;
+        ck_assert_int_eq(schedule->ntensors, 8);
+        ck_assert_int_eq(schedule->count, 2);
+        ck_assert_int_eq(schedule->operations[0].count + schedule->operations[1].count, 8);
+        ck_assert_int_eq(schedule->operations[1].count, 7);
+        ck_assert_int_eq(schedule->operations[1].algorithm, SCHEDULED_INLINE);
+        ck_assert_mem_eq(schedule->slots, net.seen[0].schedule.slots, 8 * sizeof(int));
+    }
+}
+END_TEST
+
+START_TEST(tensors_that_the_program_waits_for_are_not_fused)
+{
+    negotiation_awaited(net.ranks[0].negotiation, true);
+    for (int i = 0; i <= SCHEDULE_LEAST / 2; i++) {
+        repeat("x", 2, 1);
+        repeat("y", 2, 1);
+    }
+    check_schedules(1);
+    ck_assert_int_eq(net.seen[1].schedule.count, 2);
 }
 END_TEST
 
@@ -107,21 +151,28 @@ END_TEST
 
 /* ---- schedules that cannot be ---- */
 
-/* Slot 0 is an inline allreduce, slot 1 a large one, slot 2 an alltoall. */
+/* Slot 0 is an inline allreduce, slot 1 a large one, slot 2 an alltoall, slot 3 another inline
+ * allreduce, of float64. An operation has the slot, and the next one if it has two. */
 static const struct {
     uint32_t count;
-    uint32_t slot;
     int32_t algorithm;
+    uint32_t ntensors;
+    uint32_t slots[2];
     const char *text;
 } bad_rows[] = {
-    { 0, 0, -1, "a schedule of 0 operations" },
-    { SCHEDULE_MAX + 1, 0, -1, "a schedule of 33 operations" },
-    { 1, 3, -1, "a schedule with slot 3 and algorithm -1" },
-    { 1, UINT32_MAX, -1, "a schedule with slot 4294967295 and algorithm -1" },
-    { 1, 1, -1, "a schedule with slot 1 and algorithm -1" },
-    { 1, 2, 0, "a schedule with slot 2 and algorithm 0" },
-    { 1, 1, 1000, "a schedule with slot 1 and algorithm 1000" },
-    { 2, 0, -1, "a message of decisions is cut short" },
+    { 0, -1, 1, { 0 }, "a schedule of 0 operations" },
+    { SCHEDULE_MAX + 1, -1, 1, { 0 }, "a schedule of 513 operations" },
+    { 1, -1, 1, { 4 }, "a schedule with slot 4 and algorithm -1" },
+    { 1, -1, 1, { UINT32_MAX }, "a schedule with slot 4294967295 and algorithm -1" },
+    { 1, -1, 1, { 1 }, "a schedule with slot 1 and algorithm -1" },
+    { 1, 0, 1, { 2 }, "a schedule with slot 2 and algorithm 0" },
+    { 1, 1000, 1, { 1 }, "a schedule with slot 1 and algorithm 1000" },
+    { 2, -1, 1, { 0 }, "a message of decisions is cut short" },
+    { 1, -1, 0, { 0 }, "an operation of 0 tensors in a schedule" },
+    { 1, -1, SCHEDULE_MAX + 1, { 0 }, "an operation of 513 tensors in a schedule" },
+    { 1, -1, 3, { 0, 0 }, "a message of decisions is cut short" },
+    { 1, -1, 2, { 0, 0 }, "a schedule that fuses slot 0 with others" },
+    { 1, -1, 2, { 0, 3 }, "a schedule that fuses slot 0 with others" },
 };
 
 START_TEST(a_schedule_that_cannot_be_is_refused)
@@ -131,14 +182,20 @@ START_TEST(a_schedule_that_cannot_be_is_refused)
     struct wire_writer body = { 0 };
     struct offer exchange = { .name = "z",
                               .description = net_description(COLLECTIVE_ALLTOALL, RANKS) };
+    struct offer other = net_allreduce(&net, "w", 2, data);
     struct negotiation *negotiation = net.ranks[1].negotiation;
     repeat("x", 2, 1);
     repeat("y", LARGE, 1);
     submit_all(exchange);
+    other.description.dtype = HVD_FLOAT64;
+    other.nbytes = description_bytes(&other.description);
+    submit_all(other);
     wire_put_u8(&body, DOWN_STEADY);
     wire_put_u32(&body, bad_rows[_i].count);
-    wire_put_u32(&body, bad_rows[_i].slot);
     wire_put_i32(&body, bad_rows[_i].algorithm);
+    wire_put_u32(&body, bad_rows[_i].ntensors);
+    for (uint32_t i = 0; i < bad_rows[_i].ntensors && i < 2; i++)
+        wire_put_u32(&body, bad_rows[_i].slots[i]);
     ck_assert_int_eq(negotiation_apply(negotiation, body.data, body.length, &err), HVD_OK);
     ck_assert_int_eq(negotiation_next(negotiation, &decision, &err), HVD_ERR_PROTOCOL);
     ck_assert_str_eq(err.text, bad_rows[_i].text);
@@ -154,6 +211,8 @@ int main(void)
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, a_name_that_comes_again_and_again_becomes_a_schedule_on_all_ranks);
     tcase_add_test(tcase, a_schedule_says_how_large_data_are_moved);
+    tcase_add_test(tcase, the_tensors_of_a_step_become_a_schedule_of_fused_operations);
+    tcase_add_test(tcase, tensors_that_the_program_waits_for_are_not_fused);
     tcase_add_test(tcase, a_root_that_does_not_learn_finds_no_schedule);
     tcase_add_test(tcase, a_mismatch_interrupts_the_search);
     tcase_add_test(tcase, ranks_that_have_joined_are_in_no_schedule);

@@ -1,71 +1,149 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schedules in sequences of operations. */
+/* Rounds in sequences of tensors. */
 #include "lib/negotiation/schedule.h"
 #include "tests/support/unit.h"
 
 static struct schedule_search search;
-static struct schedule schedule;
+static struct schedule_round round_found;
 
 static void set_up(void)
 {
     schedule_search_init(&search);
 }
 
-/* Adds `count` operations of rounds of `period` slots, which begin with slot 100. */
+/* Adds `count` tensors of rounds of `period` slots, which begin with slot 100. */
 static void add_rounds(int period, int count)
 {
     for (int i = 0; i < count; i++)
-        schedule_add(&search, (struct scheduled){ .slot = 100 + i % period, .algorithm = -1 });
+        schedule_add(&search, 100 + i % period, SCHEDULED_INLINE);
 }
 
 START_TEST(one_operation_again_and_again_is_a_schedule)
 {
     add_rounds(1, SCHEDULE_LEAST - 1);
-    ck_assert(!schedule_find(&search, &schedule));
+    ck_assert(!schedule_find(&search, &round_found));
     add_rounds(1, 1);
-    ck_assert(schedule_find(&search, &schedule));
-    ck_assert_int_eq(schedule.count, 1);
-    ck_assert_int_eq(schedule.operations[0].slot, 100);
+    ck_assert(schedule_find(&search, &round_found));
+    ck_assert_int_eq(round_found.count, 1);
+    ck_assert_int_eq(round_found.tensors[0].slot, 100);
 }
 END_TEST
 
 START_TEST(a_schedule_begins_with_the_next_operation)
 {
     add_rounds(5, 32);
-    ck_assert(schedule_find(&search, &schedule));
-    ck_assert_int_eq(schedule.count, 5);
+    ck_assert(schedule_find(&search, &round_found));
+    ck_assert_int_eq(round_found.count, 5);
     for (int i = 0; i < 5; i++)
-        ck_assert_int_eq(schedule.operations[i].slot, 100 + (32 + i) % 5);
+        ck_assert_int_eq(round_found.tensors[i].slot, 100 + (32 + i) % 5);
 }
 END_TEST
 
-START_TEST(the_longest_schedule_needs_all_its_repeats)
+START_TEST(the_longest_round_needs_all_its_repeats)
 {
     search.pause = SCHEDULE_REPEATS * SCHEDULE_MAX - 1;
     add_rounds(SCHEDULE_MAX, SCHEDULE_REPEATS * SCHEDULE_MAX - 1);
-    ck_assert(!schedule_find(&search, &schedule));
-    add_rounds(1, 0);
+    ck_assert(!schedule_find(&search, &round_found));
     schedule_interrupt(&search);
     search.pause = SCHEDULE_LEAST;
     add_rounds(SCHEDULE_MAX, SCHEDULE_REPEATS * SCHEDULE_MAX);
-    ck_assert(schedule_find(&search, &schedule));
-    ck_assert_int_eq(schedule.count, SCHEDULE_MAX);
+    ck_assert(schedule_find(&search, &round_found));
+    ck_assert_int_eq(round_found.count, SCHEDULE_MAX);
 }
 END_TEST
 
-START_TEST(a_longer_period_than_the_longest_is_no_schedule)
+/* Rounds of `count` slots, each in an order of its own. */
+static void add_shuffled(int count, int rounds, int step)
+{
+    for (int i = 0; i < rounds * count; i++)
+        schedule_add(&search, 100 + (i % count * step + i / count) % count, SCHEDULED_INLINE);
+}
+
+START_TEST(a_round_is_found_although_the_order_changes)
+{
+    search.pause = 3 * 161;
+    add_shuffled(161, 3, 2);
+    ck_assert(schedule_find(&search, &round_found));
+    ck_assert_int_eq(round_found.count, 161);
+    for (int i = 0; i < 161; i++)
+        ck_assert_int_eq(round_found.tensors[i].slot, 100 + (i * 2 + 2) % 161);
+}
+END_TEST
+
+START_TEST(another_tensor_in_one_of_the_rounds_is_no_round)
+{
+    search.pause = 3 * 40;
+    add_shuffled(40, 1, 3);
+    add_shuffled(39, 1, 2);
+    schedule_add(&search, 1000, SCHEDULED_INLINE);
+    add_shuffled(40, 1, 3);
+    ck_assert(!schedule_find(&search, &round_found));
+}
+END_TEST
+
+START_TEST(a_round_in_another_order_does_not_have_a_tensor_twice)
+{
+    search.pause = 3 * 40;
+    add_shuffled(40, 1, 3);
+    add_shuffled(39, 1, 2);
+    schedule_add(&search, 100, SCHEDULED_INLINE);
+    add_shuffled(40, 1, 3);
+    ck_assert(!schedule_find(&search, &round_found));
+}
+END_TEST
+
+START_TEST(data_that_are_fused_in_one_round_may_be_alone_in_another)
+{
+    for (int i = 0; i < SCHEDULE_LEAST; i++)
+        schedule_add(&search, 100, i % 3 ? SCHEDULED_FUSED : 1);
+    ck_assert(schedule_find(&search, &round_found));
+    ck_assert_int_eq(round_found.count, 1);
+}
+END_TEST
+
+START_TEST(a_tensor_that_was_alone_in_any_round_is_alone)
+{
+    for (int i = 0; i < 24; i++) {
+        if (i == 10) /* the third of its round */
+            schedule_waited(&search);
+        schedule_add(&search, 100 + i % 8, SCHEDULED_INLINE);
+    }
+    ck_assert(schedule_find(&search, &round_found));
+    for (int i = 0; i < 8; i++)
+        ck_assert_int_eq(round_found.tensors[i].is_alone, i == 2);
+}
+END_TEST
+
+START_TEST(a_short_steady_state_makes_fused_tensors_single_and_the_other_way_round)
+{
+    for (int i = 0; i < 4; i++) {
+        add_rounds(1, SCHEDULE_LEAST << i);
+        ck_assert(schedule_find(&search, &round_found));
+        ck_assert_int_eq(round_found.may_fuse, i % 2 == 0);
+        schedule_ended(&search, 10);
+    }
+    add_rounds(1, SCHEDULE_LEAST << 4);
+    ck_assert(schedule_find(&search, &round_found));
+    schedule_ended(&search, 1000);
+    add_rounds(1, SCHEDULE_LEAST);
+    ck_assert(schedule_find(&search, &round_found));
+    ck_assert(round_found.may_fuse);
+}
+END_TEST
+
+START_TEST(a_longer_round_than_the_longest_is_no_schedule)
 {
     search.pause = SCHEDULE_HISTORY;
     add_rounds(SCHEDULE_MAX + 1, 10 * (SCHEDULE_MAX + 1));
-    ck_assert(!schedule_find(&search, &schedule));
+    ck_assert(!schedule_find(&search, &round_found));
 }
 END_TEST
 
 START_TEST(another_algorithm_is_another_operation)
 {
     for (int i = 0; i < SCHEDULE_LEAST; i++)
-        schedule_add(&search, (struct scheduled){ .slot = 100, .algorithm = i / 8 });
-    ck_assert(!schedule_find(&search, &schedule));
+        schedule_add(&search, 100, i / 8);
+    ck_assert(!schedule_find(&search, &round_found));
 }
 END_TEST
 
@@ -74,9 +152,9 @@ START_TEST(an_interruption_begins_anew)
     add_rounds(1, SCHEDULE_LEAST - 1);
     schedule_interrupt(&search);
     add_rounds(1, 1);
-    ck_assert(!schedule_find(&search, &schedule));
+    ck_assert(!schedule_find(&search, &round_found));
     add_rounds(1, SCHEDULE_LEAST - 1);
-    ck_assert(schedule_find(&search, &schedule));
+    ck_assert(schedule_find(&search, &round_found));
 }
 END_TEST
 
@@ -84,12 +162,12 @@ START_TEST(a_short_steady_state_doubles_the_pause_and_a_long_one_resets_it)
 {
     schedule_ended(&search, 0);
     add_rounds(1, 2 * SCHEDULE_LEAST - 1);
-    ck_assert(!schedule_find(&search, &schedule));
+    ck_assert(!schedule_find(&search, &round_found));
     add_rounds(1, 1);
-    ck_assert(schedule_find(&search, &schedule));
+    ck_assert(schedule_find(&search, &round_found));
     schedule_ended(&search, 1000);
     add_rounds(1, SCHEDULE_LEAST);
-    ck_assert(schedule_find(&search, &schedule));
+    ck_assert(schedule_find(&search, &round_found));
 }
 END_TEST
 
@@ -109,8 +187,14 @@ int main(void)
     tcase_add_checked_fixture(tcase, set_up, NULL);
     tcase_add_test(tcase, one_operation_again_and_again_is_a_schedule);
     tcase_add_test(tcase, a_schedule_begins_with_the_next_operation);
-    tcase_add_test(tcase, the_longest_schedule_needs_all_its_repeats);
-    tcase_add_test(tcase, a_longer_period_than_the_longest_is_no_schedule);
+    tcase_add_test(tcase, the_longest_round_needs_all_its_repeats);
+    tcase_add_test(tcase, a_round_is_found_although_the_order_changes);
+    tcase_add_test(tcase, another_tensor_in_one_of_the_rounds_is_no_round);
+    tcase_add_test(tcase, a_round_in_another_order_does_not_have_a_tensor_twice);
+    tcase_add_test(tcase, data_that_are_fused_in_one_round_may_be_alone_in_another);
+    tcase_add_test(tcase, a_tensor_that_was_alone_in_any_round_is_alone);
+    tcase_add_test(tcase, a_short_steady_state_makes_fused_tensors_single_and_the_other_way_round);
+    tcase_add_test(tcase, a_longer_round_than_the_longest_is_no_schedule);
     tcase_add_test(tcase, another_algorithm_is_another_operation);
     tcase_add_test(tcase, an_interruption_begins_anew);
     tcase_add_test(tcase, a_short_steady_state_doubles_the_pause_and_a_long_one_resets_it);
