@@ -13,6 +13,7 @@ tests_support_libsupport_la_SOURCES = \
 	tests/support/mini_rendezvous.c tests/support/mini_rendezvous.h \
 	tests/support/model.c tests/support/model.h \
 	tests/support/negotiation_net.c tests/support/negotiation_net.h \
+	tests/support/steady_world.c tests/support/steady_world.h \
 	tests/support/operation_net.c tests/support/operation_net.h \
 	tests/support/operation_world.c tests/support/operation_world.h \
 	tests/support/ranks.c tests/support/ranks.h \
@@ -144,6 +145,8 @@ unit_tests = \
 	tests/unit/lib/stall/stall_test \
 	tests/unit/lib/negotiation/schedule_test \
 	tests/unit/lib/negotiation/state_test \
+	tests/unit/lib/negotiation/steady_round_test \
+	tests/unit/lib/negotiation/steady_simulation_test \
 	tests/unit/lib/negotiation/steady_test \
 	tests/unit/lib/base/checksum_test \
 	tests/unit/lib/base/text_test \

@@ -31,6 +31,15 @@ static void schedule_put_batch(struct schedule *schedule, struct schedule_batch 
     batch->count = 0;
 }
 
+/* True if a batch contains a tensor, which cannot be there twice at once. */
+static bool schedule_batch_has(const struct schedule_batch *batch, int slot)
+{
+    for (int i = 0; i < batch->count; i++)
+        if (batch->slots[i] == slot)
+            return true;
+    return false;
+}
+
 void schedule_plan(struct schedule *schedule, const struct schedule_round *round,
                    const struct description *const descriptions[], struct fusion_limits limits,
                    size_t inline_max)
@@ -42,7 +51,7 @@ void schedule_plan(struct schedule *schedule, const struct schedule_round *round
         const struct scheduled *tensor = &round->tensors[i];
         struct fusion_plan alone;
         fusion_plan_init(&alone, descriptions[i], limits, true);
-        if (tensor->is_alone)
+        if (tensor->is_alone || schedule_batch_has(&batch, tensor->slot))
             schedule_put_batch(schedule, &batch, inline_max);
         if (!fusion_plan_is_open(&alone)) {
             schedule_put(schedule, &tensor->slot, 1, tensor->algorithm);

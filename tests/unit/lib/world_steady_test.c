@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Worlds that repeat a schedule, and ranks that deviate from it: results stay right, errors name
  * ranks and values, and nobody waits for ever. */
+#include "lib/engine/engine.h"
 #include "lib/hvd.h"
+#include "lib/process.h"
+#include "lib/world.h"
 #include "tests/support/ranks.h"
 #include "tests/support/unit.h"
 
@@ -796,6 +799,47 @@ START_TEST(threads_with_schedules_of_their_own_get_their_results)
 }
 END_TEST
 
+/* Asks again and again what this rank and the others wait for, as a person does. */
+static void *ask_in_thread(void *is_over)
+{
+    struct err err;
+    struct join_report report;
+    while (!atomic_load((atomic_int *)is_over)) {
+        struct world *world = process_enter(&err);
+        REQUIRE(world != NULL);
+        engine_report(world_engine(world), &report, sizeof report.text);
+        process_exit();
+        REQUIRE(strstr(report.text, "last finished") || strstr(report.text, "allreduce"));
+    }
+    return NULL;
+}
+
+/* Answers and questions meet calls that have committed and are not done. */
+static int ask_meanwhile(int rank)
+{
+    pthread_t thread;
+    atomic_int is_over = 0;
+    init_world();
+    sum_rounds("a", LEARNT);
+    if (rank == 0)
+        REQUIRE(pthread_create(&thread, NULL, ask_in_thread, &is_over) == 0);
+    for (int i = 0; i < 5; i++) {
+        sum_rounds("a", 4 * LEARNT);
+        step_run_many(0);
+    }
+    if (rank == 0) {
+        atomic_store(&is_over, 1);
+        pthread_join(thread, NULL);
+    }
+    return leave_world();
+}
+
+START_TEST(a_question_meets_calls_that_have_committed)
+{
+    ranks_run(&(struct mini_options){ .size = _i }, ask_meanwhile);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("world_steady");
@@ -833,5 +877,6 @@ int main(void)
     tcase_add_loop_test(tcase, a_rank_that_is_killed_in_the_middle_of_a_step_is_named, 2, 5);
     tcase_add_test(tcase, the_name_of_one_tensor_of_many_that_waits_for_its_turn_is_refused);
     tcase_add_loop_test(tcase, threads_with_schedules_of_their_own_get_their_results, 2, 4);
+    tcase_add_loop_test(tcase, a_question_meets_calls_that_have_committed, 2, 4);
     return unit_run(suite);
 }
