@@ -823,7 +823,7 @@ static int ask_meanwhile(int rank)
     sum_rounds("a", LEARNT);
     if (rank == 0)
         REQUIRE(pthread_create(&thread, NULL, ask_in_thread, &is_over) == 0);
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 2; i++) {
         sum_rounds("a", 4 * LEARNT);
         step_run_many(0);
     }
