@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The steady state of a process set: the ranks have learnt a schedule of operations (schedule.h)
- * and carry it out without asking the root. Numbers only; no data, no link, no clock.
+/* The steady state of a process set: the ranks have learnt a schedule of operations
+ * (schedule_plan.h) and carry it out without asking the root. Numbers only; no data, no link, no clock.
  *
  *   off -> on        the root has decided on a schedule (steady_begin)
  *   on -> leaving    this rank deviates, or has heard that another rank does (steady_leave)
  *   leaving -> off   every rank has left (steady_finish)
  *
  * Operations are numbered from 0 in each steady state, which the epoch tells apart. A rank commits
- * to operation n when its tensor is there: it sends n and its data to every other rank, and never
- * takes them back. An operation is done on a rank when every rank has committed to it. A rank that
- * deviates sends its leave instead, which tells how many operations it has committed to. Everybody
- * who hears that leaves as well.
+ * to operation n when all of its tensors are there (steady_round.h): it sends n and its data to
+ * every other rank, and never takes them back. An operation is done on a rank when every rank has
+ * committed to it. A rank that deviates sends its leave instead, which tells how many operations it
+ * has committed to. Everybody who hears that leaves as well.
  *
  * Why all ranks agree on what was done. Let F be the least number of operations that any rank has
  * committed to when it leaves.

@@ -80,7 +80,7 @@ static struct sim {
 
 #define SIM_CHECK(condition, ...)                                                                  \
     do {                                                                                           \
-        char text[300];                                                                            \
+        char text[700];                                                                            \
         if (condition)                                                                             \
             break;                                                                                 \
         snprintf(text, sizeof text, __VA_ARGS__);                                                  \
