@@ -50,7 +50,7 @@ struct negotiation_root {
     bool retirement_wanted;
     bool all_joined;
     int last_joined;
-    bool unapplied; /* a message was made and is not applied yet */
+    bool unapplied;  /* a message was made and is not applied yet */
     size_t deciding; /* names that the message which is being made decides on */
     bool learns;     /* schedules */
     bool is_awaited; /* the program waits for tensors */

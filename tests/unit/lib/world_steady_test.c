@@ -863,20 +863,23 @@ int main(void)
     tcase_add_test(tcase, a_rank_that_comes_late_is_waited_for);
     tcase_add_loop_test(tcase, a_rank_that_leaves_is_named, 2, 6);
     tcase_add_loop_test(tcase, a_rank_that_is_killed_is_named, 2, 6);
-    tcase_add_loop_test(tcase, steps_of_many_tensors_in_any_order_have_the_right_results, 2, 7);
-    tcase_add_test(tcase, steps_of_many_tensors_have_the_right_results_between_hosts);
+    tcase_add_loop_test(tcase, threads_with_schedules_of_their_own_get_their_results, 2, 4);
+    TCase *steps = tcase_create("steps");
+    suite_add_tcase(suite, steps);
+    tcase_set_timeout(steps, 120);
+    tcase_add_loop_test(steps, steps_of_many_tensors_in_any_order_have_the_right_results, 2, 7);
+    tcase_add_test(steps, steps_of_many_tensors_have_the_right_results_between_hosts);
     tcase_add_loop_test(
-        tcase, a_rank_that_waits_for_one_tensor_of_many_before_it_submits_the_rest_gets_it, 2, 5);
+        steps, a_rank_that_waits_for_one_tensor_of_many_before_it_submits_the_rest_gets_it, 2, 5);
     tcase_add_loop_test(
-        tcase, ranks_that_ask_for_one_tensor_of_many_before_they_submit_the_rest_get_it, 2, 4);
-    tcase_add_loop_test(tcase, another_shape_of_one_tensor_of_many_is_an_error_of_this_tensor_alone,
+        steps, ranks_that_ask_for_one_tensor_of_many_before_they_submit_the_rest_get_it, 2, 4);
+    tcase_add_loop_test(steps, another_shape_of_one_tensor_of_many_is_an_error_of_this_tensor_alone,
                         2, 5);
     tcase_add_loop_test(
-        tcase, a_rank_that_joins_in_the_middle_of_a_step_contributes_zeros_to_the_rest, 2, 5);
-    tcase_add_loop_test(tcase, a_rank_that_leaves_in_the_middle_of_a_step_is_named, 2, 5);
-    tcase_add_loop_test(tcase, a_rank_that_is_killed_in_the_middle_of_a_step_is_named, 2, 5);
-    tcase_add_test(tcase, the_name_of_one_tensor_of_many_that_waits_for_its_turn_is_refused);
-    tcase_add_loop_test(tcase, threads_with_schedules_of_their_own_get_their_results, 2, 4);
-    tcase_add_loop_test(tcase, a_question_meets_calls_that_have_committed, 2, 4);
+        steps, a_rank_that_joins_in_the_middle_of_a_step_contributes_zeros_to_the_rest, 2, 5);
+    tcase_add_loop_test(steps, a_rank_that_leaves_in_the_middle_of_a_step_is_named, 2, 5);
+    tcase_add_loop_test(steps, a_rank_that_is_killed_in_the_middle_of_a_step_is_named, 2, 5);
+    tcase_add_test(steps, the_name_of_one_tensor_of_many_that_waits_for_its_turn_is_refused);
+    tcase_add_loop_test(steps, a_question_meets_calls_that_have_committed, 2, 4);
     return unit_run(suite);
 }

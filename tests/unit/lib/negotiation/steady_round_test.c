@@ -378,7 +378,7 @@ static void model_explore_all(const struct schedule *schedule, int times)
     memset(&model, 0, sizeof model);
     searched = schedule;
     times_max = times;
-    seen_capacity = (size_t)1 << 24;
+    seen_capacity = (size_t)1 << 20;
     seen = calloc(seen_capacity, sizeof *seen);
     ck_assert_ptr_nonnull(seen);
     for (int at = 0; at < RANKS; at++) {

@@ -10,8 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* SEEDS: what the check does. */
-enum { SEEDS = 3000, ROUNDS = 32, LATE_US = 1500000 };
+/* What the check does. */
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+enum { SEEDS = 200 };
+#else
+enum { SEEDS = 3000 };
+#endif
+
+enum { ROUNDS = 32, LATE_US = 1500000 };
 
 static struct steady_world world;
 static uint64_t state;
