@@ -493,7 +493,7 @@ END_TEST
 /* ---- steps of many tensors ---- */
 
 /* Small and large tensors of two types, one with a factor: some are fused, some go alone. */
-enum { STEP = 24, STEP_LARGEST = 9000, STEPS = 60 };
+enum { STEP = 24, STEP_LARGEST = 9000, STEPS = 30 };
 
 static int step_length(int which)
 {
