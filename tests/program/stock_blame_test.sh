@@ -44,7 +44,6 @@ line) echo "training failed: $shut_down" >&2 ;;
 killed) [ "$HOROVOD_RANK" = 2 ] && exec sleep 1000
     kill -9 $$ ;;
 esac
-: >"$folder/ended.$HOROVOD_RANK"
 exit 1
 END
 chmod +x "$tmp/worker"
