@@ -42,8 +42,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#if defined __x86_64__ && !defined __ILP32__ && !defined __SANITIZE_ADDRESS__ &&                   \
-    !defined __SANITIZE_THREAD__
+#if defined __has_feature /* clang; gcc defines __SANITIZE_ADDRESS__ and __SANITIZE_THREAD__ */
+#define HAS_SANITIZER                                                                              \
+    (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                        \
+     __has_feature(memory_sanitizer))
+#elif defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define HAS_SANITIZER 1
+#else
+#define HAS_SANITIZER 0
+#endif
+
+#if defined __x86_64__ && !defined __ILP32__ && !HAS_SANITIZER
 #define CAN_SHARE 1
 
 /* A system call; a failure is minus its errno. */
@@ -187,15 +196,17 @@ static void close_on_exec_from(const struct spawn_child *child, int first)
         child_call(child, SYS_fcntl, fd, F_SETFD, FD_CLOEXEC, 0);
 }
 
-/* A stop signal to the caller's process group that came before this process left the group is
- * still pending, and would stop it before exec, for which the caller waits. SIG_IGN discards the
- * signal. */
+/* A signal of the terminal to the caller's process group that came before this process left the group
+ * is still pending. A stop signal would stop this process before exec, for which the caller waits.
+ * SIGQUIT would dump core: a kernel before 5.16 then kills all that share the memory, the caller too.
+ * SIG_IGN discards the signal; the caller has had it. */
 static void reset_signals(const struct spawn_child *child, bool ignore_hup)
 {
     static const unsigned long none[16];
     set_disposition(child, SIGTSTP, SIG_IGN);
     set_disposition(child, SIGTTIN, SIG_IGN);
     set_disposition(child, SIGTTOU, SIG_IGN);
+    set_disposition(child, SIGQUIT, SIG_IGN);
     for (int signum = 1; signum < _NSIG; signum++)
         set_disposition(child, signum, signum == SIGHUP && ignore_hup ? SIG_IGN : SIG_DFL);
     child_call(child, SYS_rt_sigprocmask, SIG_SETMASK, (intptr_t)none, 0, _NSIG / 8);
