@@ -8,10 +8,8 @@
 
 #include <string.h>
 
-/* Limits of an agent's values: the highest pid of Linux, and times far below the overflow of
- * sums. */
+/* Limits of an agent's values: the highest pid of Linux. */
 enum { PROCESSES_MAX = 1 << 22, NOTES_MAX = 16 };
-#define CLOCK_MAX_MS ((uint64_t)1 << 62)
 
 struct host_rank *job_host_find_rank(struct job_host *host, int rank)
 {
@@ -39,7 +37,7 @@ static int on_job_host_frames_ready(struct job_host *host, struct wire_reader *b
     int rc = agent_ready_decode(&host->facts, body, err);
     if (rc < 0)
         return rc;
-    if (host->facts.clock_ms > CLOCK_MAX_MS)
+    if (host->facts.clock_ms > CLOCK_MAX)
         return fail(err, HVD_ERR_PROTOCOL, "READY with a clock that cannot be");
     text_make_line(host->facts.machine);
     host->phase = HOST_READY;
@@ -106,7 +104,7 @@ static int on_job_host_frames_output(struct job_host *host, struct wire_reader *
     const char *data = wire_get_bytes(body, length);
     struct host_rank *rank = job_host_find_rank(host, number);
     if (body->failed || !rank || rank->phase == RANK_WAITING || stream >= OUTPUT_STREAMS ||
-        rank->output_ended[stream] || length > rank->window[stream] || read_us > CLOCK_MAX_MS)
+        rank->output_ended[stream] || length > rank->window[stream] || read_us > CLOCK_MAX)
         return not_here(number, err);
     rank->window[stream] -= (uint32_t)length;
     host->events->on_output(host->context, number, (enum output_stream)stream, read_us, data,
@@ -148,7 +146,7 @@ static int on_exited(struct job_host *host, struct wire_reader *body, struct err
     if (rc < 0)
         return rc;
     struct host_rank *rank = job_host_find_rank(host, exited.end.rank);
-    if (!rank || rank->phase != RANK_RUNNING || exited.end.at_us > CLOCK_MAX_MS)
+    if (!rank || rank->phase != RANK_RUNNING || exited.end.at_us > CLOCK_MAX)
         return not_here(exited.end.rank, err);
     rank->phase = RANK_ENDED;
     host->events->on_exited(host->context, &exited);
@@ -191,7 +189,7 @@ static int on_heartbeat(struct job_host *host, struct wire_reader *body, struct 
     int rc = agent_heartbeat_decode(&echo, body, err);
     if (rc < 0)
         return rc;
-    if (echo.stamp <= now && echo.clock_us <= CLOCK_MAX_MS)
+    if (echo.stamp <= now && echo.clock_us <= CLOCK_MAX)
         clock_offset_compare(&host->clock, echo.stamp, echo.clock_us, now);
     host->round_trip_us = echo.stamp <= now ? now - echo.stamp : 0;
     host->echoed_us = echo.stamp;

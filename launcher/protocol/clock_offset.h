@@ -3,12 +3,15 @@
  * the machine sent in its answer to a question. The answer with the shortest round trip tells best
  * how the clocks differ, but loses value with age: clocks drift apart. A clock that stood still, as
  * in a suspended machine, is detected when the next answer contradicts the estimate. Decides only;
- * times are in microseconds, theirs below 2^62. */
+ * times are in microseconds, theirs at most CLOCK_MAX. */
 #ifndef LAUNCHER_PROTOCOL_CLOCK_OFFSET_H
 #define LAUNCHER_PROTOCOL_CLOCK_OFFSET_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* The latest time that a machine may state, in any unit: sums with it do not overflow. */
+#define CLOCK_MAX ((uint64_t)1 << 62)
 
 /* All zero is a clock of which nothing is known. */
 struct clock_offset {

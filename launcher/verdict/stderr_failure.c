@@ -91,7 +91,7 @@ static struct line without_rank(struct line line)
 static bool report_is_over(const struct stderr_reader *reader)
 {
     return reader->failure.kind == STDERR_NO_FAILURE ||
-           reader->line_us - reader->failure.began_us > STDERR_FAILURE_LASTS_US;
+           reader->line_us > reader->failure.began_us + STDERR_FAILURE_LASTS_US;
 }
 
 static void begin_report(struct stderr_reader *reader, enum stderr_failure_kind kind)

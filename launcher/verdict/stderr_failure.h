@@ -53,7 +53,7 @@ struct stderr_reader {
     uint64_t line_us; /* when its first byte came */
 };
 
-/* Bytes that came at `now_us`, which never goes back. */
+/* Bytes that came at `now_us`. It may go back a little: the clock of another host is an estimate. */
 void stderr_reader_feed(struct stderr_reader *reader, const char *data, size_t length,
                         uint64_t now_us);
 

@@ -117,7 +117,7 @@ static void on_output(void *context, int rank, enum output_stream stream, uint64
 {
     static unsigned char sum; /* so that every byte is read */
     PROMISE(context == &heard && is_here(rank) && stream < OUTPUT_STREAMS && !heard.done);
-    PROMISE(heard.started[rank] || heard.ended[rank]);
+    PROMISE((heard.started[rank] || heard.ended[rank]) && read_us <= CLOCK_MAX);
     PROMISE(!heard.output_ended[rank][stream] && length <= heard.owed[rank][stream]);
     heard.owed[rank][stream] -= length;
     for (size_t i = 0; i < length; i++)
@@ -274,10 +274,11 @@ static uint16_t put_started(struct wire_writer *body, struct fuzz_input *input)
 static uint16_t put_output(struct wire_writer *body, struct fuzz_input *input)
 {
     static const char many[STREAM_WINDOW];
-    size_t repeat = fuzz_u8(input) == 255 ? sizeof many : 1;
+    uint8_t how = fuzz_u8(input);
+    size_t repeat = how == 255 ? sizeof many : 1;
     wire_put_i32(body, some_rank(input));
     wire_put_u8(body, fuzz_u8(input) % 3);
-    wire_put_u64(body, (uint64_t)1 << 62);
+    wire_put_u64(body, how == 254 ? UINT64_MAX : CLOCK_MAX);
     wire_put_bytes(body, many, fuzz_u8(input) * repeat / 255);
     return AGENT_OUTPUT;
 }

@@ -141,6 +141,18 @@ START_TEST(a_line_about_another_rank_counts_after_a_failure_that_is_over)
 }
 END_TEST
 
+/* The clock of a host may be set back when its first heartbeat comes. */
+START_TEST(a_failure_is_not_over_when_time_goes_back)
+{
+    says(OWN, 1000);
+    says(SHUT_DOWN "\n", 900);
+    ck_assert_int_eq(reader.failure.kind, STDERR_OWN_FAILURE);
+    says(TRACEBACK, 800);
+    says(TRACEBACK, 700);
+    ck_assert_uint_eq(reader.failure.began_us, 800);
+}
+END_TEST
+
 START_TEST(a_last_line_needs_no_newline)
 {
     says(TRACEBACK "RuntimeError: " SHUT_DOWN, 1000);
@@ -181,6 +193,7 @@ int main(void)
     tcase_add_test(tcase, a_later_traceback_is_another_failure);
     tcase_add_test(tcase, a_traceback_without_an_end_is_over_after_a_time);
     tcase_add_test(tcase, a_line_about_another_rank_counts_after_a_failure_that_is_over);
+    tcase_add_test(tcase, a_failure_is_not_over_when_time_goes_back);
     tcase_add_test(tcase, a_last_line_needs_no_newline);
     tcase_add_test(tcase, of_a_long_line_the_beginning_counts);
     suite_add_tcase(suite, tcase);
