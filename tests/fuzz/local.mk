@@ -29,6 +29,7 @@ fuzz_targets = \
 	settings \
 	shm \
 	ssh \
+	stderr \
 	tree
 
 fuzz_programs = \
@@ -57,6 +58,7 @@ fuzz_programs = \
 	tests/fuzz/fuzz_settings \
 	tests/fuzz/fuzz_shm \
 	tests/fuzz/fuzz_ssh \
+	tests/fuzz/fuzz_stderr \
 	tests/fuzz/fuzz_tree
 check_PROGRAMS += $(fuzz_programs)
 TESTS += $(fuzz_programs)
@@ -119,6 +121,8 @@ tests_fuzz_fuzz_shm_SOURCES = tests/fuzz/fuzz_shm.c $(fuzz_main)
 tests_fuzz_fuzz_shm_LDADD = $(fuzz_library_libs)
 tests_fuzz_fuzz_ssh_SOURCES = tests/fuzz/fuzz_ssh.c $(fuzz_main)
 tests_fuzz_fuzz_ssh_LDADD = $(fuzz_launcher_libs)
+tests_fuzz_fuzz_stderr_SOURCES = tests/fuzz/fuzz_stderr.c $(fuzz_main)
+tests_fuzz_fuzz_stderr_LDADD = $(fuzz_launcher_libs)
 tests_fuzz_fuzz_tree_SOURCES = tests/fuzz/fuzz_tree.c $(fuzz_main)
 tests_fuzz_fuzz_tree_LDADD = $(fuzz_library_libs)
 
@@ -173,4 +177,5 @@ EXTRA_DIST += tests/fuzz/corpus tests/fuzz/fuzz.mk tests/fuzz/fuzz.sh tests/fuzz
 	tests/fuzz/json.dict \
 	tests/fuzz/known_hosts.dict \
 	tests/fuzz/settings.dict \
-	tests/fuzz/ssh.dict
+	tests/fuzz/ssh.dict \
+	tests/fuzz/stderr.dict
