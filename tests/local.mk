@@ -290,6 +290,7 @@ unit_tests += \
 	tests/unit/launcher/agent/agent_ends_test \
 	tests/unit/launcher/protocol/agent_protocol_test \
 	tests/unit/launcher/agent/agent_relay_test \
+	tests/unit/launcher/agent/agent_stderr_test \
 	tests/unit/launcher/agent/agent_test \
 	tests/unit/launcher/placement/binding_test \
 	tests/unit/launcher/process/cgroup_test \
