@@ -2,7 +2,6 @@
 /* Reading the reports of failures on stderr; see stderr_failure.h. */
 #include "launcher/verdict/stderr_failure.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 /* How a report begins, and the phase of the lines behind it. */
@@ -65,11 +64,12 @@ static bool is_related(struct line line)
     return false;
 }
 
-/* The phase behind a header; STDERR_OUTSIDE if the line is none. */
-static int phase_behind(struct line line)
+/* The phase behind a header, which may stand behind a progress bar; STDERR_OUTSIDE if the line is
+ * none. */
+static int phase_behind(struct line line, bool redrawn)
 {
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
-        if (line_begins(line, headers[i].begins))
+        if (line_begins(line, headers[i].begins) || (redrawn && line_has(line, headers[i].begins)))
             return headers[i].phase;
     return STDERR_OUTSIDE;
 }
@@ -130,9 +130,12 @@ static void take_other(struct stderr_reader *reader, struct line line)
 static void take_stderr_line(struct stderr_reader *reader)
 {
     struct line line = without_rank((struct line){ reader->line, reader->length });
-    int phase = phase_behind(line);
+    int phase = phase_behind(line, reader->redrawn);
     bool blank = line.length == 0 || line.text[0] == ' ' || line.text[0] == '\t';
+    if (reader->redrawn) /* the bar may be much older than what follows it */
+        reader->line_us = reader->last_us;
     reader->length = 0;
+    reader->returned = reader->redrawn = false;
     if (phase != STDERR_OUTSIDE)
         take_header(reader, phase);
     else if (reader->phase == STDERR_IN_TERMINATE ||
@@ -147,25 +150,40 @@ static void take_stderr_line(struct stderr_reader *reader)
 static void add_to_line(struct stderr_reader *reader, const char *data, size_t length,
                         uint64_t now_us)
 {
+    if (reader->returned) {
+        reader->length = 0;
+        reader->returned = false;
+        reader->redrawn = true;
+    }
     size_t room = STDERR_LINE_MAX - reader->length;
     if (reader->length == 0)
         reader->line_us = now_us;
+    reader->last_us = now_us;
     size_t kept = length < room ? length : room;
     memcpy(reader->line + reader->length, data, kept);
     reader->length += kept;
+}
+
+static size_t length_to_line_end(const char *data, size_t length)
+{
+    size_t n = 0;
+    while (n < length && data[n] != '\n' && data[n] != '\r')
+        n++;
+    return n;
 }
 
 void stderr_reader_feed(struct stderr_reader *reader, const char *data, size_t length,
                         uint64_t now_us)
 {
     while (length > 0) {
-        const char *end = memchr(data, '\n', length);
-        size_t part = end ? (size_t)(end - data) : length;
+        size_t part = length_to_line_end(data, length);
         if (part > 0)
             add_to_line(reader, data, part, now_us);
-        if (end)
+        if (part < length && data[part] == '\n')
             take_stderr_line(reader);
-        part += end != NULL;
+        else if (part < length)
+            reader->returned = true;
+        part += part < length;
         data += part;
         length -= part;
     }

@@ -8,12 +8,16 @@
  * tables at the top of stderr_failure.c have all of it: how a report of a failure begins, which
  * reports are no failure of their own, and which messages say that another rank has failed.
  *
+ * A carriage return begins the line anew, as a terminal shows it: a progress bar is redrawn so, and a
+ * traceback may follow it on its line.
+ *
  * Bounded: a line is read up to STDERR_LINE_MAX bytes, any bytes are fine, and the result does not
  * depend on how they are cut. A report in another form is not seen, and the rank is judged by the
  * time and kind of its end. Pure. */
 #ifndef LAUNCHER_VERDICT_STDERR_FAILURE_H
 #define LAUNCHER_VERDICT_STDERR_FAILURE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -49,8 +53,10 @@ struct stderr_reader {
         STDERR_IN_RELATED
     } phase;
     char line[STDERR_LINE_MAX];
-    size_t length;    /* of `line` */
-    uint64_t line_us; /* when its first byte came */
+    size_t length;             /* of `line` */
+    uint64_t line_us, last_us; /* when its first and its last byte came */
+    bool returned;             /* the last byte was a carriage return */
+    bool redrawn;              /* the line began after a carriage return */
 };
 
 /* Bytes that came at `now_us`. It may go back a little: the clock of another host is an estimate. */

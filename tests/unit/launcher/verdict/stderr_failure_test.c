@@ -78,6 +78,15 @@ static const struct {
     { "terminate called after throwing an instance of 'int'\n\n", STDERR_OWN_FAILURE },
     { "terminate called after throwing an instance of 'int'\n", STDERR_FAILURE_BEGUN },
     { "lost: " SHUT_DOWN "\n", STDERR_CONSEQUENCE },
+    { "\r 10%|#    |\r 20%|##   |" OWN, STDERR_OWN_FAILURE }, /* progress bars */
+    { "\r 10%|#    |\r 20%|##   |\n" TRACEBACK "HorovodInternalError: " SHUT_DOWN "\n",
+      STDERR_CONSEQUENCE },
+    { " 10%|#    |" OWN, STDERR_NO_FAILURE },
+    { "\r\n" TRACEBACK "ValueError\r\n", STDERR_OWN_FAILURE },
+    { "Traceback (most recent call last):\r\nRuntimeError: " SHUT_DOWN
+      "\r\n\r\nDuring handling of the above exception, another exception occurred:\r\n\r\n"
+      "Traceback (most recent call last):\r\nValueError\r\n",
+      STDERR_CONSEQUENCE },
     { OWN "lost: " SHUT_DOWN "\n", STDERR_OWN_FAILURE }, /* it lost its peers after that */
     { OWN TRACEBACK "HorovodInternalError: " SHUT_DOWN "\n", STDERR_CONSEQUENCE }, /* it went on */
     { TRACEBACK TRACEBACK "ValueError: two processes\n", STDERR_OWN_FAILURE },
@@ -108,6 +117,16 @@ START_TEST(a_failure_began_when_its_first_byte_came)
     says(TRACEBACK "TypeError: other\n", 5000);
     ck_assert_int_eq(reader.failure.kind, STDERR_OWN_FAILURE);
     ck_assert_uint_eq(reader.failure.began_us, 1000);
+}
+END_TEST
+
+START_TEST(a_failure_behind_a_progress_bar_did_not_begin_with_the_bar)
+{
+    says("\r 10%|#    |", 1000);
+    says("\r 20%|##   |", 2000);
+    says(TRACEBACK, 3000);
+    ck_assert_int_eq(reader.failure.kind, STDERR_FAILURE_BEGUN);
+    ck_assert_uint_eq(reader.failure.began_us, 3000);
 }
 END_TEST
 
@@ -190,6 +209,7 @@ int main(void)
     tcase_add_loop_test(tcase, a_text_is_of_one_kind_however_it_is_cut, 0,
                         (int)(sizeof texts / sizeof *texts));
     tcase_add_test(tcase, a_failure_began_when_its_first_byte_came);
+    tcase_add_test(tcase, a_failure_behind_a_progress_bar_did_not_begin_with_the_bar);
     tcase_add_test(tcase, a_later_traceback_is_another_failure);
     tcase_add_test(tcase, a_traceback_without_an_end_is_over_after_a_time);
     tcase_add_test(tcase, a_line_about_another_rank_counts_after_a_failure_that_is_over);
