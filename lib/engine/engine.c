@@ -114,9 +114,13 @@ void engine_stop(struct engine *engine)
     struct err reason;
     fail(&reason, HVD_ERR_SHUT_DOWN, "hvd_shutdown has been called");
     engine_lock(engine);
-    for (int id = 0; id < engine->sets.count; id++)
-        if (engine->sets.at[id] && engine->sets.at[id]->rank >= 0)
-            set_fail_all(engine->sets.at[id], &reason);
+    for (int id = 0; id < engine->sets.count; id++) {
+        struct process_set *set = engine->sets.at[id];
+        if (!set || set->rank < 0)
+            continue;
+        set_steady_decline(set);
+        set_fail_all(set, &reason);
+    }
     progress_stop(engine);
     engine_unlock(engine);
 }

@@ -249,6 +249,8 @@ int set_steady_receive(struct process_set *set, int from, const struct frame *fr
  * negative status. */
 int set_steady_move(struct process_set *set, struct err *err);
 void set_steady_leave(struct process_set *set);
+/* This rank ends. Other ranks may have begun a steady state that this rank has not heard of. */
+void set_steady_decline(struct process_set *set);
 /* The set ends when the steady state does: rank `who` has left. */
 void set_steady_keep_end(struct process_set *set, int who, const struct rank_end *end);
 /* The set has ended: its tensors are failed elsewhere. */

@@ -173,9 +173,9 @@ int set_steady_begin(struct process_set *set, const struct schedule *schedule, s
 
 /* ---- sending ---- */
 
-static void put_header(struct wire_writer *out, const struct process_set *set, uint32_t number)
+static void put_header(struct wire_writer *out, uint32_t epoch, uint32_t number)
 {
-    wire_put_u32(out, set->steady.state.epoch);
+    wire_put_u32(out, epoch);
     wire_put_u32(out, number);
 }
 
@@ -185,7 +185,7 @@ uint32_t set_steady_commit(struct process_set *set, const void *data, size_t nby
     unsigned char head[STEADY_HEAD];
     struct wire_writer writer = { .data = head, .capacity = sizeof head };
     uint32_t number = steady_commit(&set->steady.state);
-    put_header(&writer, set, number);
+    put_header(&writer, set->steady.state.epoch, number);
     wire_put_u32(&writer, operation_at(set, number)->digest);
     for (int i = 0; (tree = set_tree_at(set, i)); i++)
         tree_link_put_parts(tree, TREE_STEADY, head, sizeof head, data, nbytes);
@@ -229,19 +229,34 @@ void set_steady_own(struct process_set *set, uint32_t number, struct tensor *ten
     round->owners[operation->first] = tensor;
 }
 
-void set_steady_leave(struct process_set *set)
+/* Tells all other ranks that this rank leaves an epoch after `number` operations. */
+static void put_leave(struct process_set *set, uint32_t epoch, uint32_t number)
 {
     struct tree_link *tree;
-    if (set->steady.state.phase != STEADY_ON)
-        return;
-    steady_leave(&set->steady.state);
     for (int i = 0; (tree = set_tree_at(set, i)); i++) {
         if (!tree->link || tree->is_mute)
             continue;
         size_t begin = tree_link_begin(tree, TREE_UNSTEADY);
-        put_header(&tree->out, set, set->steady.state.committed);
+        put_header(&tree->out, epoch, number);
         tree_link_end(tree, begin);
     }
+}
+
+void set_steady_leave(struct process_set *set)
+{
+    struct steady *state = &set->steady.state;
+    if (state->phase != STEADY_ON)
+        return;
+    steady_leave(state);
+    put_leave(set, state->epoch, state->committed);
+}
+
+void set_steady_decline(struct process_set *set)
+{
+    const struct steady *state = &set->steady.state;
+    if (set->state == SET_READY && set->ended.code == HVD_OK && set->size >= 2 &&
+        set->size <= STEADY_RANKS_MAX && state->phase == STEADY_OFF)
+        put_leave(set, steady_decline(state), 0);
 }
 
 /* How much of an offer's data goes with the commitment: all, or what goes with a decision to move

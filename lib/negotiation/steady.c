@@ -68,9 +68,21 @@ int steady_receive(struct steady *steady, int from, uint32_t epoch, uint32_t num
     return rc;
 }
 
+/* A rank that has left this epoch, and has heard all others leave it, may end before this rank has
+ * heard them. */
+static bool is_declined(const struct steady *steady, int from, uint32_t epoch, uint32_t number)
+{
+    return steady->phase == STEADY_LEAVING && steady->has_left[from] && !steady->declines[from] &&
+           epoch == steady->epoch + 1 && number == 0;
+}
+
 int steady_receive_leave(struct steady *steady, int from, uint32_t epoch, uint32_t number,
                          struct err *err)
 {
+    if (is_declined(steady, from, epoch, number)) {
+        steady->declines[from] = true;
+        return 0;
+    }
     int rc = steady_check(steady, from, epoch, number, err);
     if (rc < 0)
         return rc;
@@ -95,6 +107,11 @@ void steady_leave(struct steady *steady)
     steady->has_left[steady->rank] = true;
 }
 
+uint32_t steady_decline(const struct steady *steady)
+{
+    return steady->epoch + 1;
+}
+
 bool steady_finish(struct steady *steady)
 {
     if (steady->phase != STEADY_LEAVING)
@@ -104,6 +121,7 @@ bool steady_finish(struct steady *steady)
             return false;
     steady->phase = STEADY_OFF;
     memset(steady->received, 0, sizeof steady->received);
-    memset(steady->has_left, 0, sizeof steady->has_left);
+    memcpy(steady->has_left, steady->declines, sizeof steady->has_left);
+    memset(steady->declines, 0, sizeof steady->declines);
     return true;
 }

@@ -27,6 +27,10 @@
  * frame belongs to the next epoch. Frames of two epochs never mix: the root decides on the next
  * schedule only after every rank has left and has then taken part in other decisions.
  *
+ * A rank that ends in no steady state declines the next one: it sends a leave of the next epoch,
+ * after no operation. The root may have decided to begin that epoch already, and the others would
+ * wait for the leave.
+ *
  * Fails with HVD_ERR_PROTOCOL when a frame is out of order, or of another epoch. */
 #ifndef LIB_NEGOTIATION_STEADY_H
 #define LIB_NEGOTIATION_STEADY_H
@@ -59,6 +63,8 @@ struct steady {
     /* Of each rank, in the epoch that is on, or else in the next one. */
     uint32_t received[STEADY_RANKS_MAX]; /* operations that the rank has committed to */
     bool has_left[STEADY_RANKS_MAX];
+
+    bool declines[STEADY_RANKS_MAX]; /* ranks that have left, and will not begin the next epoch */
 };
 
 /* `size` is at most STEADY_RANKS_MAX. */
@@ -85,6 +91,10 @@ bool steady_next(struct steady *steady);
 
 /* This rank leaves, after `committed` operations. The caller tells every other rank. */
 void steady_leave(struct steady *steady);
+
+/* This rank will not begin another steady state. Returns the epoch that it leaves after no
+ * operation; the caller tells every other rank. In no steady state only. */
+uint32_t steady_decline(const struct steady *steady);
 
 /* When every rank has left and everything that can be done is done: true, and the steady state is
  * off. The operations from `done` to `committed` are to be offered to the agreement. */

@@ -209,18 +209,23 @@ static struct sim_message *sim_send(int from, int to, enum message_kind kind)
 
 /* ---- the steady state, as in set_steady.c ---- */
 
+static void sim_send_leave(struct sim_rank *rank, uint32_t epoch, uint32_t number)
+{
+    for (int to = 0; to < sim.world->size; to++) {
+        if (to == rank->rank)
+            continue;
+        struct sim_message *message = sim_send(rank->rank, to, MESSAGE_LEAVE);
+        message->epoch = epoch;
+        message->number = number;
+    }
+}
+
 static void sim_leave(struct sim_rank *rank)
 {
     if (rank->steady.phase != STEADY_ON)
         return;
     steady_leave(&rank->steady);
-    for (int to = 0; to < sim.world->size; to++) {
-        if (to == rank->rank)
-            continue;
-        struct sim_message *message = sim_send(rank->rank, to, MESSAGE_LEAVE);
-        message->epoch = rank->steady.epoch;
-        message->number = rank->steady.committed;
-    }
+    sim_send_leave(rank, rank->steady.epoch, rank->steady.committed);
 }
 
 static void sim_commit(struct sim_rank *rank)
@@ -578,6 +583,8 @@ static void deliver(int from, int to)
 
 static void program_leave(struct sim_rank *rank)
 {
+    if (rank->steady.phase == STEADY_OFF && !rank->ended)
+        sim_send_leave(rank, steady_decline(&rank->steady), 0);
     sim_leave(rank);
     rank->gone = rank->is_done = true;
     for (int to = 0; to < sim.world->size; to++)

@@ -472,6 +472,38 @@ START_TEST(a_rank_that_leaves_is_named)
 }
 END_TEST
 
+static int leave_at_round;
+
+/* Rank 1 does not wait for its last tensor: the others may get it, and begin a steady state that
+ * rank 1 does not hear of. */
+static int leave_with_a_tensor_in_flight(int rank)
+{
+    int32_t sum = rank;
+    int64_t handle, dims = 1;
+    struct hvd_tensor tensor = {
+        .name = "a", .input = &sum, .output = &sum, .dtype = HVD_INT32, .ndims = 1, .dims = &dims
+    };
+    init_world();
+    sum_rounds("a", leave_at_round);
+    if (rank == 1) {
+        REQUIRE_STATUS(hvd_allreduce_async(&tensor, HVD_SUM, NULL, &handle), HVD_OK);
+        return leave_world();
+    }
+    int rc = sum_of_ranks("a", &sum);
+    if (rc == HVD_OK)
+        rc = sum_of_ranks("a", &sum);
+    REQUIRE_STATUS(rc, HVD_ERR_PEER_LEFT);
+    require_text("allreduce 'a': rank 1 on testhost left (hvd_shutdown or exit)");
+    return leave_world();
+}
+
+START_TEST(a_rank_that_leaves_while_the_others_learn_a_schedule_is_named)
+{
+    for (leave_at_round = 13; leave_at_round < 18; leave_at_round++)
+        ranks_run(&(struct mini_options){ .size = _i }, leave_with_a_tensor_in_flight);
+}
+END_TEST
+
 static int die_after(int rank)
 {
     int32_t sum;
@@ -862,6 +894,7 @@ int main(void)
     tcase_add_test(tcase, process_sets_come_and_go_in_between);
     tcase_add_test(tcase, a_rank_that_comes_late_is_waited_for);
     tcase_add_loop_test(tcase, a_rank_that_leaves_is_named, 2, 6);
+    tcase_add_loop_test(tcase, a_rank_that_leaves_while_the_others_learn_a_schedule_is_named, 2, 6);
     tcase_add_loop_test(tcase, a_rank_that_is_killed_is_named, 2, 6);
     tcase_add_loop_test(tcase, threads_with_schedules_of_their_own_get_their_results, 2, 4);
     TCase *steps = tcase_create("steps");

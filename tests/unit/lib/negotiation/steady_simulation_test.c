@@ -226,6 +226,39 @@ START_TEST(every_tensor_is_done_once_with_its_partners_in_one_order_and_nobody_w
 }
 END_TEST
 
+/* All ranks wait for each tensor; but one of them leaves after so many, when it has submitted the
+ * last one. The root may decide on that one, and that a steady state begins. */
+static void make_departure(int rounds)
+{
+    world.size = 2 + (int)dice(WORLD_RANKS - 1);
+    world.cache_capacity = 1024;
+    world.delay_us = 200;
+    world.pause_us = 20;
+    world.may_be_late = false;
+    int leaver = (int)dice((uint32_t)world.size);
+    for (int rank = 0; rank < world.size; rank++) {
+        world.programs[rank].count = 0;
+        for (int i = 1; i <= rounds + 2; i++) {
+            act(rank, (struct action){ .kind = ACTION_SUBMIT, .instance = i });
+            if (rank == leaver && i == rounds) {
+                act(rank, (struct action){ .kind = ACTION_LEAVE });
+                break;
+            }
+            act(rank, (struct action){ .kind = ACTION_WAIT });
+        }
+    }
+}
+
+START_TEST(a_rank_that_leaves_before_it_hears_of_a_steady_state_holds_up_nobody)
+{
+    state = 12345;
+    for (int i = 0; i < 1000; i++) {
+        make_departure(1 + i % 50);
+        steady_world_run(&world, (uint64_t)i + 1);
+    }
+}
+END_TEST
+
 START_TEST(a_seed_repeats)
 {
     run_seed(7);
@@ -244,6 +277,7 @@ int main(void)
     tcase_set_timeout(tcase, 0);
     tcase_add_test(
         tcase, every_tensor_is_done_once_with_its_partners_in_one_order_and_nobody_waits_for_ever);
+    tcase_add_test(tcase, a_rank_that_leaves_before_it_hears_of_a_steady_state_holds_up_nobody);
     tcase_add_test(tcase, a_seed_repeats);
     return unit_run(suite);
 }

@@ -8,17 +8,18 @@
 
 /* ---- every order of events ---- */
 
-enum { RANKS = 3, OPERATIONS = 3, QUEUE = OPERATIONS + 1, EPOCHS = 2 };
+enum { RANKS = 3, OPERATIONS = 3, QUEUE = OPERATIONS + 2, EPOCHS = 2 };
 
-/* A frame: a number of operations, and whether it is a leave. */
+/* A frame: its epoch, a number of operations, and whether it is a leave. */
 struct sent {
-    unsigned char number, leaves;
+    unsigned char epoch, number, leaves;
 };
 
 /* Ranks and what is under way between each two of them. Compared byte by byte. */
 struct world {
     struct steady ranks[RANKS];
     unsigned char begun[RANKS];               /* how often */
+    unsigned char gone[RANKS];                /* has ended */
     unsigned char fallen_back[EPOCHS][RANKS]; /* 1 + operations done when the epoch was over */
     unsigned char under_way[RANKS][RANKS];    /* frames, from, to */
     struct sent frames[RANKS][RANKS][QUEUE];
@@ -27,6 +28,7 @@ struct world {
 /* What a search is about. */
 struct search {
     int size, operations, epochs;
+    bool may_end;   /* ranks may end in no steady state */
     uint64_t *seen; /* hashes of worlds; 0: free */
     size_t count, capacity;
     size_t ends; /* worlds in which nothing is left to happen */
@@ -88,7 +90,8 @@ static void leave(const struct search *search, struct world *world, int rank)
 {
     struct steady *steady = &world->ranks[rank];
     steady_leave(steady);
-    send_all(search, world, rank, (struct sent){ (unsigned char)steady->committed, 1 });
+    send_all(search, world, rank,
+             (struct sent){ world->begun[rank], (unsigned char)steady->committed, 1 });
 }
 
 /* What a rank does after each event, as the engine does. */
@@ -105,10 +108,12 @@ static void deliver(const struct search *search, struct world *world, int from, 
 {
     struct err err;
     struct sent *queue = world->frames[from][to], frame = queue[0];
-    uint32_t epoch = world->begun[from];
+    uint32_t epoch = frame.epoch;
     unsigned char left = --world->under_way[from][to];
     memmove(queue, queue + 1, left * sizeof *queue);
     queue[left] = (struct sent){ 0 };
+    if (world->gone[to])
+        return;
     if (!frame.leaves) {
         ck_assert_int_eq(steady_receive(&world->ranks[to], from, epoch, frame.number, &err),
                          HVD_OK);
@@ -144,8 +149,16 @@ static void begin(const struct search *search, struct world *world, int rank)
 static void commit(const struct search *search, struct world *world, int rank)
 {
     uint32_t number = steady_commit(&world->ranks[rank]);
-    send_all(search, world, rank, (struct sent){ (unsigned char)number, 0 });
+    send_all(search, world, rank, (struct sent){ world->begun[rank], (unsigned char)number, 0 });
     advance(world, rank);
+}
+
+/* A rank ends in no steady state; the root may have decided on one. */
+static void end(const struct search *search, struct world *world, int rank)
+{
+    uint32_t epoch = steady_decline(&world->ranks[rank]);
+    world->gone[rank] = 1;
+    send_all(search, world, rank, (struct sent){ (unsigned char)epoch, 0, 1 });
 }
 
 /* All ranks that have fallen back agree on how many operations are done, and no other rank has done
@@ -172,6 +185,9 @@ static void check_quiet(const struct search *search, const struct world *world)
 {
     uint32_t least = UINT32_MAX;
     int left = 0, begun = 0;
+    for (int rank = 0; rank < search->size; rank++)
+        if (world->gone[rank])
+            return;
     for (int rank = 0; rank < search->size; rank++) {
         const struct steady *steady = &world->ranks[rank];
         least = steady->committed < least ? steady->committed : least;
@@ -201,6 +217,13 @@ static int explore_own(struct search *search, const struct world *world, int ran
     struct world next = *world;
     const struct steady *steady = &world->ranks[rank];
     int choices = 0;
+    if (world->gone[rank])
+        return 0;
+    if (search->may_end && steady->phase == STEADY_OFF) {
+        end(search, &next, rank);
+        explore(search, &next);
+        next = *world;
+    }
     if (may_begin(search, world, rank) && steady->phase == STEADY_OFF) {
         begin(search, &next, rank);
         explore(search, &next);
@@ -243,13 +266,18 @@ static void explore(struct search *search, const struct world *world)
     if (choices > 0)
         return;
     search->ends++;
-    for (int rank = 0; rank < search->size; rank++)
-        ck_assert_int_ne(world->fallen_back[search->epochs - 1][rank], 0);
+    for (int rank = 0; rank < search->size; rank++) {
+        const struct steady *steady = &world->ranks[rank];
+        ck_assert(world->gone[rank] || steady->phase == STEADY_OFF);
+        ck_assert(search->may_end || world->fallen_back[search->epochs - 1][rank]);
+    }
 }
 
-static void explore_all(int size, int operations, int epochs)
+static void explore_all(int size, int operations, int epochs, bool may_end)
 {
-    struct search search = { .size = size, .operations = operations, .epochs = epochs };
+    struct search search = {
+        .size = size, .operations = operations, .epochs = epochs, .may_end = may_end
+    };
     struct world world;
     memset(&world, 0, sizeof world);
     for (int rank = 0; rank < size; rank++) {
@@ -263,13 +291,20 @@ static void explore_all(int size, int operations, int epochs)
 
 START_TEST(two_ranks_agree_on_what_was_done_in_every_order_of_events)
 {
-    explore_all(2, 3, 2);
+    explore_all(2, 3, 2, false);
 }
 END_TEST
 
 START_TEST(three_ranks_agree_on_what_was_done_in_every_order_of_events)
 {
-    explore_all(3, 2, 1);
+    explore_all(3, 2, 1, false);
+}
+END_TEST
+
+START_TEST(ranks_that_end_before_they_begin_hold_up_nobody_in_any_order_of_events)
+{
+    explore_all(2, 2, 2, true);
+    explore_all(3, 1, 1, true);
 }
 END_TEST
 
@@ -300,6 +335,24 @@ START_TEST(a_leave_that_comes_first_makes_the_rank_leave_as_soon_as_it_begins)
     steady_leave(&steady);
     ck_assert(steady_finish(&steady));
     ck_assert_int_eq(steady.phase, STEADY_OFF);
+}
+END_TEST
+
+START_TEST(a_rank_that_has_left_and_ends_declines_the_next_epoch_once)
+{
+    steady_begin(&steady);
+    ck_assert_int_eq(steady_receive_leave(&steady, 1, 1, 0, &err), 1);
+    steady_leave(&steady);
+    ck_assert_int_eq(steady_receive_leave(&steady, 1, 2, 1, &err), HVD_ERR_PROTOCOL);
+    ck_assert_int_eq(steady_receive_leave(&steady, 1, 3, 0, &err), HVD_ERR_PROTOCOL);
+    ck_assert_int_eq(steady_receive_leave(&steady, 1, 2, 0, &err), 0);
+    ck_assert_int_eq(steady_receive_leave(&steady, 1, 2, 0, &err), HVD_ERR_PROTOCOL);
+    ck_assert(steady_finish(&steady));
+    ck_assert_int_eq(steady_receive(&steady, 1, 2, 0, &err), HVD_ERR_PROTOCOL);
+    ck_assert(steady_begin(&steady));
+    steady_leave(&steady);
+    ck_assert(steady_finish(&steady));
+    ck_assert(!steady_begin(&steady));
 }
 END_TEST
 
@@ -365,6 +418,8 @@ int main(void)
     tcase_add_checked_fixture(tcase, set_up, NULL);
     tcase_add_test(tcase, two_ranks_agree_on_what_was_done_in_every_order_of_events);
     tcase_add_test(tcase, three_ranks_agree_on_what_was_done_in_every_order_of_events);
+    tcase_add_test(tcase, ranks_that_end_before_they_begin_hold_up_nobody_in_any_order_of_events);
+    tcase_add_test(tcase, a_rank_that_has_left_and_ends_declines_the_next_epoch_once);
     tcase_add_test(tcase, a_rank_without_a_steady_state_keeps_frames_of_the_next_one);
     tcase_add_test(tcase, a_leave_that_comes_first_makes_the_rank_leave_as_soon_as_it_begins);
     tcase_add_test(tcase, a_frame_of_another_epoch_is_refused);
