@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scripts that say `import horovod.torch as hvd` run on libhvd with this package on their path.
+
+It has the names that scripts import from Horovod 0.28.1; hvd.torch does the work.
+"""
+__version__ = "0.28.1"

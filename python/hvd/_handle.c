@@ -1,0 +1,573 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Collectives in flight, as Python objects.
+ *
+ *   pending -> ended      wait() has returned, or raised what became of the collective
+ *
+ * submit() starts a collective and returns a Handle. The Handle holds `keep`: the objects whose
+ * memory the library reads and writes. A Handle that the program drops before wait() leaves `keep`
+ * in a list of abandoned collectives until the library is done with the memory, so that no tensor
+ * can be freed in flight.
+ *
+ * wait() gives up the GIL. It looks for signals every WAIT_MS milliseconds. When a signal handler
+ * raises (Ctrl-C does), wait() raises the same and the Handle stays pending: the program may wait
+ * again, or drop it.
+ *
+ * Fails when the library refuses the submission, when the collective fails, and when another thread
+ * waits for the same Handle: exceptions of status_raise(). */
+#include "_hvd.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WAIT_MS = 100, SPLITS_ON_STACK = 64 };
+
+enum kind { ALLREDUCE, ALLGATHER, BROADCAST, ALLTOALL, REDUCESCATTER, BARRIER, JOIN, KINDS };
+
+static const char *const kind_names[KINDS] = { "ALLREDUCE", "ALLGATHER",     "BROADCAST",
+                                               "ALLTOALL",  "REDUCESCATTER", "BARRIER",
+                                               "JOIN" };
+
+struct handle {
+    PyObject_HEAD int64_t number;
+    enum kind kind;
+    bool pending;
+    int count;      /* of tensors, and of results */
+    PyObject *keep; /* owned */
+};
+
+static PyObject *handle_type;
+static int pending; /* handles that wait() has not ended; the GIL guards it */
+
+static void handle_begin(struct handle *handle)
+{
+    handle->pending = true;
+    pending++;
+}
+
+static void handle_end(struct handle *handle)
+{
+    pending -= handle->pending;
+    handle->pending = false;
+}
+
+/* ---- abandoned collectives; the GIL guards the list ---- */
+
+struct abandoned {
+    int64_t number;
+    PyObject *keep; /* owned */
+    struct abandoned *next;
+};
+
+static struct abandoned *abandoned;
+
+/* Frees what the library does not use any more. After a fork, and when the world has ended, no
+ * handle exists, and hvd_poll() returns an error. */
+static void abandoned_reap(void)
+{
+    for (struct abandoned **at = &abandoned; *at;) {
+        struct abandoned *each = *at;
+        int done = hvd_poll(each->number);
+        if (done == 0) {
+            at = &each->next;
+            continue;
+        }
+        if (done > 0)
+            hvd_wait(each->number);
+        *at = each->next;
+        Py_XDECREF(each->keep);
+        free(each);
+        at = &abandoned; /* what `keep` has freed may have changed the list */
+    }
+}
+
+/* Without memory for the list, `keep` is never freed. */
+static void handle_abandon(struct handle *handle)
+{
+    struct abandoned *each = malloc(sizeof *each);
+    if (each) {
+        *each = (struct abandoned){ handle->number, handle->keep, abandoned };
+        abandoned = each;
+    }
+    handle->keep = NULL;
+    handle_end(handle);
+}
+
+/* ---- arguments ---- */
+
+/* Arguments of one call. `tensors` and what they point to live until arguments_free(). */
+struct arguments {
+    enum kind kind;
+    bool group;
+    int count;
+    int op_or_root;
+    struct hvd_options options;
+    struct hvd_tensor one, *tensors;
+    struct hvd_tensor *many; /* of a group */
+    int64_t dims_of_one[HVD_DIMS_MAX], (*dims)[HVD_DIMS_MAX];
+    PyObject *name_of_one, **names; /* bytes, owned */
+    int64_t few_splits[SPLITS_ON_STACK], *splits;
+    int nsplits;
+    PyObject *keep; /* borrowed */
+};
+
+static void arguments_free(struct arguments *arguments)
+{
+    for (int i = 0; i < arguments->count; i++)
+        Py_XDECREF(arguments->names[i]);
+    if (arguments->group) {
+        free(arguments->many);
+        free(arguments->dims);
+        free(arguments->names);
+    }
+    if (arguments->splits != arguments->few_splits)
+        free(arguments->splits);
+}
+
+/* The library knows HVD_DIMS_MAX dimensions; all that follow are one with the last of them. */
+static int read_shape(struct hvd_tensor *tensor, int64_t *dims, PyObject *shape)
+{
+    Py_ssize_t ndims = PyTuple_Size(shape);
+    if (ndims < 0)
+        return -1;
+    for (Py_ssize_t i = 0; i < ndims; i++) {
+        int64_t dim = PyLong_AsLongLong(PyTuple_GetItem(shape, i));
+        if (dim == -1 && PyErr_Occurred())
+            return -1;
+        if (i < HVD_DIMS_MAX)
+            dims[i] = dim;
+        else if (__builtin_mul_overflow(dims[HVD_DIMS_MAX - 1], dim, &dims[HVD_DIMS_MAX - 1])) {
+            PyErr_SetString(PyExc_ValueError, "the tensor is larger than memory can be");
+            return -1;
+        }
+    }
+    tensor->ndims = ndims < HVD_DIMS_MAX ? (int)ndims : HVD_DIMS_MAX;
+    tensor->dims = dims;
+    return 0;
+}
+
+/* (name or None, input, output, output_size, dtype, shape): addresses are numbers, 0 for none. */
+static int read_tensor(struct arguments *arguments, int i, PyObject *tuple)
+{
+    struct hvd_tensor *tensor = &arguments->tensors[i];
+    PyObject *name, *input, *output, *shape;
+    int dtype;
+    Py_ssize_t size;
+    if (!PyArg_ParseTuple(tuple, "OOOniO", &name, &input, &output, &size, &dtype, &shape))
+        return -1;
+    *tensor = (struct hvd_tensor){ .input = PyLong_AsVoidPtr(input),
+                                   .output = PyLong_AsVoidPtr(output),
+                                   .output_size = (size_t)size,
+                                   .dtype = (enum hvd_dtype)dtype };
+    if (PyErr_Occurred())
+        return -1;
+    if (name != Py_None) {
+        arguments->names[i] = PyUnicode_AsUTF8String(name);
+        tensor->name = arguments->names[i] ? PyBytes_AsString(arguments->names[i]) : NULL;
+        if (!tensor->name)
+            return -1;
+    }
+    return read_shape(tensor, arguments->dims[i], shape);
+}
+
+static int read_group(struct arguments *arguments, PyObject *list)
+{
+    Py_ssize_t count = PyList_Size(list);
+    if (count < 1 || count > 1000000) {
+        PyErr_SetString(PyExc_ValueError, count < 1 ? "the group has no tensor"
+                                                    : "the group has more than a million tensors");
+        return -1;
+    }
+    arguments->group = true;
+    arguments->tensors = arguments->many = calloc((size_t)count, sizeof *arguments->many);
+    arguments->dims = calloc((size_t)count, sizeof *arguments->dims);
+    arguments->names = calloc((size_t)count, sizeof(PyObject *));
+    if (!arguments->many || !arguments->dims || !arguments->names) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    arguments->count = (int)count;
+    for (int i = 0; i < arguments->count; i++)
+        if (read_tensor(arguments, i, PyList_GetItem(list, i)) < 0)
+            return -1;
+    return 0;
+}
+
+/* A tuple is one tensor, a list is a group, None is none. */
+static int read_tensors(struct arguments *arguments, PyObject *tensors)
+{
+    if (PyList_Check(tensors))
+        return read_group(arguments, tensors);
+    arguments->tensors = &arguments->one;
+    arguments->dims = &arguments->dims_of_one;
+    arguments->names = &arguments->name_of_one;
+    if (tensors == Py_None)
+        return 0;
+    arguments->count = 1;
+    return read_tensor(arguments, 0, tensors);
+}
+
+static int read_splits(struct arguments *arguments, PyObject *splits)
+{
+    if (splits == Py_None)
+        return 0;
+    Py_ssize_t count = PyTuple_Size(splits);
+    if (count < 0)
+        return -1;
+    arguments->splits = arguments->few_splits;
+    if (count > SPLITS_ON_STACK)
+        arguments->splits = calloc((size_t)count, sizeof *arguments->splits);
+    if (!arguments->splits) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < count; i++)
+        arguments->splits[i] = PyLong_AsLongLong(PyTuple_GetItem(splits, i));
+    arguments->nsplits = (int)count;
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static int arguments_read(struct arguments *arguments, PyObject *args)
+{
+    int kind;
+    PyObject *tensors, *splits;
+    if (!PyArg_ParseTuple(args, "iOiiddOO", &kind, &tensors, &arguments->op_or_root,
+                          &arguments->options.process_set, &arguments->options.prescale,
+                          &arguments->options.postscale, &splits, &arguments->keep))
+        return -1;
+    if (kind < 0 || kind >= KINDS) {
+        PyErr_Format(PyExc_ValueError, "%d is no kind of collective", kind);
+        return -1;
+    }
+    arguments->kind = (enum kind)kind;
+    return read_tensors(arguments, tensors) < 0 || read_splits(arguments, splits) < 0 ? -1 : 0;
+}
+
+/* ---- starting ---- */
+
+static int start_group(const struct arguments *arguments, int64_t *number)
+{
+    const struct hvd_options *options = &arguments->options;
+    enum hvd_op op = (enum hvd_op)arguments->op_or_root;
+    switch (arguments->kind) {
+    case ALLREDUCE:
+        return hvd_grouped_allreduce_async(arguments->tensors, arguments->count, op, options,
+                                           number);
+    case ALLGATHER:
+        return hvd_grouped_allgather_async(arguments->tensors, arguments->count, options, number);
+    default:
+        return hvd_grouped_reducescatter_async(arguments->tensors, arguments->count, op, options,
+                                               number);
+    }
+}
+
+static int start(const struct arguments *arguments, int64_t *number)
+{
+    const struct hvd_tensor *tensor = arguments->tensors;
+    const struct hvd_options *options = &arguments->options;
+    enum hvd_op op = (enum hvd_op)arguments->op_or_root;
+    if (arguments->group)
+        return start_group(arguments, number);
+    switch (arguments->kind) {
+    case ALLREDUCE:
+        return hvd_allreduce_async(tensor, op, options, number);
+    case ALLGATHER:
+        return hvd_allgather_async(tensor, options, number);
+    case BROADCAST:
+        return hvd_broadcast_async(tensor, arguments->op_or_root, options, number);
+    case ALLTOALL:
+        return hvd_alltoall_async(tensor, arguments->splits, arguments->nsplits, options, number);
+    case REDUCESCATTER:
+        return hvd_reducescatter_async(tensor, op, options, number);
+    case BARRIER:
+        return hvd_barrier_async(options, number);
+    default:
+        return hvd_join_async(options, number);
+    }
+}
+
+static struct handle *handle_create(const struct arguments *arguments)
+{
+    allocfunc alloc = (allocfunc)PyType_GetSlot((PyTypeObject *)handle_type, Py_tp_alloc);
+    struct handle *handle = (struct handle *)alloc((PyTypeObject *)handle_type, 0);
+    if (!handle)
+        return NULL;
+    handle->kind = arguments->kind;
+    handle->count = arguments->count > 0 ? arguments->count : 1;
+    handle->keep = arguments->keep;
+    Py_INCREF(handle->keep);
+    return handle;
+}
+
+static struct handle *handle_start(PyObject *args)
+{
+    struct arguments arguments = { .count = 0 };
+    struct handle *handle = NULL;
+    int rc;
+    if (world_has_departed()) {
+        status_raise(HVD_ERR_SHUT_DOWN);
+        return NULL;
+    }
+    if (abandoned)
+        abandoned_reap();
+    if (arguments_read(&arguments, args) == 0)
+        handle = handle_create(&arguments);
+    if (handle) {
+        Py_BEGIN_ALLOW_THREADS rc = start(&arguments, &handle->number);
+        Py_END_ALLOW_THREADS if (rc == HVD_OK)
+        {
+            handle_begin(handle);
+        }
+        else
+        {
+            Py_DECREF((PyObject *)handle);
+            handle = NULL;
+            status_raise(rc);
+        }
+    }
+    arguments_free(&arguments);
+    return handle;
+}
+
+/* ---- waiting ---- */
+
+static void result_capsule_free(PyObject *capsule)
+{
+    struct hvd_result *result = PyCapsule_GetPointer(capsule, "hvd_result");
+    hvd_result_free(result);
+    free(result);
+}
+
+/* Takes the result over into an object that frees it; empties it in any case. */
+static PyObject *result_owner(struct hvd_result *result)
+{
+    struct hvd_result *own = malloc(sizeof *own);
+    if (!own) {
+        hvd_result_free(result);
+        return PyErr_NoMemory();
+    }
+    *own = *result;
+    *result = (struct hvd_result){ .last_rank = -1 };
+    PyObject *capsule = PyCapsule_New(own, "hvd_result", result_capsule_free);
+    if (!capsule) {
+        hvd_result_free(own);
+        free(own);
+    }
+    return capsule;
+}
+
+/* (address, rows, size, rows of each rank, owner): gathered rows lie in the library's memory, which
+ * the owner frees. */
+static PyObject *result_tuple(struct hvd_result *result)
+{
+    PyObject *rows = PyTuple_New(result->nrows);
+    for (int i = 0; rows && i < result->nrows; i++) {
+        PyObject *number = PyLong_FromLongLong(result->rows[i]);
+        if (!number || PyTuple_SetItem(rows, i, number) < 0) {
+            Py_DECREF(rows);
+            rows = NULL;
+        }
+    }
+    void *data = result->data;
+    long long dim0 = result->dim0;
+    Py_ssize_t size = (Py_ssize_t)result->size;
+    PyObject *owner = result_owner(result);
+    if (!rows || !owner) {
+        Py_XDECREF(rows);
+        Py_XDECREF(owner);
+        return NULL;
+    }
+    return Py_BuildValue("(NLnNN)", PyLong_FromVoidPtr(data), dim0, size, rows, owner);
+}
+
+static PyObject *results_list(struct hvd_result *results, int count)
+{
+    PyObject *list = PyList_New(count);
+    for (int i = 0; i < count; i++) {
+        PyObject *tuple = list ? result_tuple(&results[i]) : NULL;
+        if (list && (!tuple || PyList_SetItem(list, i, tuple) < 0)) {
+            Py_DECREF(list);
+            list = NULL;
+        }
+        hvd_result_free(&results[i]);
+    }
+    return list;
+}
+
+static PyObject *results_of(const struct handle *handle, struct hvd_result *results)
+{
+    switch (handle->kind) {
+    case ALLGATHER:
+    case ALLTOALL:
+        return results_list(results, handle->count);
+    case JOIN:
+        return PyLong_FromLong(results->last_rank);
+    default:
+        Py_RETURN_NONE;
+    }
+}
+
+/* HVD_ERR_TIMEOUT is also what ends a world that waits in vain; then the handle has ended. */
+static bool is_still_pending(const struct handle *handle, int status)
+{
+    return status == HVD_ERR_TIMEOUT && hvd_poll(handle->number) >= 0;
+}
+
+/* Waits and ends the handle. 0, or -1 with an exception. */
+static int handle_await(struct handle *handle, struct hvd_result *results)
+{
+    int rc;
+    do {
+        Py_BEGIN_ALLOW_THREADS rc = hvd_wait_timeout(handle->number, WAIT_MS, results);
+        Py_END_ALLOW_THREADS if (rc == HVD_ERR_TIMEOUT && PyErr_CheckSignals() < 0) return -1;
+    } while (is_still_pending(handle, rc));
+    if (rc < 0)
+        status_raise(rc);
+    if (rc != HVD_ERR_INVALID || hvd_poll(handle->number) < 0)
+        handle_end(handle);
+    return rc < 0 ? -1 : 0;
+}
+
+static PyObject *handle_finish(struct handle *handle)
+{
+    struct hvd_result one = { .last_rank = -1 }, *results = &one;
+    PyObject *answer = NULL;
+    if (!handle->pending) {
+        PyErr_SetString(PyExc_ValueError, "this handle was waited for already");
+        return NULL;
+    }
+    if (handle->count > 1)
+        results = calloc((size_t)handle->count, sizeof *results);
+    if (!results)
+        return PyErr_NoMemory();
+    if (handle_await(handle, results) == 0)
+        answer = results_of(handle, results);
+    if (results != &one)
+        free(results);
+    return answer;
+}
+
+PyObject *handle_submit(PyObject *module, PyObject *args)
+{
+    (void)module;
+    return (PyObject *)handle_start(args);
+}
+
+PyObject *handle_run(PyObject *module, PyObject *args)
+{
+    (void)module;
+    struct handle *handle = handle_start(args);
+    if (!handle)
+        return NULL;
+    PyObject *answer = handle_finish(handle);
+    Py_DECREF((PyObject *)handle);
+    return answer;
+}
+
+/* ---- the type ---- */
+
+static PyObject *handle_wait(PyObject *self, PyObject *none)
+{
+    (void)none;
+    return handle_finish((struct handle *)self);
+}
+
+static PyObject *handle_poll(PyObject *self, PyObject *none)
+{
+    const struct handle *handle = (struct handle *)self;
+    (void)none;
+    if (!handle->pending) {
+        PyErr_SetString(PyExc_ValueError, "this handle was waited for already");
+        return NULL;
+    }
+    int done = hvd_poll(handle->number);
+    return done < 0 ? status_raise(done) : PyBool_FromLong(done);
+}
+
+static PyObject *handle_pending(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(((struct handle *)self)->pending);
+}
+
+static PyObject *handle_keep(PyObject *self, void *closure)
+{
+    PyObject *keep = ((struct handle *)self)->keep;
+    (void)closure;
+    if (!keep)
+        keep = Py_None;
+    Py_INCREF(keep);
+    return keep;
+}
+
+static PyObject *handle_repr(PyObject *self)
+{
+    const struct handle *handle = (struct handle *)self;
+    return PyUnicode_FromFormat("<hvd.Handle %lld of %s, %s>", (long long)handle->number,
+                                kind_names[handle->kind], handle->pending ? "in flight" : "ended");
+}
+
+static void handle_dealloc(PyObject *self)
+{
+    struct handle *handle = (struct handle *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    if (handle->pending)
+        handle_abandon(handle);
+    Py_XDECREF(handle->keep);
+    release(self);
+    Py_DECREF((PyObject *)type);
+}
+
+PyObject *handle_unfinished(PyObject *module, PyObject *none)
+{
+    int count = pending;
+    (void)module;
+    (void)none;
+    abandoned_reap();
+    for (const struct abandoned *each = abandoned; each; each = each->next)
+        count++;
+    return PyLong_FromLong(count);
+}
+
+static PyMethodDef handle_methods[] = {
+    { "wait", handle_wait, METH_NOARGS, "Wait until the collective is done, once." },
+    { "poll", handle_poll, METH_NOARGS, "True when wait() would return at once." },
+    { NULL, NULL, 0, NULL },
+};
+
+static PyGetSetDef handle_attributes[] = {
+    { "pending", handle_pending, NULL, "True until wait() has returned.", NULL },
+    { "keep", handle_keep, NULL, "The objects whose memory the collective uses.", NULL },
+    { NULL, NULL, NULL, NULL, NULL },
+};
+
+static PyType_Slot handle_slots[] = {
+    { Py_tp_doc, "A collective in flight, from submit()." },
+    { Py_tp_dealloc, handle_dealloc },
+    { Py_tp_repr, handle_repr },
+    { Py_tp_methods, handle_methods },
+    { Py_tp_getset, handle_attributes },
+    { 0, NULL },
+};
+
+static PyType_Spec handle_spec = {
+    .name = "hvd.Handle",
+    .basicsize = sizeof(struct handle),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = handle_slots,
+};
+
+int handle_define(PyObject *module)
+{
+    handle_type = PyType_FromSpec(&handle_spec);
+    if (!handle_type)
+        return -1;
+    Py_INCREF(handle_type);
+    if (PyModule_AddObject(module, "Handle", handle_type) < 0)
+        return -1;
+    for (int kind = 0; kind < KINDS; kind++)
+        if (PyModule_AddIntConstant(module, kind_names[kind], kind) < 0)
+            return -1;
+    return 0;
+}

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch's tensors as rows for the extension module: where they lie, without a copy.
+
+Tensors in host memory are used where they are. Tensors of CUDA are copied to pinned host memory, and the result
+is copied back, with one warning for the process.
+
+ValueError for a tensor that is not contiguous, or of an element type or device that has no row; TypeError for
+what is no tensor.
+"""
+import warnings
+from typing import Any, Callable, Optional, Sequence, Tuple
+
+import numpy
+import torch
+
+from .._collectives import BFLOAT16, DTYPE_NAMES, ELEMENT_SIZES, Gathered, Row
+
+# Numbers of enum hvd_dtype by element type of this version of PyTorch.
+DTYPES = {getattr(torch, name): number for number, name in enumerate(DTYPE_NAMES) if hasattr(torch, name)}
+
+_warned = False
+
+
+def refuse(tensor: Any) -> None:
+    """Say why check() does not accept the tensor."""
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"expected a torch.Tensor, not {type(tensor).__name__}")
+    if tensor.layout is not torch.strided or tensor.dtype not in DTYPES:
+        raise ValueError(f"Tensor type {tensor.type()} is not supported.")
+    if not tensor.is_contiguous():
+        raise ValueError(f"Tensor is required to be contiguous, but its strides are {tensor.stride()}.")
+    raise ValueError(f"Tensor on device {tensor.device} is not supported, only cpu and cuda.")
+
+
+def check(tensor: Any) -> int:
+    """The number of the tensor's element type; raises when the tensor cannot be used."""
+    if not isinstance(tensor, torch.Tensor) or tensor.layout is not torch.strided or not tensor.is_contiguous():
+        refuse(tensor)
+    dtype = DTYPES.get(tensor.dtype)
+    if dtype is None or tensor.device.type not in ("cpu", "cuda"):
+        refuse(tensor)
+    return dtype
+
+
+def check_in_place(tensor: torch.Tensor) -> None:
+    """A result in the middle of a graph must not change under autograd; a leaf may, like its `data`."""
+    if tensor.requires_grad and not tensor.is_leaf and torch.is_grad_enabled():
+        raise ValueError(
+            "the tensor is the result of an operation that autograd records, and changing it in place would make "
+            "gradients wrong: use the call without _, or tensor.detach()"
+        )
+
+
+def row(name: Optional[str], source: torch.Tensor, target: Optional[torch.Tensor], dtype: int) -> Row:
+    """The row of tensors in host memory."""
+    if target is None:
+        return (name, source.data_ptr(), 0, 0, dtype, source.shape)
+    return (
+        name,
+        source.data_ptr(),
+        target.data_ptr(),
+        target.numel() * ELEMENT_SIZES[dtype],
+        dtype,
+        source.shape,
+    )
+
+
+def warn_of_copies() -> None:
+    """Once for the process."""
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn("tensors of CUDA are copied to host memory and back: libhvd has no device module for them")
+
+
+def to_host(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy in pinned memory. It is complete when the call returns."""
+    warn_of_copies()
+    host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+    host.copy_(tensor.detach())
+    return host
+
+
+def gathered(result: Tuple, dtype: int, shape: Sequence[int]) -> torch.Tensor:
+    """A tensor over the rows that the library has gathered; `shape` is that of the input."""
+    address, rows, size, _, owner = result
+    whole = (rows, *shape[1:])
+    if size == 0:
+        return torch.empty(whole, dtype=getattr(torch, DTYPE_NAMES[dtype]))
+    tensor = torch.from_numpy(numpy.asarray(Gathered(address, whole, dtype, owner)).view(_carrier(dtype)))
+    return tensor.view(torch.bfloat16) if dtype == BFLOAT16 else tensor
+
+
+def _carrier(dtype: int) -> str:
+    """The element type under which NumPy passes the bytes to PyTorch."""
+    return "int16" if dtype == BFLOAT16 else DTYPE_NAMES[dtype]
+
+
+Finish = Callable[[Any], Any]
