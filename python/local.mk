@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+# The Python packages: hvd, with one extension module in the limited API, and the compatibility package horovod, which
+# is installed beside, where no interpreter looks for it. The module is linked by hand: libtool would install a .la file
+# beside it and name the build directory in it. It finds libhvd from its own directory.
+python_sources = python/hvd/_hvd.c python/hvd/_handle.c python/hvd/_array.c
+EXTRA_DIST += $(python_sources) python/hvd/_hvd.h python/setup.py python/pyproject.toml
+
+if PYTHON
+pyhvddir = $(pydir)/hvd
+nodist_pyhvd_DATA = python/hvd/_hvd.abi3.so
+dist_pyhvd_DATA = \
+	python/hvd/__init__.py \
+	python/hvd/_collectives.py \
+	python/hvd/_interruptible.py \
+	python/hvd/_objects.py \
+	python/hvd/_world.py \
+	python/hvd/exceptions.py \
+	python/hvd/numpy.py \
+	python/hvd/process_sets.py
+pytorchdir = $(pydir)/hvd/torch
+dist_pytorch_DATA = \
+	python/hvd/torch/__init__.py \
+	python/hvd/torch/_autograd.py \
+	python/hvd/torch/_collectives.py \
+	python/hvd/torch/_tensors.py \
+	python/hvd/torch/compression.py \
+	python/hvd/torch/functions.py \
+	python/hvd/torch/optimizer.py \
+	python/hvd/torch/sync_batch_norm.py
+compatdir = $(pkgdatadir)/compat/horovod
+dist_compat_DATA = \
+	python/compat/horovod/__init__.py \
+	python/compat/horovod/keras.py \
+	python/compat/horovod/mxnet.py \
+	python/compat/horovod/tensorflow.py
+compatcommondir = $(compatdir)/common
+dist_compatcommon_DATA = \
+	python/compat/horovod/common/__init__.py \
+	python/compat/horovod/common/basics.py \
+	python/compat/horovod/common/exceptions.py \
+	python/compat/horovod/common/process_sets.py \
+	python/compat/horovod/common/util.py
+compattorchdir = $(compatdir)/torch
+dist_compattorch_DATA = \
+	python/compat/horovod/torch/__init__.py \
+	python/compat/horovod/torch/compression.py \
+	python/compat/horovod/torch/functions.py \
+	python/compat/horovod/torch/mpi_ops.py \
+	python/compat/horovod/torch/optimizer.py \
+	python/compat/horovod/torch/sync_batch_norm.py
+
+python/hvd/_hvd.abi3.so: $(python_sources) python/hvd/_hvd.h lib/hvd.h lib/libhvd.la
+	$(AM_V_CCLD)$(MKDIR_P) python/hvd && cd $(srcdir) && $(CC) $(CPPFLAGS) $(PYTHON_CPPFLAGS) -Ilib $(HVD_CFLAGS) $(WERROR) \
+		$(CFLAGS) -fPIC -shared -o '$(abs_builddir)/$@' $(python_sources) $(HVD_LDFLAGS) $(LDFLAGS) \
+		-Wl,-rpath,'$$ORIGIN/../../..' -L'$(abs_builddir)/lib/.libs' -lhvd
+CLEANFILES += python/hvd/_hvd.abi3.so
+endif
