@@ -8,6 +8,9 @@
  * in a list of abandoned collectives until the library is done with the memory, so that no tensor
  * can be freed in flight.
  *
+ * A name is taken until wait() has ended its handle, or poll() has found it done, or, for a Handle that was dropped,
+ * until the next call that waits. So whether a name can be used again does not depend on how fast the other ranks are.
+ *
  * wait() gives up the GIL. It looks for signals every WAIT_MS milliseconds. When a signal handler
  * raises (Ctrl-C does), wait() raises the same and the Handle stays pending: the program may wait
  * again, or drop it.
@@ -32,8 +35,9 @@ struct handle {
     PyObject_HEAD int64_t number;
     enum kind kind;
     bool pending;
-    int count;      /* of tensors, and of results */
-    PyObject *keep; /* owned */
+    int count;       /* of tensors, and of results */
+    PyObject *keep;  /* owned */
+    PyObject *names; /* owned; a list of those that are taken; NULL: none */
 };
 
 static PyObject *handle_type;
@@ -45,17 +49,78 @@ static void handle_begin(struct handle *handle)
     pending++;
 }
 
+static void handle_release_names(struct handle *handle);
+
 static void handle_end(struct handle *handle)
 {
+    handle_release_names(handle);
     pending -= handle->pending;
     handle->pending = false;
+}
+
+/* ---- names that are taken ---- */
+
+static PyObject *taken; /* a set of bytes; the GIL guards it */
+
+/* Names are taken in each process set by itself. A new reference. */
+static PyObject *name_key(PyObject *name, int process_set)
+{
+    if (process_set != 0)
+        return PyBytes_FromFormat("%d %s", process_set, PyBytes_AsString(name));
+    Py_INCREF(name);
+    return name;
+}
+
+static void names_release(PyObject *names)
+{
+    Py_ssize_t count = names ? PyList_Size(names) : 0;
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (PySet_Discard(taken, PyList_GetItem(names, i)) < 0)
+            PyErr_Clear();
+    Py_XDECREF(names);
+}
+
+static void handle_release_names(struct handle *handle)
+{
+    PyObject *names = handle->names;
+    handle->names = NULL;
+    names_release(names);
+}
+
+/* Takes a name and adds it to the list. 0, or -1 with an exception. */
+static int name_take(PyObject *names, PyObject *key)
+{
+    int is_taken = PySet_Contains(taken, key);
+    if (is_taken > 0)
+        PyErr_Format(PyExc_ValueError,
+                     "'%s' is in flight already: synchronize() comes before the name is used again",
+                     PyBytes_AsString(key));
+    return is_taken != 0 || PyList_Append(names, key) < 0 || PySet_Add(taken, key) < 0 ? -1 : 0;
+}
+
+/* Takes the names of `count` tensors, where they have some. */
+static int names_take(PyObject **list, PyObject *const *tensors, int count, int process_set)
+{
+    *list = NULL;
+    for (int i = 0; i < count; i++) {
+        if (!tensors[i])
+            continue;
+        PyObject *key = name_key(tensors[i], process_set);
+        if (!*list)
+            *list = PyList_New(0);
+        int rc = key && *list ? name_take(*list, key) : -1;
+        Py_XDECREF(key);
+        if (rc < 0)
+            return -1;
+    }
+    return 0;
 }
 
 /* ---- abandoned collectives; the GIL guards the list ---- */
 
 struct abandoned {
     int64_t number;
-    PyObject *keep; /* owned */
+    PyObject *keep, *names; /* owned */
     struct abandoned *next;
 };
 
@@ -75,6 +140,7 @@ static void abandoned_reap(void)
         if (done > 0)
             hvd_wait(each->number);
         *at = each->next;
+        names_release(each->names);
         Py_XDECREF(each->keep);
         free(each);
         at = &abandoned; /* what `keep` has freed may have changed the list */
@@ -86,10 +152,10 @@ static void handle_abandon(struct handle *handle)
 {
     struct abandoned *each = malloc(sizeof *each);
     if (each) {
-        *each = (struct abandoned){ handle->number, handle->keep, abandoned };
+        *each = (struct abandoned){ handle->number, handle->keep, handle->names, abandoned };
         abandoned = each;
     }
-    handle->keep = NULL;
+    handle->keep = handle->names = NULL;
     handle_end(handle);
 }
 
@@ -308,10 +374,13 @@ static struct handle *handle_start(PyObject *args)
         status_raise(HVD_ERR_SHUT_DOWN);
         return NULL;
     }
-    if (abandoned)
-        abandoned_reap();
     if (arguments_read(&arguments, args) == 0)
         handle = handle_create(&arguments);
+    if (handle && names_take(&handle->names, arguments.names, arguments.count,
+                             arguments.options.process_set) < 0) {
+        Py_DECREF((PyObject *)handle);
+        handle = NULL;
+    }
     if (handle) {
         Py_BEGIN_ALLOW_THREADS rc = start(&arguments, &handle->number);
         Py_END_ALLOW_THREADS if (rc == HVD_OK)
@@ -417,6 +486,8 @@ static bool is_still_pending(const struct handle *handle, int status)
 static int handle_await(struct handle *handle, struct hvd_result *results)
 {
     int rc;
+    if (abandoned)
+        abandoned_reap();
     do {
         Py_BEGIN_ALLOW_THREADS rc = hvd_wait_timeout(handle->number, WAIT_MS, results);
         Py_END_ALLOW_THREADS if (rc == HVD_ERR_TIMEOUT && PyErr_CheckSignals() < 0) return -1;
@@ -481,6 +552,8 @@ static PyObject *handle_poll(PyObject *self, PyObject *none)
         return NULL;
     }
     int done = hvd_poll(handle->number);
+    if (done > 0)
+        handle_release_names((struct handle *)self);
     return done < 0 ? status_raise(done) : PyBool_FromLong(done);
 }
 
@@ -514,6 +587,7 @@ static void handle_dealloc(PyObject *self)
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     if (handle->pending)
         handle_abandon(handle);
+    names_release(handle->names);
     Py_XDECREF(handle->keep);
     release(self);
     Py_DECREF((PyObject *)type);
@@ -561,7 +635,8 @@ static PyType_Spec handle_spec = {
 int handle_define(PyObject *module)
 {
     handle_type = PyType_FromSpec(&handle_spec);
-    if (!handle_type)
+    taken = PySet_New(NULL);
+    if (!handle_type || !taken)
         return -1;
     Py_INCREF(handle_type);
     if (PyModule_AddObject(module, "Handle", handle_type) < 0)

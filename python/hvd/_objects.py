@@ -17,6 +17,9 @@ try:
 except ImportError:
     pickler = pickle
 
+# Ranks that have joined or left meanwhile have counted other nameless tensors, so objects have a name of their own.
+_NAME = "hvd.object"
+
 _UINT8, _INT64 = DTYPE_NAMES.index("uint8"), DTYPE_NAMES.index("int64")
 
 
@@ -38,13 +41,14 @@ def broadcast_object(
 ) -> Any:
     """Return the object of rank `root_rank` on every rank of the set. Other ranks' `obj` is not used."""
     number = process_set_number(process_set)
+    name = _NAME if name is None else name
     is_root = _hvd.rank() == root_rank
     data = _pickled(obj) if is_root else numpy.empty(0, dtype=numpy.uint8)
     length = numpy.array([data.size], dtype=numpy.int64)
-    _broadcast(length, root_rank, name and f"{name}.sz", number, _INT64)
+    _broadcast(length, root_rank, f"{name}.sz", number, _INT64)
     if not is_root:
         data = numpy.empty(int(length[0]), dtype=numpy.uint8)
-    _broadcast(data, root_rank, name and f"{name}.t", number, _UINT8)
+    _broadcast(data, root_rank, f"{name}.t", number, _UINT8)
     return obj if is_root else pickle.loads(data)
 
 
@@ -53,7 +57,7 @@ def allgather_object(
 ) -> List[Any]:
     """Return the objects of all ranks of the set, in order of rank."""
     data = _pickled(obj)
-    row = (full_name("allgather", name), data.ctypes.data, 0, 0, _UINT8, data.shape)
+    row = (full_name("allgather", name or _NAME), data.ctypes.data, 0, 0, _UINT8, data.shape)
     number = process_set_number(process_set)
     ((address, rows, _, counts, owner),) = _hvd.run(_hvd.ALLGATHER, row, 0, number, 1.0, 1.0, None, data)
     everything = memoryview(numpy.asarray(Gathered(address, (rows,), _UINT8, owner)))

@@ -17,6 +17,7 @@ import torch
 from .. import _hvd
 from .. import _collectives as _common
 from .._collectives import Average, Sum, check_factor, check_group, full_name, member_name, reduce_op
+from ..exceptions import HorovodInternalError
 from ..process_sets import ProcessSet, global_process_set, process_set_number
 from ._tensors import check, check_in_place, gathered, row, to_host
 
@@ -423,6 +424,12 @@ def _share(tensor: torch.Tensor, process_set: ProcessSet, device: Any) -> torch.
     return torch.empty(shape, dtype=tensor.dtype, device=device)
 
 
+def _check_scatter_op(op: int) -> None:
+    """Horovod lets the collective fail for other operations, and scripts catch that class."""
+    if op not in (Average, Sum):
+        raise HorovodInternalError(f"reducescatter: op is {op!r}, only Average and Sum are possible")
+
+
 def reducescatter_async(
     tensor: torch.Tensor,
     name: Optional[str] = None,
@@ -435,6 +442,7 @@ def reducescatter_async(
 
     The first ranks have one row more when the rows do not divide by the size of the set.
     """
+    _check_scatter_op(op)
     dtype = check(tensor)
     target = _share(tensor, process_set, "cpu")
     source = to_host(tensor) if tensor.is_cuda else tensor
@@ -462,6 +470,7 @@ def grouped_reducescatter_async(
     """Like reducescatter_async() for a list of tensors, reduced when all ranks have submitted all of them."""
     tensors = check_group(tensors)
     dtypes = [check(tensor) for tensor in tensors]
+    _check_scatter_op(op)
     targets = [_share(tensor, process_set, "cpu") for tensor in tensors]
     sources = [to_host(tensor) if tensor.is_cuda else tensor for tensor in tensors]
     count = len(tensors)

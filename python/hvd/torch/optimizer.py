@@ -105,7 +105,9 @@ class _Reducing:
             raise ValueError(f"backward_passes_per_step is {passes!r}, expected 1 or more")
         self._compression = compression
         self.backward_passes_per_step = passes
-        self._names = {id(each): name for name, each in _named(named_parameters, self.param_groups)}
+        named = _named(named_parameters, self.param_groups)
+        self._names = {id(parameter): name for name, parameter in named}
+        self._parameter_names = {parameter: name for name, parameter in named}  # some scripts look there
 
     def _parameters(self) -> Iterator[torch.Tensor]:
         return (each for group in self.param_groups for each in group["params"] if each.requires_grad)
