@@ -35,18 +35,23 @@ struct handle {
     PyObject_HEAD int64_t number;
     enum kind kind;
     bool pending;
-    int count;       /* of tensors, and of results */
-    PyObject *keep;  /* owned */
-    PyObject *names; /* owned; a list of those that are taken; NULL: none */
+    int count;                 /* of tensors, and of results */
+    PyObject *keep;            /* owned */
+    PyObject *names;           /* owned; a list of those that are taken; NULL: none */
+    struct handle *next, **at; /* while pending: the list, and what points to this one */
 };
 
 static PyObject *handle_type;
-static int pending; /* handles that wait() has not ended; the GIL guards it */
+static struct handle *pending; /* all that wait() has not ended; the GIL guards the list */
 
 static void handle_begin(struct handle *handle)
 {
     handle->pending = true;
-    pending++;
+    handle->next = pending;
+    handle->at = &pending;
+    if (pending)
+        pending->at = &handle->next;
+    pending = handle;
 }
 
 static void handle_release_names(struct handle *handle);
@@ -54,8 +59,12 @@ static void handle_release_names(struct handle *handle);
 static void handle_end(struct handle *handle)
 {
     handle_release_names(handle);
-    pending -= handle->pending;
+    if (!handle->pending)
+        return;
     handle->pending = false;
+    *handle->at = handle->next;
+    if (handle->next)
+        handle->next->at = handle->at;
 }
 
 /* ---- names that are taken ---- */
@@ -595,10 +604,12 @@ static void handle_dealloc(PyObject *self)
 
 PyObject *handle_unfinished(PyObject *module, PyObject *none)
 {
-    int count = pending;
+    int count = 0;
     (void)module;
     (void)none;
     abandoned_reap();
+    for (const struct handle *each = pending; each; each = each->next)
+        count += hvd_poll(each->number) == 0;
     for (const struct abandoned *each = abandoned; each; each = each->next)
         count++;
     return PyLong_FromLong(count);

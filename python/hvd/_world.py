@@ -6,9 +6,10 @@
 
 libhvd joins its world once in the life of a process, but programs call shutdown() and then init() again.
 shutdown() therefore departs: all calls fail from then on, and the process says goodbye to the other ranks when
-it ends. init() takes the world up again, together with all other ranks. If collectives are in flight,
-shutdown() leaves the world at once, because those must fail; then init() fails, too.
+it ends. init() takes the world up again, together with all other ranks. If collectives stay in flight,
+shutdown() leaves the world, because those must fail; then init() fails, too.
 """
+import time
 from typing import Iterable, Optional, Sequence, Union
 
 from . import _hvd
@@ -17,6 +18,9 @@ from ._interruptible import interruptible
 from .process_sets import ProcessSet
 
 _departed = False
+
+# How long shutdown() lets collectives finish that all ranks have submitted.
+_FINISH_S = 1.0
 
 
 def _check_comm(comm: Optional[Sequence[int]]) -> None:
@@ -73,6 +77,9 @@ def shutdown() -> None:
     global _departed
     if not _hvd.is_initialized():
         return
+    deadline = time.monotonic() + _FINISH_S
+    while _hvd.unfinished() > 0 and time.monotonic() < deadline:
+        time.sleep(0.001)
     if _hvd.unfinished() > 0:
         _hvd.shutdown()
     else:

@@ -277,7 +277,8 @@ class _DistributedOptimizer(_Reducing):
         if self._should_synchronize:
             if self._synchronized:
                 warnings.warn(
-                    "step() reduces the gradients again after synchronize(): call it within skip_synchronize()"
+                    "optimizer.step() called without optimizer.skip_synchronize() after optimizer.synchronize(): the "
+                    "gradients are reduced twice"
                 )
             self.synchronize()
         self._synchronized = False
