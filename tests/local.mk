@@ -546,6 +546,7 @@ program_tests += \
 	tests/program/output_test.sh \
 	tests/program/metrics_test.sh \
 	tests/program/pinn_test.sh \
+	tests/program/python_test.sh \
 	tests/program/libraries_test.sh \
 	tests/program/remote_agent_test.sh \
 	tests/program/rendezvous_test.sh \
@@ -578,7 +579,7 @@ endif
 endif
 
 TESTS += $(program_tests)
-EXTRA_DIST += $(program_tests) tests/coverage.sh tests/support/abi.sh tests/forbidden_words.txt tests/text_readers.txt tests/tap.sh tests/hosts.sh tests/support/fit.sh tests/support/service.sh tests/support/sources.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp
+EXTRA_DIST += $(program_tests) tests/coverage.sh tests/support/abi.sh tests/forbidden_words.txt tests/text_readers.txt tests/tap.sh tests/hosts.sh tests/support/fit.sh tests/support/service.sh tests/support/sources.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp tests/python/cases.py tests/python/stock_horovod.py
 
 # The installation that is tested
 stage = $(abs_builddir)/tests/stage
@@ -675,7 +676,8 @@ AM_TESTS_ENVIRONMENT = \
 	SOFTMAX_REGRESSION='$(abs_builddir)/examples/softmax_regression'; \
 	SYNTHETIC_BENCHMARK='$(abs_builddir)/examples/synthetic_benchmark'; \
 	COMPARE_PARAMETERS='$(abs_builddir)/tests/support/compare_parameters'; \
+	PYTHON='$(PYTHON)'; PYDIR='$(pydir)'; \
 	SANITIZERS='$(ENABLED_SANITIZERS)'; HARDENING='$(HARDENING)'; MANDOC='$(MANDOC)'; CC='$(CC)'; \
 	$(sanitizer_options) CK_DEFAULT_TIMEOUT=60 CK_TIMEOUT_MULTIPLIER=3; \
 	export srcdir builddir STAGE PREFIX AGENTDIR INCLUDEDIR LIBDIR MANDIR HVDRUN HVDAGENT HVDRENDEZVOUSD HVD_BANDWIDTH HVD_TUNE ACT COLLECTIVES HOROVOD_WORKER MEET REFUSE WORLD HELLO API_TOUR \
-		FASHION_MNIST FUNCTION_APPROXIMATION PINN SOFTMAX_REGRESSION SYNTHETIC_BENCHMARK COMPARE_PARAMETERS SANITIZERS HARDENING MANDOC CC CK_DEFAULT_TIMEOUT CK_TIMEOUT_MULTIPLIER;
+		FASHION_MNIST FUNCTION_APPROXIMATION PINN SOFTMAX_REGRESSION SYNTHETIC_BENCHMARK COMPARE_PARAMETERS PYTHON PYDIR SANITIZERS HARDENING MANDOC CC CK_DEFAULT_TIMEOUT CK_TIMEOUT_MULTIPLIER;

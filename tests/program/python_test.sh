@@ -1,0 +1,96 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The packages hvd and horovod as they are installed: values, gradients, optimizers, bad input (tests/python/cases.py) on one to
+# three ranks; Ctrl-C, the exception of one rank, exit without shutdown, a missing libhvd.
+#
+#   HOROVOD_TESTS=DIRECTORY   also runs test_torch.py of the stock Horovod's test/parallel, which lies there
+. "$srcdir/tests/tap.sh"
+
+if [ -z "$PYDIR" ] || ! "$PYTHON" -c 'import numpy, torch' 2>/dev/null; then
+    skip "the Python packages" "built without Python, or no numpy or torch"
+    finish
+    exit
+fi
+export PYTHONPATH="$STAGE$PYDIR" PYTHONDONTWRITEBYTECODE=1 LD_LIBRARY_PATH="$STAGE$LIBDIR" OMP_NUM_THREADS=1
+
+for np in 1 2 3; do
+    run "$HVDRUN" --no-tag-output -np $np -H localhost:$np "$PYTHON" "$srcdir/tests/python/cases.py"
+    is "the cases end well on $np ranks" 0 "$status"
+    grep -E '^(not )?ok ' "$tmp/out" >"$tmp/cases"
+    while read -r outcome sentence; do
+        ok "$np ranks: $sentence" [ "$outcome" = ok ]
+    done <"$tmp/cases"
+done
+
+run "$PYTHON" -c 'import hvd.torch as hvd, torch; hvd.init(); print(hvd.size(), hvd.allreduce(torch.ones(1)))'
+is "a process without hvdrun is a world of its own" "0 1 tensor([1.])" "$status $(cat "$tmp/out")"
+
+run "$HVDRUN" -np 2 -H localhost:2 "$PYTHON" -c '
+import hvd.numpy as hvd, numpy
+hvd.init()
+hvd.allreduce(numpy.ones(3))'
+is "a program may end without shutdown" 0 "$status"
+
+run "$HVDRUN" --no-tag-output -np 2 -H localhost:2 "$PYTHON" -c '
+import sys, hvd.numpy as hvd, numpy
+hvd.init()
+if hvd.rank() == 1:
+    raise KeyError("the cause")
+try:
+    hvd.allreduce(numpy.ones(3))
+except hvd.HorovodInternalError as error:
+    print("rank 0 has:", error, file=sys.stderr, flush=True)
+    raise'
+like "the exception of one rank is an error on the others, which names the rank" 'rank 0 has: .*rank 1 on localhost' "$tmp/err"
+like "and hvdrun names that rank" 'FAILED rank 1 ' "$tmp/err"
+like "whose traceback is there" "^KeyError: 'the cause'" "$tmp/err"
+
+start "$HVDRUN" --no-tag-output -np 2 -H localhost:2 "$PYTHON" -c '
+import os, signal, sys, threading, hvd.numpy as hvd, numpy
+hvd.init()
+if hvd.rank() == 0:
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    array = numpy.ones(3)
+    try:
+        hvd.allreduce_(array, name="late", op=hvd.Sum)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+    hvd.broadcast_object("go on", 0)
+else:
+    hvd.broadcast_object(None, 0)
+    hvd.allreduce_(numpy.ones(3), name="late", op=hvd.Sum)
+hvd.barrier()'
+finish_job
+is "Ctrl-C interrupts a wait, and the world goes on" "0 interrupted" "$status $(cat "$tmp/out")"
+
+mkdir "$tmp/alone" && cp -r "$STAGE$PYDIR/hvd" "$tmp/alone/hvd"
+if [ -z "$(ldconfig -p | grep libhvd)" ]; then
+    run env -u LD_LIBRARY_PATH PYTHONPATH="$tmp/alone" "$PYTHON" -c 'import hvd'
+    like "without libhvd the import says what to install" 'ImportError: hvd cannot load libhvd .*Install libhvd' "$tmp/err"
+else
+    skip "without libhvd the import says what to install" "libhvd is installed"
+fi
+
+compat=$STAGE$PREFIX/share/hvdrun/compat
+run "$HVDRUN" --no-tag-output -np 2 -H localhost:2 env PYTHONPATH="$compat:$PYTHONPATH" "$PYTHON" -c '
+import horovod, torch, horovod.torch as hvd
+from horovod.common.exceptions import HorovodInternalError
+from horovod.common.util import gloo_built, split_list
+from horovod.torch.mpi_ops import Sum
+assert hvd.HorovodInternalError is HorovodInternalError and gloo_built() and split_list([1, 2, 3], 2) == [[1, 2], [3]]
+hvd.init()
+total = hvd.allreduce(torch.ones(1), op=Sum)
+if hvd.rank() == 0:
+    print(horovod.__version__, total.item())'
+is "a script of Horovod runs with the compatibility package" "0 0.28.1 2.0" "$status $(cat "$tmp/out")"
+for framework in tensorflow keras mxnet; do
+    run env PYTHONPATH="$compat:$PYTHONPATH" "$PYTHON" -c "import horovod.$framework"
+    like "horovod.$framework says what to do" "ImportError: horovod.$framework does not run on libhvd" "$tmp/err"
+done
+
+if [ -n "$HOROVOD_TESTS" ]; then
+    run "$HVDRUN" -np 2 -H localhost:2 env PYTHONPATH="$compat:$PYTHONPATH" "$PYTHON" \
+        "$srcdir/tests/python/stock_horovod.py" "$HOROVOD_TESTS/test_torch.py"
+    is "the tests of the stock Horovod pass" 0 "$status"
+fi
+finish
