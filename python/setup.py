@@ -23,7 +23,7 @@ def pkg_config(*arguments):
         )
 
 
-def files_below(folder):
+def files_of(folder):
     for place, _, files in os.walk(os.path.join("compat", folder)):
         if "__pycache__" not in place:
             yield os.path.join("share/hvdrun", place), [os.path.join(place, each) for each in files]
@@ -40,7 +40,7 @@ setup(
     install_requires=["numpy"],
     extras_require={"torch": ["torch"], "objects": ["cloudpickle"]},
     packages=["hvd", "hvd.torch"],
-    data_files=list(files_below("horovod")),
+    data_files=list(files_of("horovod")),
     ext_modules=[
         Extension(
             "hvd._hvd",
@@ -53,5 +53,4 @@ setup(
             runtime_library_dirs=libraries,
         )
     ],
-    options={"bdist_wheel": {"py_limited_api": "cp39"}},
 )

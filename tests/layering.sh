@@ -73,7 +73,7 @@ may src/agent launcher/agent launcher/cleanup launcher/base
 may src/service src/options rendezvous/tcp rendezvous/server launcher/base lib/base
 may examples/support hvd.h hvd_device.h hvd_optimizer.h
 may src/tools examples/support hvd.h
-may python/hvd
+may python/hvd _hvd.h
 
 without=$(cd "$srcdir" && find src launcher rendezvous lib -name '*.c' | sed 's|/[^/]*$||' | sort -u | while read -r room; do
     case " $rooms " in *" $room "*) ;; *) echo "$room" ;; esac
