@@ -3,7 +3,7 @@
 # is installed beside, where no interpreter looks for it. The module is linked by hand: libtool would install a .la file
 # beside it and name the build directory in it. It finds libhvd from its own directory.
 python_sources = python/hvd/_hvd.c python/hvd/_handle.c python/hvd/_array.c
-EXTRA_DIST += $(python_sources) python/hvd/_hvd.h python/setup.cfg python/setup.py python/pyproject.toml
+EXTRA_DIST += $(python_sources) python/hvd/_hvd.h python/setup.py python/pyproject.toml
 
 if PYTHON
 pyhvddir = $(pydir)/hvd

@@ -13,8 +13,12 @@ if [ -z "$PYDIR" ] || ! "$PYTHON" -c 'import numpy, torch' 2>/dev/null; then
 fi
 export PYTHONPATH="$STAGE$PYDIR" PYTHONDONTWRITEBYTECODE=1 LD_LIBRARY_PATH="$STAGE$LIBDIR" OMP_NUM_THREADS=1
 
+# untag: removes hvdrun's prefixes from what the last job printed.
+untag() { sed -i 's/^\[[0-9]*\]<std[a-z]*>://' "$tmp/out" "$tmp/err"; }
+
 for np in 1 2 3; do
-    run "$HVDRUN" --no-tag-output -np $np -H localhost:$np "$PYTHON" "$srcdir/tests/python/cases.py"
+    run "$HVDRUN" -np $np -H localhost:$np "$PYTHON" "$srcdir/tests/python/cases.py"
+    untag
     is "the cases end well on $np ranks" 0 "$status"
     grep -E '^(not )?ok ' "$tmp/out" >"$tmp/cases"
     while read -r outcome sentence; do
@@ -31,8 +35,9 @@ hvd.init()
 hvd.allreduce(numpy.ones(3))'
 is "a program may end without shutdown" 0 "$status"
 
-run "$HVDRUN" --no-tag-output -np 2 -H localhost:2 "$PYTHON" -c '
-import sys, hvd.numpy as hvd, numpy
+run "$HVDRUN" -np 2 -H localhost:2 "$PYTHON" -c '
+import signal, sys, hvd.numpy as hvd, numpy
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
 hvd.init()
 if hvd.rank() == 1:
     raise KeyError("the cause")
@@ -41,11 +46,12 @@ try:
 except hvd.HorovodInternalError as error:
     print("rank 0 has:", error, file=sys.stderr, flush=True)
     raise'
+untag
 like "the exception of one rank is an error on the others, which names the rank" 'rank 0 has: .*rank 1 on localhost' "$tmp/err"
 like "and hvdrun names that rank" 'FAILED rank 1 ' "$tmp/err"
 like "whose traceback is there" "^KeyError: 'the cause'" "$tmp/err"
 
-start "$HVDRUN" --no-tag-output -np 2 -H localhost:2 "$PYTHON" -c '
+start "$HVDRUN" -np 2 -H localhost:2 "$PYTHON" -c '
 import os, signal, sys, threading, hvd.numpy as hvd, numpy
 hvd.init()
 if hvd.rank() == 0:
@@ -61,6 +67,7 @@ else:
     hvd.allreduce_(numpy.ones(3), name="late", op=hvd.Sum)
 hvd.barrier()'
 finish_job
+untag
 is "Ctrl-C interrupts a wait, and the world goes on" "0 interrupted" "$status $(cat "$tmp/out")"
 
 mkdir "$tmp/alone" && cp -r "$STAGE$PYDIR/hvd" "$tmp/alone/hvd"
@@ -72,7 +79,7 @@ else
 fi
 
 compat=$STAGE$PREFIX/share/hvdrun/compat
-run "$HVDRUN" --no-tag-output -np 2 -H localhost:2 env PYTHONPATH="$compat:$PYTHONPATH" "$PYTHON" -c '
+run "$HVDRUN" -np 2 -H localhost:2 env PYTHONPATH="$compat:$PYTHONPATH" "$PYTHON" -c '
 import horovod, torch, horovod.torch as hvd
 from horovod.common.exceptions import HorovodInternalError
 from horovod.common.util import gloo_built, split_list
@@ -82,6 +89,7 @@ hvd.init()
 total = hvd.allreduce(torch.ones(1), op=Sum)
 if hvd.rank() == 0:
     print(horovod.__version__, total.item())'
+untag
 is "a script of Horovod runs with the compatibility package" "0 0.28.1 2.0" "$status $(cat "$tmp/out")"
 for framework in tensorflow keras mxnet; do
     run env PYTHONPATH="$compat:$PYTHONPATH" "$PYTHON" -c "import horovod.$framework"
