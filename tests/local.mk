@@ -378,6 +378,7 @@ unit_tests += \
 	tests/unit/rendezvous/tcp/tcp_port_test \
 	tests/unit/launcher/base/text_buffer_test \
 	tests/unit/launcher/base/uv_must_test \
+	tests/unit/launcher/process/torch_environment_test \
 	tests/unit/launcher/process/worker_environment_test
 
 tests_unit_rendezvous_api_http_jobs_test_CFLAGS = $(AM_CFLAGS) $(CJSON_CFLAGS)
@@ -559,6 +560,7 @@ program_tests += \
 	tests/program/stock_blame_test.sh \
 	tests/program/unauthenticated_test.sh \
 	tests/program/synthetic_benchmark_test.sh \
+	tests/program/torch_env_test.sh \
 	tests/program/transport_hosts_test.sh \
 	tests/program/transport_matrix_test.sh \
 	tests/program/transport_test.sh \

@@ -82,8 +82,10 @@ static void ask_login(struct agent *agent, const struct interfaces *here)
     char client[AGENT_ADDRESS_SIZE], server[AGENT_ADDRESS_SIZE];
     const char *login = agent->setup.job.own_environment ? getenv("SSH_CONNECTION") : NULL;
     if (login && sscanf(login, "%45s %*s %45s", client, server) == 2 &&
-        use_address(agent, here, server))
+        use_address(agent, here, server)) {
         snprintf(agent->environment.caller, sizeof agent->environment.caller, "%s", client);
+        snprintf(agent->environment.address, sizeof agent->environment.address, "%s", server);
+    }
 }
 
 /* Without --network-interfaces: lo if it leads to every rank, else the interface of hvdrun's
@@ -105,6 +107,7 @@ int agent_environment_choose_network(struct agent *agent, struct err *err)
         return STATUS_USAGE;
     string_list_take(&agent->environment.common, xasprintf(ENV_NETWORK_INTERFACES "=%s", wish));
     add_names(agent, &here);
+    interface_address(&here.at[0], agent->environment.address, sizeof agent->environment.address);
     return 0;
 }
 
@@ -117,7 +120,6 @@ void agent_environment_name_network(struct agent *agent, const char *address)
         use_address(agent, &here, address);
     add_unless_there(agent, ENV_GLOO_IFACE, agent->environment.interface);
     add_unless_there(agent, ENV_NCCL_SOCKET_IFNAME, agent->environment.interface);
-    worker_environment_finish(&agent->environment.common);
 }
 
 int agent_environment_finish(struct agent *agent, struct err *err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The private interface of the agent, shared by agent.c (its life), agent_setup.c (the description
  * of the job), agent_environment.c, agent_binding.c, agent_ranks.c (processes), agent_streams.c
- * (output and stdin), agent_relay.c and agent_relay_answer.c (the rendezvous), agent_watch.c
+ * (output and stdin), agent_torch.c (the variables of torchrun), agent_relay.c and agent_relay_answer.c (the rendezvous), agent_watch.c
  * (heartbeats) and agent_sweep.c (an agent that only cleans up). A struct below belongs to the file
  * that it names; the other files read it.
  *
@@ -96,6 +96,13 @@ struct agent_environment {
     struct string_list common;           /* for all ranks */
     char interface[INTERFACE_NAME_SIZE]; /* chosen for the ranks if the user chose none; else "" */
     char caller[AGENT_ADDRESS_SIZE];     /* as in READY */
+    char address[AGENT_ADDRESS_SIZE];    /* likewise */
+};
+
+/* agent_torch.c: the port that is kept for rank 0. */
+struct agent_torch {
+    int fd;
+    uint16_t port; /* 0: none */
 };
 
 /* agent_ranks.c: processes. */
@@ -129,6 +136,7 @@ struct agent {
     enum agent_phase phase;
     struct agent_setup setup;
     struct agent_environment environment;
+    struct agent_torch torch;
     struct binding_places places; /* to which ranks are bound; none if ranks are not bound */
     struct agent_ranks ranks;
     struct agent_streams streams;
@@ -161,6 +169,12 @@ bool agent_library_missing(struct agent *agent, char *text, size_t size);
 /* Called at START, with the `address` of that frame, or "". */
 void agent_environment_name_network(struct agent *agent, const char *address);
 void agent_environment_fini(struct agent *agent);
+
+/* agent_torch.c: the variables of torchrun. The first function runs at PREPARE: 0, or an exit status
+ * and `err`; the second at START, before the ranks start. */
+int agent_torch_reserve(struct agent *agent, struct err *err);
+void agent_torch_environment(struct agent *agent, const struct agent_start *start);
+void agent_torch_release(struct agent *agent);
 
 /* agent_binding.c: the binding of ranks. 0, or an exit status and `err`. */
 int agent_binding_plan(struct agent *agent, struct err *err);

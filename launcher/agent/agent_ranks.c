@@ -222,13 +222,13 @@ void agent_ranks_prepare(struct agent *agent)
 
 int agent_on_start(struct agent *agent, struct wire_reader *body, struct err *err)
 {
-    char address[AGENT_ADDRESS_SIZE] = "";
-    if (body->left > 0)
-        wire_get_string(body, address, sizeof address);
-    int rc = agent_frame_finished(body, AGENT_START, err);
+    struct agent_start start;
+    int rc = agent_start_decode(&start, body, err);
     if (rc < 0)
         return rc;
-    agent_environment_name_network(agent, address);
+    agent_environment_name_network(agent, start.own_address);
+    agent_torch_environment(agent, &start);
+    worker_environment_finish(&agent->environment.common);
     struct spawned *spawned = xcalloc((size_t)agent->ranks.count, sizeof *spawned);
     agent->phase = AGENT_RUNNING;
     oom_counter_begin(&agent->ranks.oom);

@@ -101,10 +101,10 @@ static const struct {
     int (*look)(struct agent *agent, struct err *err);
     enum host_step step;
 } looks[] = {
-    { enter_directory, STEP_DIRECTORY },        { check_command, STEP_COMMAND },
-    { take_resources, STEP_RESOURCES },         { agent_environment_choose_network, STEP_NETWORK },
-    { agent_environment_finish, STEP_COMMAND }, { check_libraries, STEP_COMMAND },
-    { agent_binding_plan, STEP_BINDING },
+    { enter_directory, STEP_DIRECTORY },   { check_command, STEP_COMMAND },
+    { take_resources, STEP_RESOURCES },    { agent_environment_choose_network, STEP_NETWORK },
+    { agent_torch_reserve, STEP_NETWORK }, { agent_environment_finish, STEP_COMMAND },
+    { check_libraries, STEP_COMMAND },     { agent_binding_plan, STEP_BINDING },
 };
 
 static uint32_t count_cpus(void)
@@ -124,6 +124,8 @@ static void send_ready(struct agent *agent)
     clock_gettime(CLOCK_REALTIME, &clock);
     ready.clock_ms = (uint64_t)clock.tv_sec * 1000 + (uint64_t)clock.tv_nsec / 1000000;
     snprintf(ready.caller, sizeof ready.caller, "%s", agent->environment.caller);
+    snprintf(ready.address, sizeof ready.address, "%s", agent->environment.address);
+    ready.torch_port = agent->torch.port;
     if (uname(&name) == 0)
         snprintf(ready.machine, sizeof ready.machine, "%.24s %.32s", name.sysname, name.machine);
     agent_ready_encode(frame_link_begin(&agent->link, AGENT_READY), &ready);
@@ -155,6 +157,7 @@ int agent_on_prepare(struct agent *agent, struct wire_reader *body, struct err *
 
 void agent_setup_fini(struct agent *agent)
 {
+    agent_torch_release(agent);
     free(agent->setup.program);
     string_list_fini(&agent->setup.arguments);
 }

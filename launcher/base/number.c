@@ -48,3 +48,23 @@ int number_parse_or_fail(int *value, const char *text, int min, int max, const c
     return bad_input(err, source, "out of range (%d to %d): '%s'", min, max,
                      show_token(&shown, text, length));
 }
+
+int port_range_parse(int *low, int *high, const char *text, const char *source, struct err *err)
+{
+    size_t length = strlen(text), first = strcspn(text, "-");
+    enum number_verdict a = number_parse(low, text, first, 1, UINT16_MAX), b = NUMBER_MALFORMED;
+    const char *problem = NULL;
+    struct shown shown;
+    if (text[first] == '-')
+        b = number_parse(high, text + first + 1, length - first - 1, 1, UINT16_MAX);
+    if (a == NUMBER_MALFORMED || b == NUMBER_MALFORMED)
+        problem = "not a range of ports";
+    else if (a == NUMBER_OUT_OF_RANGE || b == NUMBER_OUT_OF_RANGE)
+        problem = "out of range";
+    else if (*low > *high)
+        problem = "range of ports is empty";
+    else
+        return HVD_OK;
+    return bad_input(err, source, "%s: '%s' (expected A-B, 1 to 65535, such as 40000-40999)",
+                     problem, show_token(&shown, text, length));
+}

@@ -19,4 +19,7 @@ enum number_verdict number_parse(int *value, const char *text, size_t length, in
 int number_parse_or_fail(int *value, const char *text, int min, int max, const char *source,
                          struct err *err);
 
+/* Ports "A-B", 1 to 65535, A not greater than B. Returns HVD_OK or HVD_ERR_INVALID. */
+int port_range_parse(int *low, int *high, const char *text, const char *source, struct err *err);
+
 #endif

@@ -174,14 +174,15 @@ void job_host_open(struct job_host *host, struct connect_queue *pool, uv_loop_t 
     host->connect = host_connect_start(pool, &target, &connect_events, host);
 }
 
-void job_host_start(struct job_host *host, const char *own_address)
+void job_host_start(struct job_host *host, const struct agent_start *start)
 {
+    struct agent_start told = *start;
     if (host->phase != HOST_READY)
         return;
     host->phase = HOST_RUNNING;
-    struct wire_writer *body = frame_link_begin(&host->link, AGENT_START);
-    if (host->local && *own_address)
-        wire_put_string(body, own_address);
+    if (!host->local)
+        *told.own_address = '\0';
+    agent_start_encode(frame_link_begin(&host->link, AGENT_START), &told);
     frame_link_send(&host->link);
 }
 

@@ -135,8 +135,8 @@ void job_host_open(struct job_host *host, struct connect_queue *pool, uv_loop_t 
                    const struct job_options *options, const struct rendezvous_server *rendezvous,
                    const struct job_host_events *events, void *context);
 
-/* Starts its ranks. `own_address` is the address of hvdrun's own host for other hosts, or "". */
-void job_host_start(struct job_host *host, const char *own_address);
+/* Starts its ranks. `start` is what hvdrun's own host gets; others get it without own_address. */
+void job_host_start(struct job_host *host, const struct agent_start *start);
 
 /* Asks for a heartbeat. */
 void job_host_send_heartbeat(struct job_host *host);

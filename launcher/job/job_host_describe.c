@@ -2,6 +2,7 @@
 /* Describing the job to an agent, up to PREPARE; see agent_protocol.h. */
 #include "launcher/job/job_host_impl.h"
 
+#include "launcher/process/torch_environment.h"
 #include "launcher/process/worker_environment.h"
 
 #include <stdint.h>
@@ -35,6 +36,8 @@ static void send_ranks(struct job_host *host, const struct job_options *options)
         struct string_list own = { 0 };
         worker_environment_rank(&own, rank_info, host->where->host->name, options->id,
                                 options->job_key);
+        if (options->attributes.torch_env)
+            torch_environment_rank(&own, rank_info, host->index, plan->host_count);
         struct wire_writer *body = frame_link_begin(&host->link, AGENT_RANK);
         body->secret = true; /* ENVIRONMENT has the key of the job */
         wire_put_i32(body, rank_info->rank);

@@ -72,14 +72,36 @@ static const char *own_address(const struct job *job)
     return "";
 }
 
+/* Where the ranks of --torch-env reach the port that rank 0's agent has reserved: by loopback if
+ * they all are on that host, by the address that the host has for others, or by the name that the
+ * user gave it. */
+static void find_master(const struct job *job, struct agent_start *start)
+{
+    const struct rank_plan *plan = job->options->plan;
+    int index = plan->ranks[0].host;
+    const struct job_host *host = &job->hosts[index];
+    const char *address = job_host_name(job, index);
+    if (plan->hosts[index].local_size == plan->size)
+        address = "127.0.0.1";
+    else if (*host->facts.address)
+        address = host->facts.address;
+    else if (host->local && *start->own_address)
+        address = start->own_address;
+    snprintf(start->master_address, sizeof start->master_address, "%s", address);
+    start->master_port = host->facts.torch_port;
+}
+
 void job_start_ranks(struct job *job)
 {
-    const char *address = own_address(job);
+    struct agent_start start = { 0 };
+    snprintf(start.own_address, sizeof start.own_address, "%s", own_address(job));
+    if (job->options->attributes.torch_env)
+        find_master(job, &start);
     job_end_status_line(job);
     job->start.started_ms = job_now_ms();
     job_note(job, "every host is ready, starting the ranks (size %d)", job->state.nranks);
     for (int i = 0; i < job->state.nhosts; i++)
-        job_host_start(&job->hosts[i], address);
+        job_host_start(&job->hosts[i], &start);
 }
 
 void job_on_rank_started(void *context, int rank, pid_t pid)

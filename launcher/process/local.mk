@@ -13,4 +13,5 @@ launcher_liblauncher_la_SOURCES += \
 	launcher/process/spawn.c launcher/process/spawn.h \
 	launcher/process/spawn_child.c launcher/process/spawn_child.h \
 	launcher/process/stop_plan.c launcher/process/stop_plan.h \
+	launcher/process/torch_environment.c launcher/process/torch_environment.h \
 	launcher/process/worker_environment.c launcher/process/worker_environment.h

@@ -80,6 +80,8 @@ void agent_ready_encode(struct wire_writer *writer, const struct agent_ready *me
     wire_put_string(writer, message->machine);
     wire_put_u16(writer, message->relay_port);
     wire_put_string(writer, message->caller);
+    wire_put_string(writer, message->address);
+    wire_put_u16(writer, message->torch_port);
 }
 
 int agent_ready_decode(struct agent_ready *message, struct wire_reader *reader, struct err *err)
@@ -89,7 +91,27 @@ int agent_ready_decode(struct agent_ready *message, struct wire_reader *reader, 
     wire_get_string(reader, message->machine, sizeof message->machine);
     message->relay_port = wire_get_u16(reader);
     wire_get_string(reader, message->caller, sizeof message->caller);
+    wire_get_string(reader, message->address, sizeof message->address);
+    message->torch_port = wire_get_u16(reader);
     return agent_frame_finished(reader, AGENT_READY, err);
+}
+
+void agent_start_encode(struct wire_writer *writer, const struct agent_start *message)
+{
+    wire_put_string(writer, message->own_address);
+    wire_put_string(writer, message->master_address);
+    wire_put_u16(writer, message->master_port);
+}
+
+int agent_start_decode(struct agent_start *message, struct wire_reader *reader, struct err *err)
+{
+    *message = (struct agent_start){ 0 };
+    if (reader->left == 0)
+        return HVD_OK;
+    wire_get_string(reader, message->own_address, sizeof message->own_address);
+    wire_get_string(reader, message->master_address, sizeof message->master_address);
+    message->master_port = wire_get_u16(reader);
+    return agent_frame_finished(reader, AGENT_START, err);
 }
 
 void agent_failed_encode(struct wire_writer *writer, const struct agent_failed *message)

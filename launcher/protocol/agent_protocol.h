@@ -11,7 +11,7 @@
  *                                                     facts about the host
  *                                      <-  FAILED     or: step, exit status and text; the agent is
  *                                                     done
- *   START    [address]                 ->             for hvdrun's own host: its address for others
+ *   START    [addresses]               ->             struct agent_start, or nothing
  *                                      <-  BOUND      rank, text: what it is bound to; comes
  *                                                     before STARTED, if JOB wants it
  *                                      <-  STARTED    rank, pid; or FAILED
@@ -122,11 +122,20 @@ struct agent_job {
 
 /* READY: facts about the host. */
 struct agent_ready {
-    uint64_t clock_ms;               /* its clock, milliseconds since 1970 */
-    uint32_t ncpus;                  /* processors that the ranks may use */
-    char machine[64];                /* "Linux x86_64" */
-    uint16_t relay_port;             /* port of the rendezvous on 127.0.0.1 */
-    char caller[AGENT_ADDRESS_SIZE]; /* peer address of a login over the network; or "" */
+    uint64_t clock_ms;                /* its clock, milliseconds since 1970 */
+    uint32_t ncpus;                   /* processors that the ranks may use */
+    char machine[64];                 /* "Linux x86_64" */
+    uint16_t relay_port;              /* port of the rendezvous on 127.0.0.1 */
+    char caller[AGENT_ADDRESS_SIZE];  /* peer address of a login over the network; or "" */
+    char address[AGENT_ADDRESS_SIZE]; /* where other machines reach this host; or "" */
+    uint16_t torch_port;              /* rank 0's, for MASTER_PORT; 0: not asked for, or not here */
+};
+
+/* START: what hvdrun knows once every host is ready. */
+struct agent_start {
+    char own_address[AGENT_ADDRESS_SIZE]; /* hvdrun's own host, as others see it; "" to others */
+    char master_address[256]; /* of rank 0's host, for MASTER_ADDR; a number or a name */
+    uint16_t master_port;
 };
 
 struct agent_failed {
@@ -187,6 +196,8 @@ void agent_job_encode(struct wire_writer *writer, const struct agent_job *messag
 int agent_job_decode(struct agent_job *message, struct wire_reader *reader, struct err *err);
 void agent_ready_encode(struct wire_writer *writer, const struct agent_ready *message);
 int agent_ready_decode(struct agent_ready *message, struct wire_reader *reader, struct err *err);
+void agent_start_encode(struct wire_writer *writer, const struct agent_start *message);
+int agent_start_decode(struct agent_start *message, struct wire_reader *reader, struct err *err);
 void agent_failed_encode(struct wire_writer *writer, const struct agent_failed *message);
 int agent_failed_decode(struct agent_failed *message, struct wire_reader *reader, struct err *err);
 void agent_bound_encode(struct wire_writer *writer, const struct agent_bound *message);

@@ -118,13 +118,14 @@ static void interface_choice_put(struct interfaces *chosen, const struct interfa
     chosen->at[chosen->count++] = *interface;
 }
 
-static const char *address_text(const struct sockaddr_storage *address, char *text, socklen_t size)
+void interface_address(const struct interface *interface, char *text, size_t size)
 {
+    const struct sockaddr_storage *address = &interface->address;
     const struct sockaddr_in *in = (const struct sockaddr_in *)address;
     const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;
     const void *bytes =
         address->ss_family == AF_INET ? (const void *)&in->sin_addr : (const void *)&in6->sin6_addr;
-    return inet_ntop(address->ss_family, bytes, text, size);
+    inet_ntop(address->ss_family, bytes, text, (socklen_t)size);
 }
 
 /* "eth0 192.0.2.1 2001:db8::1, lo 127.0.0.1" */
@@ -134,7 +135,7 @@ static void list_interfaces(char *text, size_t size, const struct interfaces *in
     for (int i = 0; i < interfaces->count; i++) {
         const struct interface *interface = &interfaces->at[i];
         char address[INET6_ADDRSTRLEN], entry[INET6_ADDRSTRLEN + INTERFACE_NAME_SIZE + 4];
-        address_text(&interface->address, address, sizeof address);
+        interface_address(interface, address, sizeof address);
         bool again = i > 0 && strcmp(interface->name, interface[-1].name) == 0;
         snprintf(entry, sizeof entry, "%s%s %s", again || i == 0 ? "" : ", ",
                  again ? "" : interface->name, address);

@@ -49,6 +49,9 @@ int interfaces_choose(struct interfaces *interfaces, const char *choice, struct 
 /* The interface that has this address, a number without a zone; or NULL. Pure. */
 const struct interface *interfaces_find(const struct interfaces *interfaces, const char *address);
 
+/* The address as a number, without a port. */
+void interface_address(const struct interface *interface, char *text, size_t size);
+
 /* Checks the syntax of a choice. HVD_ERR_INVALID names the malformed item, and what was
  * expected. */
 int interfaces_check_choice(const char *choice, struct err *err);

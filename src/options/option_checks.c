@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { PATH_LIMIT = 4096, MILLISECONDS_MAX = 60000, PORT_LOW = 1, PORT_HIGH = 65535 };
+enum { PATH_LIMIT = 4096, MILLISECONDS_MAX = 60000 };
 
 /* "SOURCE: PROBLEM: 'value' (HINT)" */
 static int option_checks_refuse(const char *value, size_t length, const char *source,
@@ -137,23 +137,6 @@ int check_variable(const char *value, const char *source, struct err *err)
     if (is_ours(value, length))
         return option_checks_refuse(value, length, source, "cannot be set",
                                     "hvdrun tells it to each rank", err);
-    return HVD_OK;
-}
-
-int port_range_parse(int *low, int *high, const char *value, const char *source, struct err *err)
-{
-    static const char hint[] = "expected A-B, 1 to 65535, such as 40000-40999";
-    size_t length = strlen(value), first = strcspn(value, "-");
-    enum number_verdict a = number_parse(low, value, first, PORT_LOW, PORT_HIGH);
-    enum number_verdict b = NUMBER_MALFORMED;
-    if (value[first] == '-')
-        b = number_parse(high, value + first + 1, length - first - 1, PORT_LOW, PORT_HIGH);
-    if (a == NUMBER_MALFORMED || b == NUMBER_MALFORMED)
-        return option_checks_refuse(value, length, source, "not a range of ports", hint, err);
-    if (a == NUMBER_OUT_OF_RANGE || b == NUMBER_OUT_OF_RANGE)
-        return option_checks_refuse(value, length, source, "out of range", hint, err);
-    if (*low > *high)
-        return option_checks_refuse(value, length, source, "range of ports is empty", hint, err);
     return HVD_OK;
 }
 

@@ -27,8 +27,7 @@ int check_path(const char *value, const char *source, struct err *err);
  * characters, and is not a variable that hvdrun itself sets for each rank. */
 int check_variable(const char *value, const char *source, struct err *err);
 
-/* Ports "A-B", 1 to 65535, A not greater than B. */
+/* As port_range_parse() reads it. */
 int check_port_range(const char *value, const char *source, struct err *err);
-int port_range_parse(int *low, int *high, const char *value, const char *source, struct err *err);
 
 #endif

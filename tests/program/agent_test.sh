@@ -7,7 +7,7 @@
 mkdir "$tmp/fake"
 cp "$HVDRUN" "$tmp/fake/hvdrun"
 zeros='\000\000\000\000'
-ready="HVD1\\006\\000\\000\\000\\026\\000\\000\\000$zeros$zeros$zeros$zeros\\000\\000$zeros"
+ready="HVD1\\006\\000\\000\\000\\034\\000\\000\\000$zeros$zeros$zeros$zeros\\000\\000$zeros$zeros\\000\\000"
 rank0="$zeros"
 
 # agent_says BYTES [THEN]: the agent writes them, in printf's notation, then does what THEN says.

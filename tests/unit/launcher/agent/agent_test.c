@@ -267,6 +267,60 @@ static const char *address_of(const struct interface *interface)
     return text;
 }
 
+/* A port at which this test listens for the time of `range`, "PORT-PORT". */
+static int take_port(char *range, size_t size)
+{
+    struct sockaddr_in6 address = { .sin6_family = AF_INET6 };
+    socklen_t length = sizeof address;
+    int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, length), 0);
+    ck_assert_int_eq(listen(fd, 1), 0);
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &length), 0);
+    unsigned port = ntohs(address.sin6_port);
+    snprintf(range, size, "HVD_PORT_RANGE=%u-%u", port, port);
+    return fd;
+}
+
+START_TEST(without_a_free_port_for_rank_0_nothing_starts)
+{
+    char range[40];
+    struct agent_failed failed;
+    int fd = take_port(range, sizeof range);
+    agent_fixture_start(&agent, NULL);
+    agent_fixture_describe(&agent, &(struct agent_fixture_job){
+                                       .job.attributes.torch_env = true,
+                                       .arguments = COMMAND("true"),
+                                       .environment = COMMAND("PATH=/usr/bin:/bin", range),
+                                   });
+    struct wire_reader body = agent_fixture_until(&agent, AGENT_FAILED);
+    ck_assert_int_eq(agent_failed_decode(&failed, &body, NULL), HVD_OK);
+    ck_assert_int_eq(failed.exit_status, STATUS_RESOURCE);
+    ck_assert_int_eq(failed.step, STEP_NETWORK);
+    ck_assert_str_eq(failed.text, "no free port for MASTER_PORT: Address already in use");
+    agent_fixture_stop(&agent);
+    close(fd);
+}
+END_TEST
+
+START_TEST(a_range_of_ports_that_is_none_is_refused)
+{
+    struct agent_failed failed;
+    agent_fixture_start(&agent, NULL);
+    agent_fixture_describe(&agent,
+                           &(struct agent_fixture_job){
+                               .job.attributes.torch_env = true,
+                               .arguments = COMMAND("true"),
+                               .environment = COMMAND("PATH=/usr/bin:/bin", "HVD_PORT_RANGE=7-3"),
+                           });
+    struct wire_reader body = agent_fixture_until(&agent, AGENT_FAILED);
+    ck_assert_int_eq(agent_failed_decode(&failed, &body, NULL), HVD_OK);
+    ck_assert_int_eq(failed.exit_status, STATUS_USAGE);
+    ck_assert_str_eq(failed.text, "HVD_PORT_RANGE: range of ports is empty: '7-3' (expected A-B, 1 "
+                                  "to 65535, such as 40000-40999)");
+    agent_fixture_stop(&agent);
+}
+END_TEST
+
 /* How a rank finds its interface named; READY is left in `ready`. */
 static char *interface_of_rank(bool own_environment, const char *login, const char *address,
                                struct agent_ready *ready)
@@ -282,8 +336,11 @@ static char *interface_of_rank(bool own_environment, const char *login, const ch
         });
     struct wire_reader body = agent_fixture_until(&agent, AGENT_READY);
     ck_assert_int_eq(agent_ready_decode(ready, &body, NULL), HVD_OK);
-    if (address)
-        wire_put_string(&start, address);
+    if (address) {
+        struct agent_start told = { 0 };
+        snprintf(told.own_address, sizeof told.own_address, "%s", address);
+        agent_start_encode(&start, &told);
+    }
     agent_fixture_send(&agent, AGENT_START, start.data, start.length);
     wire_writer_fini(&start);
     char *found = agent_fixture_output(&agent);
@@ -363,6 +420,8 @@ int main(void)
     tcase_add_test(tcase, a_large_environment_arrives_whole);
     tcase_add_loop_test(tcase, ranks_are_told_the_interfaces_that_were_chosen, 0,
                         sizeof networks / sizeof *networks);
+    tcase_add_test(tcase, without_a_free_port_for_rank_0_nothing_starts);
+    tcase_add_test(tcase, a_range_of_ports_that_is_none_is_refused);
     tcase_add_test(tcase, the_interface_by_which_the_login_has_come_is_the_ranks);
     tcase_add_test(tcase, on_hvdruns_own_machine_start_says_where_others_see_it);
     tcase_add_loop_test(tcase, what_a_login_does_not_tell_is_left_as_it_is, 0,

@@ -30,6 +30,7 @@ START_TEST(attributes_are_read_as_they_were_written)
         .ignore_hup = _i & 1,
         .bind_to = _i,
         .report_bindings = _i & 2,
+        .torch_env = _i & 4,
     };
     rank_attributes_encode(&out, &attributes);
     ck_assert_int_eq(decode(&read, out.length), HVD_OK);
@@ -37,6 +38,7 @@ START_TEST(attributes_are_read_as_they_were_written)
     ck_assert_int_eq(read.ignore_hup, attributes.ignore_hup);
     ck_assert_int_eq(read.bind_to, attributes.bind_to);
     ck_assert_int_eq(read.report_bindings, attributes.report_bindings);
+    ck_assert_int_eq(read.torch_env, attributes.torch_env);
     for (size_t length = 0; length < out.length; length++)
         ck_assert_int_eq(decode(&read, length), HVD_ERR_PROTOCOL);
 }

@@ -101,7 +101,9 @@ END_TEST
 
 START_TEST(ready_is_read_as_it_was_written)
 {
-    struct agent_ready ready = { UINT64_MAX - 1, 96, "Linux x86_64", 65535, "::1" }, read;
+    struct agent_ready
+        ready = { UINT64_MAX - 1, 96, "Linux x86_64", 65535, "::1", "192.0.2.9", 4711 },
+        read;
     agent_ready_encode(&out, &ready);
     ck_assert_int_eq(agent_ready_decode(&read, first(out.length), NULL), HVD_OK);
     ck_assert_uint_eq(read.clock_ms, UINT64_MAX - 1);
@@ -109,7 +111,26 @@ START_TEST(ready_is_read_as_it_was_written)
     ck_assert_str_eq(read.machine, "Linux x86_64");
     ck_assert_uint_eq(read.relay_port, 65535);
     ck_assert_str_eq(read.caller, "::1");
+    ck_assert_str_eq(read.address, "192.0.2.9");
+    ck_assert_uint_eq(read.torch_port, 4711);
     CHECK_LENGTHS(agent_ready_decode, &read);
+}
+END_TEST
+
+START_TEST(start_is_read_as_it_was_written_or_is_empty)
+{
+    struct agent_start start = { "192.0.2.1", "host-a.example", 40999 }, read;
+    agent_start_encode(&out, &start);
+    ck_assert_int_eq(agent_start_decode(&read, first(out.length), NULL), HVD_OK);
+    ck_assert_str_eq(read.own_address, "192.0.2.1");
+    ck_assert_str_eq(read.master_address, "host-a.example");
+    ck_assert_uint_eq(read.master_port, 40999);
+    for (size_t length = 1; length < out.length; length++)
+        ck_assert_int_eq(agent_start_decode(&read, first(length), NULL), HVD_ERR_PROTOCOL);
+    ck_assert_int_eq(agent_start_decode(&read, first(0), NULL), HVD_OK);
+    ck_assert_str_eq(read.own_address, "");
+    ck_assert_str_eq(read.master_address, "");
+    ck_assert_uint_eq(read.master_port, 0);
 }
 END_TEST
 
@@ -315,6 +336,7 @@ int main(void)
     tcase_add_test(tcase, bound_is_read_as_it_was_written);
     tcase_add_test(tcase, another_version_is_named);
     tcase_add_test(tcase, ready_is_read_as_it_was_written);
+    tcase_add_test(tcase, start_is_read_as_it_was_written_or_is_empty);
     tcase_add_test(tcase, failed_is_read_as_it_was_written);
     tcase_add_test(tcase, a_step_that_does_not_exist_is_refused);
     tcase_add_test(tcase, a_failure_with_an_exit_status_that_is_none_is_refused);

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The variables of torchrun, under --torch-env (launcher/process/torch_environment.h).
+ *
+ * At PREPARE, the agent of rank 0's host reserves a free port, in the range of HVD_PORT_RANGE if
+ * there is one, and reports it in READY. hvdrun tells all agents in START where rank 0 listens. The
+ * port stays bound until the ranks start, so that two jobs do not get the same one. Between then and
+ * the moment when rank 0 listens, another process can take the port; PyTorch then reports that the
+ * address is in use.
+ *
+ * Fails when no port is free (71), or HVD_PORT_RANGE is malformed (2). */
+#include "launcher/agent/agent_impl.h"
+
+#include "launcher/base/exit_status.h"
+#include "launcher/base/number.h"
+#include "launcher/process/torch_environment.h"
+#include "lib/base/descriptor.h"
+#include "lib/base/env_names.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Binds to a port of all networks, of IPv6 and IPv4 where the host has both, as PyTorch does. -1 and
+ * errno. */
+static int bind_port(int port)
+{
+    const struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port) };
+    const struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+    int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), rc = -1, no = 0;
+    if (fd >= 0) {
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
+        rc = bind(fd, (const struct sockaddr *)&six, sizeof six);
+    }
+    if (rc < 0 && (fd < 0 || errno == EADDRNOTAVAIL)) { /* no IPv6 on this host */
+        descriptor_close(fd);
+        fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        rc = fd < 0 ? -1 : bind(fd, (const struct sockaddr *)&four, sizeof four);
+    }
+    if (rc == 0)
+        return fd;
+    int error = errno;
+    descriptor_close(fd);
+    errno = error;
+    return -1;
+}
+
+static uint16_t bound_port(int fd)
+{
+    struct sockaddr_storage address;
+    socklen_t length = sizeof address;
+    if (getsockname(fd, (struct sockaddr *)&address, &length) < 0)
+        return 0;
+    return ntohs(address.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&address)->sin6_port
+                                               : ((struct sockaddr_in *)&address)->sin_port);
+}
+
+/* The last port first: the ranks of libhvd begin at the first. */
+static int bind_in_range(int first, int last)
+{
+    int fd = -1;
+    for (int port = last; fd < 0 && port >= first; port--)
+        fd = bind_port(port);
+    return fd;
+}
+
+int agent_torch_reserve(struct agent *agent, struct err *err)
+{
+    const char *range = string_list_variable(&agent->environment.common, ENV_PORT_RANGE);
+    int first = 0, last = 0;
+    agent->torch.fd = -1;
+    if (!agent->setup.job.attributes.torch_env || agent->ranks.list[0]->rank != 0)
+        return 0;
+    if (range && port_range_parse(&first, &last, range, ENV_PORT_RANGE, err) < 0)
+        return STATUS_USAGE;
+    agent->torch.fd = range ? bind_in_range(first, last) : bind_port(0);
+    if (agent->torch.fd < 0) {
+        fail_errno(err, HVD_ERR_SYSTEM, errno, "no free port for MASTER_PORT");
+        return STATUS_RESOURCE;
+    }
+    agent->torch.port = bound_port(agent->torch.fd);
+    return 0;
+}
+
+void agent_torch_environment(struct agent *agent, const struct agent_start *start)
+{
+    if (!agent->setup.job.attributes.torch_env)
+        return;
+    struct string_list *common = &agent->environment.common;
+    const char *interface = string_list_variable(common, ENV_GLOO_IFACE);
+    torch_environment_common(common, start->master_address, start->master_port,
+                             interface ? interface : "");
+    agent_torch_release(agent);
+}
+
+void agent_torch_release(struct agent *agent)
+{
+    if (agent->torch.port)
+        descriptor_close(agent->torch.fd);
+    agent->torch.port = 0;
+}
