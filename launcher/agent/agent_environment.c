@@ -13,6 +13,7 @@
 #include "lib/base/env_names.h"
 #include "lib/base/interfaces.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,6 +121,25 @@ void agent_environment_name_network(struct agent *agent, const char *address)
         use_address(agent, &here, address);
     add_unless_there(agent, ENV_GLOO_IFACE, agent->environment.interface);
     add_unless_there(agent, ENV_NCCL_SOCKET_IFNAME, agent->environment.interface);
+}
+
+int agent_environment_python(struct agent *agent, struct err *err)
+{
+    const char *directory = agent->setup.job.python_path;
+    const char *old = string_list_variable(&agent->environment.common, ENV_PYTHONPATH);
+    if (!*directory)
+        return 0;
+    char *package = xasprintf("%s/horovod/__init__.py", directory);
+    int error = access(package, R_OK) == 0 ? 0 : errno;
+    if (error)
+        fail_errno(err, HVD_ERR_SYSTEM, error, "--horovod libhvd: no Python package of libhvd: %s",
+                   package);
+    else
+        string_list_take(
+            &agent->environment.common,
+            xasprintf(ENV_PYTHONPATH "=%s%s%s", directory, old && *old ? ":" : "", old ? old : ""));
+    free(package);
+    return error ? STATUS_NOT_FOUND : 0;
 }
 
 int agent_environment_finish(struct agent *agent, struct err *err)

@@ -160,6 +160,7 @@ int agent_take_texts(struct string_list *list, struct wire_reader *body, int typ
 int agent_on_environment(struct agent *agent, struct wire_reader *body, struct err *err);
 void agent_environment_inherit(struct agent *agent);
 int agent_environment_choose_network(struct agent *agent, struct err *err);
+int agent_environment_python(struct agent *agent, struct err *err);
 int agent_environment_finish(struct agent *agent, struct err *err);
 
 /* True if a shared library of the program is not found here; `text` names the library, the file

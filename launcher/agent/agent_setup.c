@@ -101,10 +101,11 @@ static const struct {
     int (*look)(struct agent *agent, struct err *err);
     enum host_step step;
 } looks[] = {
-    { enter_directory, STEP_DIRECTORY },   { check_command, STEP_COMMAND },
-    { take_resources, STEP_RESOURCES },    { agent_environment_choose_network, STEP_NETWORK },
-    { agent_torch_reserve, STEP_NETWORK }, { agent_environment_finish, STEP_COMMAND },
-    { check_libraries, STEP_COMMAND },     { agent_binding_plan, STEP_BINDING },
+    { enter_directory, STEP_DIRECTORY },        { check_command, STEP_COMMAND },
+    { take_resources, STEP_RESOURCES },         { agent_environment_choose_network, STEP_NETWORK },
+    { agent_torch_reserve, STEP_NETWORK },      { agent_environment_python, STEP_COMMAND },
+    { agent_environment_finish, STEP_COMMAND }, { check_libraries, STEP_COMMAND },
+    { agent_binding_plan, STEP_BINDING },
 };
 
 static uint32_t count_cpus(void)

@@ -39,6 +39,7 @@ struct job_options {
     const char *id;               /* value of HVD_JOB_ID */
     const char *job_key;          /* value of HVD_JOB_KEY; never shown */
     const char *output_directory; /* or NULL */
+    const char *python_path;      /* a directory that comes first in PYTHONPATH; or NULL */
     struct rank_attributes attributes;
     bool timestamps, verbose;
     bool status_line; /* stderr is a terminal: show the progress of the hosts */

@@ -61,6 +61,8 @@ void job_host_describe(struct job_host *host, const struct job_options *options)
     job.attributes = options->attributes;
     job.check_libraries = options->check_libraries;
     snprintf(job.interfaces, sizeof job.interfaces, "%s", options->interfaces[host->index]);
+    snprintf(job.python_path, sizeof job.python_path, "%s",
+             options->python_path ? options->python_path : "");
     snprintf(job.cwd, sizeof job.cwd, "%s", options->cwd);
     agent_job_encode(frame_link_begin(&host->link, AGENT_JOB), &job);
     frame_link_send(&host->link);

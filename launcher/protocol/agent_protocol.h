@@ -116,6 +116,7 @@ struct agent_job {
     uint32_t answer_ms;    /* hvdrun loses a host whose ranks run and which is silent for so long */
     char interfaces[1024]; /* the part of --network-interfaces for this host: names, addresses and
                             * CIDRs with commas; "": any */
+    char python_path[4096]; /* comes first in PYTHONPATH and must have the package horovod; "" */
     struct rank_attributes attributes;
     bool check_libraries; /* send FAILED if a library of the program is not found */
 };

@@ -17,6 +17,10 @@
 enum stopped_action { STOPPED_WARN, STOPPED_FAIL };
 #define STOPPED_CHOICES "warn fail"
 
+/* Which package a script finds under the name `horovod`; in the order of the words. */
+enum horovod_package { HOROVOD_INSTALLED, HOROVOD_LIBHVD };
+#define HOROVOD_CHOICES "installed libhvd"
+
 /* All options, for help, completion, and the man page's check. */
 extern const struct option_table hvdrun_option_table;
 
@@ -53,6 +57,7 @@ struct hvdrun_options {
     int start_timeout_s;
     int heartbeat_timeout_s;
     int stopped;   /* enum stopped_action */
+    int horovod;   /* enum horovod_package */
     int grace_s;   /* between SIGTERM and SIGKILL */
     int timeout_s; /* for the whole job; 0: as long as it takes */
 

@@ -15,8 +15,8 @@
 #include "launcher/hosts/host_environment.h"
 #include "launcher/hosts/local_host.h"
 #include "launcher/process/worker_environment.h"
-#include "src/hvdrun/agent_path.h"
 #include "src/hvdrun/host_interfaces.h"
+#include "src/hvdrun/install_path.h"
 #include "src/hvdrun/rank_files.h"
 #include "src/hvdrun/report_path.h"
 #include "src/hvdrun/ssh_transport.h"
@@ -240,6 +240,7 @@ static void describe_job(struct job_setup *setup, const bool closed[3])
         .id = setup->id,
         .job_key = setup->key_text,
         .output_directory = options->output_filename,
+        .python_path = setup->python_path,
         .attributes = options->attributes,
         .timestamps = options->prefix_timestamp,
         .verbose = options->verbose,
@@ -271,6 +272,8 @@ int job_setup_finish(struct job_setup *setup, const bool closed[3], struct err *
         fail(err, HVD_ERR_SYSTEM, "hvdagent is neither beside hvdrun nor in " AGENT_DIRECTORY);
         return STATUS_INTERNAL;
     }
+    if (setup->options->horovod == HOROVOD_LIBHVD)
+        setup->python_path = python_path_find();
     job_id_generate(setup->id);
     job_key_generate(&setup->key);
     job_key_format(&setup->key, setup->key_text);
@@ -289,6 +292,7 @@ void job_setup_fini(struct job_setup *setup)
     string_list_fini(&setup->interfaces);
     string_list_fini(&setup->warnings);
     free(setup->agent);
+    free(setup->python_path);
     rank_plan_fini(&setup->plan);
     host_list_fini(&setup->hosts);
 }

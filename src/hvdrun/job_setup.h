@@ -27,6 +27,7 @@ struct job_setup {
     struct job_key key;
     char key_text[JOB_KEY_HEX_SIZE];
     char *agent;
+    char *python_path; /* of --horovod libhvd, or NULL */
     char cwd[PATH_MAX];
     struct rlimit nofile; /* the limit with which hvdrun was started */
     struct connect_settings connect;

@@ -4,7 +4,7 @@ bin_PROGRAMS += hvdrun
 agent_PROGRAMS += hvdrun-ssh
 noinst_LTLIBRARIES += src/hvdrun/libhvdrun.la
 src_hvdrun_libhvdrun_la_SOURCES = \
-	src/hvdrun/agent_path.c src/hvdrun/agent_path.h \
+	src/hvdrun/install_path.c src/hvdrun/install_path.h \
 	src/hvdrun/check_hosts.c src/hvdrun/check_hosts.h \
 	src/hvdrun/config_file.c src/hvdrun/config_file.h \
 	src/hvdrun/config_yaml.c src/hvdrun/config_yaml.h \
@@ -25,7 +25,7 @@ src_hvdrun_libhvdrun_la_SOURCES = \
 	src/hvdrun/status_port.c src/hvdrun/status_port.h
 src_hvdrun_libhvdrun_la_CFLAGS = $(AM_CFLAGS) $(CJSON_CFLAGS)
 src_hvdrun_libhvdrun_la_CPPFLAGS = $(AM_CPPFLAGS) -DAGENT_DIRECTORY='"$(agentdir)"' \
-	-DBINARY_DIRECTORY='"$(bindir)"'
+	-DBINARY_DIRECTORY='"$(bindir)"' -DPYTHON_DIRECTORY='"$(pkgdatadir)/python"'
 
 # Twice the same program: loading libssh2 and its libcrypto takes longer than all the rest of a small job's start,
 # so hvdrun becomes hvdrun-ssh only when a host needs it.

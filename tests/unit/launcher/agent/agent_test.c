@@ -6,6 +6,7 @@
 #include "tests/support/agent_fixture.h"
 #include "tests/support/unit.h"
 
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -78,6 +80,18 @@ static const struct {
       STEP_COMMAND,
       2,
       "variable 'LONG' is 199999 bytes" },
+    { { .cwd = "/", .attributes.torch_env = true },
+      { "true" },
+      { "HVD_PORT_RANGE=7-3" },
+      STEP_NETWORK,
+      2,
+      "HVD_PORT_RANGE: range of ports is empty: '7-3'" },
+    { { .cwd = "/", .python_path = "/no/such" },
+      { "true" },
+      { 0 },
+      STEP_COMMAND,
+      127,
+      "/no/such/horovod/__init__.py: No such file" },
     { { .cwd = "/" }, { "true", "-x", too_long }, { 0 }, STEP_COMMAND, 2, "argument 2 is 199999" },
 };
 
@@ -302,22 +316,29 @@ START_TEST(without_a_free_port_for_rank_0_nothing_starts)
 }
 END_TEST
 
-START_TEST(a_range_of_ports_that_is_none_is_refused)
+START_TEST(the_package_for_horovod_comes_first_in_pythonpath)
 {
-    struct agent_failed failed;
+    char directory[] = "/tmp/agent_test.XXXXXX", package[64], file[96], expected[200];
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    snprintf(package, sizeof package, "%s/horovod", directory);
+    snprintf(file, sizeof file, "%s/__init__.py", package);
+    ck_assert_int_eq(mkdir(package, 0700), 0);
+    ck_assert_int_eq(close(open(file, O_CREAT | O_WRONLY, 0600)), 0);
+    struct agent_fixture_job job = {
+        .arguments = COMMAND("sh", "-c", "echo \"$PYTHONPATH\""),
+        .environment = COMMAND("PATH=/usr/bin:/bin", "PYTHONPATH=/mine"),
+    };
+    snprintf(job.job.python_path, sizeof job.job.python_path, "%s", directory);
     agent_fixture_start(&agent, NULL);
-    agent_fixture_describe(&agent,
-                           &(struct agent_fixture_job){
-                               .job.attributes.torch_env = true,
-                               .arguments = COMMAND("true"),
-                               .environment = COMMAND("PATH=/usr/bin:/bin", "HVD_PORT_RANGE=7-3"),
-                           });
-    struct wire_reader body = agent_fixture_until(&agent, AGENT_FAILED);
-    ck_assert_int_eq(agent_failed_decode(&failed, &body, NULL), HVD_OK);
-    ck_assert_int_eq(failed.exit_status, STATUS_USAGE);
-    ck_assert_str_eq(failed.text, "HVD_PORT_RANGE: range of ports is empty: '7-3' (expected A-B, 1 "
-                                  "to 65535, such as 40000-40999)");
-    agent_fixture_stop(&agent);
+    agent_fixture_run(&agent, &job);
+    char *found = agent_fixture_output(&agent);
+    snprintf(expected, sizeof expected, "%s:/mine\n", directory);
+    ck_assert_str_eq(found, expected);
+    ck_assert_int_eq(agent_fixture_wait(&agent), 0);
+    free(found);
+    unlink(file);
+    rmdir(package);
+    rmdir(directory);
 }
 END_TEST
 
@@ -421,7 +442,7 @@ int main(void)
     tcase_add_loop_test(tcase, ranks_are_told_the_interfaces_that_were_chosen, 0,
                         sizeof networks / sizeof *networks);
     tcase_add_test(tcase, without_a_free_port_for_rank_0_nothing_starts);
-    tcase_add_test(tcase, a_range_of_ports_that_is_none_is_refused);
+    tcase_add_test(tcase, the_package_for_horovod_comes_first_in_pythonpath);
     tcase_add_test(tcase, the_interface_by_which_the_login_has_come_is_the_ranks);
     tcase_add_test(tcase, on_hvdruns_own_machine_start_says_where_others_see_it);
     tcase_add_loop_test(tcase, what_a_login_does_not_tell_is_left_as_it_is, 0,

@@ -44,6 +44,7 @@ START_TEST(job_is_read_as_it_was_written)
         .interfaces = "eth0,198.51.100.0/24",
         .attributes = { .umask = 027, .bind_to = _i },
         .check_libraries = _i & 1,
+        .python_path = "/usr/share/x",
     };
     struct agent_job read;
     agent_job_encode(&out, &job);
@@ -57,6 +58,7 @@ START_TEST(job_is_read_as_it_was_written)
     ck_assert_str_eq(read.interfaces, "eth0,198.51.100.0/24");
     ck_assert_int_eq(read.attributes.bind_to, _i);
     ck_assert_int_eq(read.check_libraries, job.check_libraries);
+    ck_assert_str_eq(read.python_path, "/usr/share/x");
     CHECK_LENGTHS(agent_job_decode, &read);
 }
 END_TEST

@@ -480,7 +480,7 @@ START_TEST(what_is_wrong_is_said_in_one_line)
         { { "-np", "2", "--np", "4" }, "unknown option: '--np' (did you mean '-np'?)" },
         { { "-np", "2", "--num-proc", "4" }, "--num-proc: given twice" },
         { { "--hosst", "a" }, "unknown option: '--hosst' (did you mean '--hosts'?)" },
-        { { "--ho", "a" }, "ambiguous option: '--ho' ('--hosts', '--hostfile')" },
+        { { "--ho", "a" }, "ambiguous option: '--ho' ('--hosts', '--hostfile', '--horovod')" },
         { { "--hosts=a:1", "--hostfile", "f", "-np", "1", "true" },
           "--hostfile: not together with '--hosts'" },
         { { "-np", "1", "-H", "", "true" }, "-H: empty value: ''" },

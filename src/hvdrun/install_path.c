@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding hvdagent; see agent_path.h. BINARY_DIRECTORY and AGENT_DIRECTORY are the configured
- * installation directories of hvdrun and hvdagent. */
-#include "src/hvdrun/agent_path.h"
+/* Finding what is installed; see install_path.h. BINARY_DIRECTORY, AGENT_DIRECTORY and
+ * PYTHON_DIRECTORY are the configured installation directories of hvdrun, of hvdagent and of the
+ * package `horovod`. */
+#include "src/hvdrun/install_path.h"
 
 #include "launcher/base/xalloc.h"
 
@@ -30,10 +31,10 @@ static char *staging_root(const char *directory)
     return xstrndup(directory, length - tail);
 }
 
-/* `candidate` if it can be executed, else NULL; takes ownership. */
-static char *executable(char *candidate)
+/* `candidate` if it is there and can be used that way (access(2)), else NULL; takes ownership. */
+static char *usable(char *candidate, int mode)
 {
-    if (access(candidate, X_OK) == 0)
+    if (access(candidate, mode) == 0)
         return candidate;
     free(candidate);
     return NULL;
@@ -43,14 +44,25 @@ char *agent_path_find(void)
 {
     char *directory = own_directory();
     char *root = staging_root(directory);
-    char *path = executable(xasprintf("%s/hvdagent", directory));
+    char *path = usable(xasprintf("%s/hvdagent", directory), X_OK);
     if (!path && root)
-        path = executable(xasprintf("%s%s/hvdagent", root, AGENT_DIRECTORY));
+        path = usable(xasprintf("%s%s/hvdagent", root, AGENT_DIRECTORY), X_OK);
     if (!path && !root)
-        path = executable(xasprintf("%s/../libexec/hvdrun/hvdagent", directory));
+        path = usable(xasprintf("%s/../libexec/hvdrun/hvdagent", directory), X_OK);
     if (!path)
-        path = executable(xstrdup(AGENT_DIRECTORY "/hvdagent"));
+        path = usable(xstrdup(AGENT_DIRECTORY "/hvdagent"), X_OK);
     free(root);
     free(directory);
     return path;
+}
+
+char *python_path_find(void)
+{
+    char *directory = own_directory();
+    char *root = staging_root(directory);
+    char *path = root ? usable(xasprintf("%s%s", root, PYTHON_DIRECTORY), R_OK)
+                      : usable(xasprintf("%s/../share/hvdrun/python", directory), R_OK);
+    free(root);
+    free(directory);
+    return path ? path : xstrdup(PYTHON_DIRECTORY);
 }
