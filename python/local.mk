@@ -13,6 +13,9 @@ dist_pyhvd_DATA = \
 	python/hvd/_collectives.py \
 	python/hvd/_interruptible.py \
 	python/hvd/_objects.py \
+	python/hvd/_run.py \
+	python/hvd/_run_rank.py \
+	python/hvd/_store.py \
 	python/hvd/_world.py \
 	python/hvd/exceptions.py \
 	python/hvd/numpy.py \
@@ -33,6 +36,8 @@ dist_compat_DATA = \
 	python/compat/horovod/keras.py \
 	python/compat/horovod/mxnet.py \
 	python/compat/horovod/tensorflow.py
+compatrunnerdir = $(compatdir)/runner
+dist_compatrunner_DATA = python/compat/horovod/runner/__init__.py
 compatcommondir = $(compatdir)/common
 dist_compatcommon_DATA = \
 	python/compat/horovod/common/__init__.py \

@@ -16,6 +16,7 @@ except ImportError as error:
         "libhvd.so.0), or name its directory in LD_LIBRARY_PATH; then build this package again if it was not built yet"
     ) from error
 
+from ._run import run
 from ._world import (
     ccl_built,
     cross_rank,
@@ -69,6 +70,7 @@ __all__ = [
     "rank",
     "remove_process_set",
     "rocm_built",
+    "run",
     "shutdown",
     "size",
     "start_timeline",

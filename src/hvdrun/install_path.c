@@ -61,7 +61,7 @@ char *python_path_find(void)
     char *directory = own_directory();
     char *root = staging_root(directory);
     char *path = root ? usable(xasprintf("%s%s", root, PYTHON_DIRECTORY), R_OK)
-                      : usable(xasprintf("%s/../share/hvdrun/python", directory), R_OK);
+                      : usable(xasprintf("%s/../share/hvdrun/compat", directory), R_OK);
     free(root);
     free(directory);
     return path ? path : xstrdup(PYTHON_DIRECTORY);

@@ -25,7 +25,7 @@ src_hvdrun_libhvdrun_la_SOURCES = \
 	src/hvdrun/status_port.c src/hvdrun/status_port.h
 src_hvdrun_libhvdrun_la_CFLAGS = $(AM_CFLAGS) $(CJSON_CFLAGS)
 src_hvdrun_libhvdrun_la_CPPFLAGS = $(AM_CPPFLAGS) -DAGENT_DIRECTORY='"$(agentdir)"' \
-	-DBINARY_DIRECTORY='"$(bindir)"' -DPYTHON_DIRECTORY='"$(pkgdatadir)/python"'
+	-DBINARY_DIRECTORY='"$(bindir)"' -DPYTHON_DIRECTORY='"$(pkgdatadir)/compat"'
 
 # Twice the same program: loading libssh2 and its libcrypto takes longer than all the rest of a small job's start,
 # so hvdrun becomes hvdrun-ssh only when a host needs it.
