@@ -27,6 +27,7 @@ dist_pytorch_DATA = \
 	python/hvd/torch/_collectives.py \
 	python/hvd/torch/_tensors.py \
 	python/hvd/torch/compression.py \
+	python/hvd/torch/distributed.py \
 	python/hvd/torch/functions.py \
 	python/hvd/torch/optimizer.py \
 	python/hvd/torch/sync_batch_norm.py

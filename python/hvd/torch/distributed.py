@@ -1,0 +1,356 @@
+# SPDX-License-Identifier: Apache-2.0
+"""libhvd under torch.distributed: a backend, and a hook for DistributedDataParallel.
+
+    $ hvdrun --torch-env -np 4 python train.py
+
+    import hvd.torch.distributed                              # registers the backend
+    torch.distributed.init_process_group("hvd")
+    model = DistributedDataParallel(model)                    # gradients travel over libhvd
+
+Scripts that keep another backend for the rest give libhvd the gradients alone:
+
+    import hvd.torch
+    from hvd.torch.distributed import allreduce_hook
+    hvd.torch.init()
+    model.register_comm_hook(None, allreduce_hook)
+
+The backend has what DistributedDataParallel and ZeroRedundancyOptimizer need and more: allreduce, broadcast,
+allgather, reduce_scatter, alltoall, reduce, gather, scatter and barrier, on the group of all ranks. Other groups, send
+and recv raise NotImplementedError.
+
+A collective has the name of its operation, element type and size, and a number that repeats: libhvd negotiates names,
+and those that come again cost less. Tensors must be contiguous.
+"""
+import queue
+import threading
+from typing import Any, Callable, Dict, List, Optional, Sequence
+
+import torch
+import torch.distributed as distributed
+
+from .. import _world
+from .._collectives import Average, Max, Min, Product, Sum
+from . import _collectives
+from ._tensors import check
+
+# Collectives of one operation, type and size that may be in flight; the next one waits for the first.
+_IN_FLIGHT = 4
+
+_OPS = {
+    distributed.ReduceOp.SUM: Sum,
+    distributed.ReduceOp.AVG: Average,
+    distributed.ReduceOp.MIN: Min,
+    distributed.ReduceOp.MAX: Max,
+    distributed.ReduceOp.PRODUCT: Product,
+}
+
+
+def _op_of(options: Any) -> int:
+    for op, number in _OPS.items():
+        if options.reduceOp == op:
+            return number
+    raise ValueError(f"{options.reduceOp}: the backend hvd has SUM, AVG, MIN, MAX and PRODUCT")
+
+
+def _one(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    if len(tensors) != 1:
+        raise ValueError(f"{len(tensors)} tensors for one rank: the backend hvd takes one")
+    check(tensors[0])
+    return tensors[0]
+
+
+class _Work(distributed._Work):
+    """A collective in flight. Whoever waits first finishes it; others see the same result or the same exception."""
+
+    def __init__(self, handle: Any, finish: Callable[[Any], List[torch.Tensor]]):
+        super().__init__()
+        self._handle, self._finish = handle, finish
+        self._lock = threading.Lock()
+        self._done = False
+        self._error: Optional[BaseException] = None
+        self._result: List[torch.Tensor] = []
+        self._future: Optional[torch.futures.Future] = None
+
+    def _complete(self) -> None:
+        with self._lock:
+            if self._done:
+                return
+            try:
+                self._result = self._finish(_collectives.synchronize(self._handle))
+            except BaseException as error:
+                self._error = error
+            self._done, self._handle, self._finish = True, None, None
+
+    def wait(self, timeout: Any = None) -> bool:
+        self._complete()
+        if self._error is not None:
+            raise self._error
+        return True
+
+    synchronize = wait
+
+    def is_completed(self) -> bool:
+        return self._done or _collectives.poll(self._handle)
+
+    def is_success(self) -> bool:
+        return self._done and self._error is None
+
+    def exception(self) -> Optional[BaseException]:
+        return self._error
+
+    def result(self) -> List[torch.Tensor]:
+        self.wait()
+        return self._result
+
+    def get_future(self) -> torch.futures.Future:
+        if self._future is None:
+            self._future = torch.futures.Future()
+            _completer.put(self)
+        return self._future
+
+    def _fulfil(self) -> None:
+        self._complete()
+        if self._error is not None:
+            self._future.set_exception(self._error)
+        else:
+            self._future.set_result(self._result)
+
+
+class _Completer:
+    """A thread that completes the collectives for whose futures somebody has asked. It starts with the first."""
+
+    def __init__(self) -> None:
+        self._works: "queue.SimpleQueue[_Work]" = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._thread: Optional[threading.Thread] = None
+
+    def put(self, work: _Work) -> None:
+        with self._lock:
+            if self._thread is None or not self._thread.is_alive():  # the latter: in a forked child
+                self._thread = threading.Thread(target=self._run, name="hvd.torch.distributed", daemon=True)
+                self._thread.start()
+        self._works.put(work)
+
+    def _run(self) -> None:
+        while True:
+            self._works.get()._fulfil()
+
+
+_completer = _Completer()
+
+
+class _Names:
+    """Names that are the same on all ranks, because all ranks call the collectives of a group in the same order."""
+
+    def __init__(self, prefix: str):
+        self._prefix = prefix
+        self._slots: Dict[str, List[Optional[_Work]]] = {}
+        self._counts: Dict[str, int] = {}
+
+    def submit(self, kind: str, tensor: torch.Tensor, start: Callable, finish: Callable) -> _Work:
+        """Waits for the collective that had the name before, and starts this one with `start(name)`."""
+        key = f"{self._prefix}.{kind}.{str(tensor.dtype)[6:]}.{tensor.numel()}"
+        slots = self._slots.setdefault(key, [None] * _IN_FLIGHT)
+        count = self._counts.get(key, 0)
+        slot = count % _IN_FLIGHT
+        if slots[slot] is not None:
+            slots[slot]._complete()
+        work = _Work(start(f"{key}.{slot}"), finish)
+        slots[slot], self._counts[key] = work, count + 1
+        return work
+
+
+class ProcessGroupHvd(distributed.ProcessGroup):
+    """The group of all ranks over libhvd. torch.distributed creates it and calls its methods."""
+
+    def __init__(self, store: Any, rank: int, size: int, timeout: Any):
+        super().__init__(rank, size)
+        _world.init()
+        if _world.size() != size or _world.rank() != rank:
+            raise NotImplementedError(
+                f"rank {rank} of {size} is rank {_world.rank()} of {_world.size()} in the job: "
+                "the backend hvd serves the group of all ranks only"
+            )
+        self._rank, self._size = rank, size
+        self._names = _Names("torch.distributed")
+
+    def getBackendName(self) -> str:
+        return "hvd"
+
+    def _submit(self, kind: str, tensor: torch.Tensor, start: Callable, finish: Callable) -> _Work:
+        return self._names.submit(kind, tensor, start, finish)
+
+    # ---- in place ----
+
+    def allreduce(self, tensors: List[torch.Tensor], options: Any = None) -> _Work:
+        tensor, op = _one(tensors), _op_of(options or distributed.AllreduceOptions())
+        return self._submit(
+            f"allreduce{op}",
+            tensor,
+            lambda name: _collectives.allreduce_async_(tensor.detach(), name=name, op=op),
+            lambda _: [tensor],
+        )
+
+    def broadcast(self, tensors: List[torch.Tensor], options: Any = None) -> _Work:
+        tensor, root = _one(tensors), options.rootRank if options else 0
+        return self._submit(
+            f"broadcast{root}",
+            tensor,
+            lambda name: _collectives.broadcast_async_(tensor.detach(), root, name=name),
+            lambda _: [tensor],
+        )
+
+    def reduce(self, tensors: List[torch.Tensor], options: Any) -> _Work:
+        tensor, op = _one(tensors), _op_of(options)
+        target = tensor if self._rank == options.rootRank else tensor.clone()
+        return self._submit(
+            f"reduce{op}",
+            tensor,
+            lambda name: _collectives.allreduce_async_(target.detach(), name=name, op=op),
+            lambda _: [tensor],
+        )
+
+    def barrier(self, opts: Any = None) -> _Work:
+        tensor = torch.zeros(1, dtype=torch.uint8)
+        return self._submit(
+            "barrier", tensor, lambda name: _collectives.allreduce_async_(tensor, name=name, op=Sum), lambda _: []
+        )
+
+    # ---- one tensor to many ----
+
+    def _gather(self, kind: str, tensor: torch.Tensor, finish: Callable) -> _Work:
+        row = tensor.detach().reshape(1, -1)
+        return self._submit(kind, tensor, lambda name: _collectives.allgather_async(row, name=name), finish)
+
+    def allgather(self, outputs: List[List[torch.Tensor]], inputs: List[torch.Tensor], options: Any = None) -> _Work:
+        tensor = _one(inputs)
+
+        def finish(rows: torch.Tensor) -> List[Any]:
+            for output, row in zip(outputs[0], rows):
+                output.copy_(row.reshape(output.shape))
+            return [outputs[0]]
+
+        return self._gather("allgather", tensor, finish)
+
+    def _allgather_base(self, output: torch.Tensor, tensor: torch.Tensor, options: Any = None) -> _Work:
+        check(tensor)
+
+        def finish(rows: torch.Tensor) -> List[torch.Tensor]:
+            output.copy_(rows.reshape(output.shape))
+            return [output]
+
+        return self._gather("allgather", tensor, finish)
+
+    def gather(self, outputs: List[List[torch.Tensor]], inputs: List[torch.Tensor], options: Any) -> _Work:
+        tensor, is_root = _one(inputs), self._rank == options.rootRank
+
+        def finish(rows: torch.Tensor) -> List[Any]:
+            for output, row in zip(outputs[0] if is_root else [], rows):
+                output.copy_(row.reshape(output.shape))
+            return [outputs[0]] if is_root else []
+
+        return self._gather("gather", tensor, finish)
+
+    # ---- many tensors to one ----
+
+    def _reduce_rows(self, rows: torch.Tensor, output: torch.Tensor, op: int) -> _Work:
+        if op not in (Sum, Average):
+            raise ValueError("reduce_scatter: the backend hvd has SUM and AVG")
+
+        def finish(share: torch.Tensor) -> List[torch.Tensor]:
+            output.copy_(share.reshape(output.shape))
+            return [output]
+
+        return self._submit(
+            f"reducescatter{op}", rows, lambda name: _collectives.reducescatter_async(rows, name=name, op=op), finish
+        )
+
+    def reduce_scatter(self, outputs: List[torch.Tensor], inputs: List[List[torch.Tensor]], options: Any) -> _Work:
+        rows = torch.stack([tensor.detach().reshape(-1) for tensor in inputs[0]])
+        return self._reduce_rows(rows, _one(outputs), _op_of(options))
+
+    def _reduce_scatter_base(self, output: torch.Tensor, tensor: torch.Tensor, options: Any) -> _Work:
+        return self._reduce_rows(tensor.detach().reshape(self._size, -1), output, _op_of(options))
+
+    # ---- each to each ----
+
+    def _exchange(self, kind: str, flat: torch.Tensor, splits: List[int], finish: Callable) -> _Work:
+        return self._submit(
+            kind, flat, lambda name: _collectives.alltoall_async(flat, splits, name=name), lambda got: finish(got[0])
+        )
+
+    def alltoall(self, outputs: List[torch.Tensor], inputs: List[torch.Tensor], options: Any = None) -> _Work:
+        flat = torch.cat([tensor.detach().reshape(-1) for tensor in inputs])
+
+        def finish(received: torch.Tensor) -> List[torch.Tensor]:
+            for output, part in zip(outputs, received.split([output.numel() for output in outputs])):
+                output.copy_(part.reshape(output.shape))
+            return outputs
+
+        return self._exchange("alltoall", flat, [tensor.numel() for tensor in inputs], finish)
+
+    def alltoall_base(
+        self,
+        output: torch.Tensor,
+        tensor: torch.Tensor,
+        output_splits: List[int],
+        input_splits: List[int],
+        options: Any = None,
+    ) -> _Work:
+        rows = input_splits or [len(tensor) // self._size] * self._size
+        width = tensor[0].numel() if len(tensor) else 1
+
+        def finish(received: torch.Tensor) -> List[torch.Tensor]:
+            output.copy_(received.reshape(output.shape))
+            return [output]
+
+        return self._exchange("alltoall", tensor.detach().reshape(-1), [count * width for count in rows], finish)
+
+    def scatter(self, outputs: List[torch.Tensor], inputs: List[List[torch.Tensor]], options: Any) -> _Work:
+        output = _one(outputs)
+        if self._rank == options.rootRank:
+            flat = torch.cat([tensor.detach().reshape(-1) for tensor in inputs[0]])
+            splits = [tensor.numel() for tensor in inputs[0]]
+        else:
+            flat, splits = output.new_empty(0), [0] * self._size
+
+        def finish(received: torch.Tensor) -> List[torch.Tensor]:
+            output.copy_(received.reshape(output.shape))
+            return [output]
+
+        key = output  # the same size on all ranks, unlike the tensors of the root
+        return self._submit(
+            "scatter",
+            key,
+            lambda name: _collectives.alltoall_async(flat, splits, name=name),
+            lambda got: finish(got[0]),
+        )
+
+    # ---- what is not there ----
+
+    def _refuse(self, *_: Any) -> None:
+        raise NotImplementedError("the backend hvd has no send and no recv: use the backend gloo for them")
+
+    send = recv = recv_anysource = _refuse
+
+
+_hook_names = _Names("ddp")
+
+
+def allreduce_hook(state: Any, bucket: distributed.GradBucket) -> torch.futures.Future[torch.Tensor]:
+    """A communication hook of DistributedDataParallel: averages the bucket over libhvd. `state` is not used."""
+    tensor = bucket.buffer()
+    work = _hook_names.submit(
+        "bucket",
+        tensor,
+        lambda name: _collectives.allreduce_async_(tensor, name=name, op=Average),
+        lambda _: [tensor],
+    )
+    return work.get_future().then(lambda future: future.value()[0])
+
+
+def _create(store: Any, rank: int, size: int, timeout: Any) -> ProcessGroupHvd:
+    return ProcessGroupHvd(store, rank, size, timeout)
+
+
+distributed.Backend.register_backend("hvd", _create)
