@@ -560,6 +560,8 @@ program_tests += \
 	tests/program/stock_blame_test.sh \
 	tests/program/unauthenticated_test.sh \
 	tests/program/synthetic_benchmark_test.sh \
+	tests/program/python_distributed_test.sh \
+	tests/program/python_run_test.sh \
 	tests/program/torch_env_test.sh \
 	tests/program/transport_hosts_test.sh \
 	tests/program/transport_matrix_test.sh \
@@ -678,8 +680,8 @@ AM_TESTS_ENVIRONMENT = \
 	SOFTMAX_REGRESSION='$(abs_builddir)/examples/softmax_regression'; \
 	SYNTHETIC_BENCHMARK='$(abs_builddir)/examples/synthetic_benchmark'; \
 	COMPARE_PARAMETERS='$(abs_builddir)/tests/support/compare_parameters'; \
-	PYTHON='$(PYTHON)'; PYDIR='$(pydir)'; \
+	PYTHON='$(PYTHON)'; PYDIR='$(pydir)'; PKGDATADIR='$(pkgdatadir)'; \
 	SANITIZERS='$(ENABLED_SANITIZERS)'; HARDENING='$(HARDENING)'; MANDOC='$(MANDOC)'; CC='$(CC)'; \
 	$(sanitizer_options) CK_DEFAULT_TIMEOUT=60 CK_TIMEOUT_MULTIPLIER=3; \
 	export srcdir builddir STAGE PREFIX AGENTDIR INCLUDEDIR LIBDIR MANDIR HVDRUN HVDAGENT HVDRENDEZVOUSD HVD_BANDWIDTH HVD_TUNE ACT COLLECTIVES HOROVOD_WORKER MEET REFUSE WORLD HELLO API_TOUR \
-		FASHION_MNIST FUNCTION_APPROXIMATION PINN SOFTMAX_REGRESSION SYNTHETIC_BENCHMARK COMPARE_PARAMETERS PYTHON PYDIR SANITIZERS HARDENING MANDOC CC CK_DEFAULT_TIMEOUT CK_TIMEOUT_MULTIPLIER;
+		FASHION_MNIST FUNCTION_APPROXIMATION PINN SOFTMAX_REGRESSION SYNTHETIC_BENCHMARK COMPARE_PARAMETERS PYTHON PYDIR PKGDATADIR SANITIZERS HARDENING MANDOC CC CK_DEFAULT_TIMEOUT CK_TIMEOUT_MULTIPLIER;
