@@ -26,5 +26,5 @@ cases hvd
 is "all of them have run" 6 "$(wc -l <"$tmp/counts")"
 cases gloo
 is "and this one" 1 "$(wc -l <"$tmp/counts")"
-ok "nothing is left of all these" until_true nothing_left
+ok "nothing is left of all these" no_survivors
 finish

@@ -94,5 +94,5 @@ call '__import__("horovod").run(ranks, (1,), num_proc=2)'
 is "horovod.run() takes Horovod's arguments" "returned [(1, 2, [1.0, 1.0]), (2, 2, [1.0, 1.0])]" "$(cat "$tmp/line")"
 call '__import__("horovod").run(ranks, (1,), num_proc=2, use_mpi=True)'
 like "and refuses those that mean something else" '^raised ValueError None horovod.run: use_mpi=True: ' "$tmp/line"
-ok "nothing is left of all these" until_true nothing_left
+ok "nothing is left of all these" no_survivors
 finish
