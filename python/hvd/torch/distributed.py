@@ -275,8 +275,9 @@ class ProcessGroupHvd(distributed.ProcessGroup):
     # ---- each to each ----
 
     def _exchange(self, kind: str, flat: torch.Tensor, splits: List[int], finish: Callable) -> _Work:
+        key = flat.new_empty(0)  # ranks may send different numbers of elements, under the same name
         return self._submit(
-            kind, flat, lambda name: _collectives.alltoall_async(flat, splits, name=name), lambda got: finish(got[0])
+            kind, key, lambda name: _collectives.alltoall_async(flat, splits, name=name), lambda got: finish(got[0])
         )
 
     def alltoall(self, outputs: List[torch.Tensor], inputs: List[torch.Tensor], options: Any = None) -> _Work:
