@@ -17,7 +17,8 @@
  * Names, not the order of calls, decide which tensors of different ranks belong together: every
  * rank submits the same names, in any order, from any thread. A name can be in flight once per
  * process set; when its collective is done it can be used again, and the second time costs less.
- * Tensors without a name (NULL) are matched by their order among the nameless of the same kind.
+ * Tensors without a name (NULL) are matched by their order among the nameless of the same kind
+ * since the last join.
  *
  * What the ranks submit under a name must agree: kind of collective, element type, shape,
  * operation, factors, root. If it does not, the collective fails with HVD_ERR_MISMATCH on every

@@ -120,7 +120,8 @@ struct process_set {
     struct negotiation_observer observer; /* trace.c */
     struct stall *stall;                  /* inspect.c; once it is ready */
     struct placing *placing;              /* address_exchange.c; NULL: not known yet */
-    uint64_t nameless[COLLECTIVE_KINDS];  /* submit.c: how many of each kind have been submitted */
+    uint64_t nameless[COLLECTIVE_KINDS];  /* submit.c: of each kind submitted since the last join */
+    uint64_t joins;                       /* submit.c: how many joins this rank has submitted */
     int in_flight;                        /* own tensors */
     struct tensor *adding;                /* sets.c: waits until this set's links are there */
 

@@ -165,7 +165,20 @@ static const char *internal_name(enum collective_kind kind)
     return changes_sets ? "process sets" : collective_name(kind);
 }
 
-/* Tensors without a name get a number as name. */
+static void nameless_name(struct tensor *tensor, enum collective_kind kind, int index)
+{
+    const struct process_set *set = tensor->set;
+    uint64_t number = set->nameless[kind] + (uint64_t)index;
+    if (set->joins == 0)
+        snprintf(tensor->name, sizeof tensor->name, NAME_MARK "%s.noname.%" PRIu64,
+                 collective_name(kind), number);
+    else
+        snprintf(tensor->name, sizeof tensor->name, NAME_MARK "%s.noname.%" PRIu64 ".%" PRIu64,
+                 collective_name(kind), set->joins, number);
+}
+
+/* Tensors without a name get a number as name. Ranks may have submitted different numbers of them
+ * when they join, so the numbers begin again after each join. */
 static void name_tensor(struct tensor *tensor, const struct submission *submission, int index)
 {
     const char *given = submission->tensors ? submission->tensors[index].name : "";
@@ -175,9 +188,7 @@ static void name_tensor(struct tensor *tensor, const struct submission *submissi
         snprintf(tensor->name, sizeof tensor->name, NAME_MARK "%s",
                  internal_name(submission->kind));
     else
-        snprintf(tensor->name, sizeof tensor->name, NAME_MARK "%s.noname.%" PRIu64,
-                 collective_name(submission->kind),
-                 tensor->set->nameless[submission->kind] + (uint64_t)index);
+        nameless_name(tensor, submission->kind, index);
 }
 
 /* True if the tensor can be offered without waiting (ready.c). */
@@ -296,6 +307,10 @@ static int submit_launch(struct pending *pending, const struct submission *submi
         return rc;
     if (submission->tensors && !submission->tensors[0].name)
         pending->set->nameless[submission->kind] += (uint64_t)submission->count;
+    if (submission->kind == COLLECTIVE_JOIN) {
+        memset(pending->set->nameless, 0, sizeof pending->set->nameless);
+        pending->set->joins++;
+    }
     *handle = pending->ticket->number;
     return HVD_OK;
 }

@@ -253,6 +253,31 @@ START_TEST(a_bool_of_the_only_rank_that_has_not_joined_becomes_0_or_1)
 }
 END_TEST
 
+/* In each round one rank joins at once, and the others submit tensors without a name before. */
+static int reduce_nameless_after_join(int rank)
+{
+    init_world();
+    for (int round = 0; round < 3; round++) {
+        float data[2] = { 1, 2 }, gathered[6];
+        if (rank != round) {
+            REQUIRE(hvd_allgather(NULL, data, gathered, 2, HVD_FLOAT32) < 0);
+            REQUIRE_STATUS(hvd_allreduce(NULL, data, data, 2, HVD_FLOAT32, HVD_SUM), HVD_OK);
+            REQUIRE(data[0] == 2 && data[1] == 4);
+        }
+        REQUIRE_STATUS(hvd_join(NULL), HVD_OK);
+        float sum = 1;
+        REQUIRE_STATUS(hvd_allreduce(NULL, &sum, &sum, 1, HVD_FLOAT32, HVD_SUM), HVD_OK);
+        REQUIRE(sum == 3);
+    }
+    return leave_world();
+}
+
+START_TEST(tensors_without_a_name_are_counted_anew_after_a_join)
+{
+    ranks_run(&(struct mini_options){ .size = 3 }, reduce_nameless_after_join);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("world_values");
@@ -262,5 +287,6 @@ int main(void)
     tcase_add_loop_test(tcase, odd_values_are_combined_in_the_documented_order, 0, WAYS);
     tcase_add_loop_test(tcase, a_reduction_of_bool_gives_0_or_1_for_any_number_of_ranks, 1, 4);
     tcase_add_test(tcase, a_bool_of_the_only_rank_that_has_not_joined_becomes_0_or_1);
+    tcase_add_test(tcase, tensors_without_a_name_are_counted_anew_after_a_join);
     return unit_run(suite);
 }
