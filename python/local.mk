@@ -61,5 +61,5 @@ python/hvd/_hvd.abi3.so: $(python_sources) python/hvd/_hvd.h lib/hvd.h lib/libhv
 		-Wl,-rpath,'$$ORIGIN/../../..' -L'$(abs_builddir)/lib/.libs' -lhvd
 CLEANFILES += python/hvd/_hvd.abi3.so
 tests/stage.stamp: $(nodist_pyhvd_DATA) $(dist_pyhvd_DATA) $(dist_pytorch_DATA) $(dist_compat_DATA) \
-	$(dist_compatcommon_DATA) $(dist_compattorch_DATA)
+	$(dist_compatcommon_DATA) $(dist_compatrunner_DATA) $(dist_compattorch_DATA)
 endif

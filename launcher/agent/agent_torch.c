@@ -55,12 +55,13 @@ static uint16_t bound_port(int fd)
                                                : ((struct sockaddr_in *)&address)->sin_port);
 }
 
-/* The last port first: the ranks of libhvd begin at the first. */
+/* Begins at a port that another job hardly begins at: between START and the moment when rank 0
+ * listens, the port is free. */
 static int bind_in_range(int first, int last)
 {
-    int fd = -1;
-    for (int port = last; fd < 0 && port >= first; port--)
-        fd = bind_port(port);
+    int fd = -1, count = last - first + 1, begin = (int)getpid() % count;
+    for (int i = 0; fd < 0 && i < count; i++)
+        fd = bind_port(first + (begin + i) % count);
     return fd;
 }
 

@@ -10,8 +10,10 @@
 #include "launcher/base/xalloc.h"
 #include "launcher/job/job_status.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -73,20 +75,23 @@ static const char *own_address(const struct job *job)
 }
 
 /* Where the ranks of --torch-env reach the port that rank 0's agent has reserved: by loopback if
- * they all are on that host, by the address that the host has for others, or by the name that the
- * user gave it. */
+ * they all are on that host, by the address that the host has for others, or by its name, which is
+ * the one that the user gave it unless that is a name of loopback. */
 static void find_master(const struct job *job, struct agent_start *start)
 {
     const struct rank_plan *plan = job->options->plan;
     int index = plan->ranks[0].host;
     const struct job_host *host = &job->hosts[index];
     const char *address = job_host_name(job, index);
+    char name[HOST_NAME_MAX + 1] = "";
     if (plan->hosts[index].local_size == plan->size)
         address = "127.0.0.1";
     else if (*host->facts.address)
         address = host->facts.address;
     else if (host->local && *start->own_address)
         address = start->own_address;
+    else if (strcmp(address, "localhost") == 0 && gethostname(name, sizeof name - 1) == 0)
+        address = name;
     snprintf(start->master_address, sizeof start->master_address, "%s", address);
     start->master_port = host->facts.torch_port;
 }

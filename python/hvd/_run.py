@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """hvd.run(): a function on all ranks of a job that hvdrun starts, from a script or a notebook.
 
-The caller starts hvdrun with a port for its status page, which also serves the job's key-value store. Function and
-results travel in this store (hvd._store), pickled with cloudpickle. No other port is opened.
+hvdrun offers its status page at a port of the loopback address that it has chosen itself, and prints the address. The
+port also serves the job's key-value store. Function and results travel there (hvd._store), pickled with cloudpickle.
+
+hvdrun's standard error is read for this line, and passed on.
 """
 import os
 import pickle
+import re
 import shutil
-import socket
 import subprocess
 import sys
 import threading
@@ -15,92 +17,96 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from ._store import RUN_SCOPE, Store
 
-CONNECT_S = 0.02
-STATUS_RESOURCE = 71  # hvdrun: the port is taken
-TRIES = 5
+LOOK_S = 1  # how often the caller looks whether a rank has ended without a result
+_PAGE = re.compile(rb"^hvdrun: status page: http://127\.0\.0\.1:([0-9]+)/$")
+
+
+def _write(target: Any, line: bytes) -> None:
+    """A stream that cannot be written, or is none, must not stop the job."""
+    try:
+        target.write(line.decode(errors="replace"))
+        target.flush()
+    except Exception:
+        pass
 
 
 class _Job:
     """A running hvdrun, and what its ranks have stored."""
 
-    def __init__(self, command: List[str], port: int, relay: bool):
-        streams = subprocess.PIPE if relay else None
-        self.port = port
+    def __init__(self, command: List[str]):
+        stdout = None if _is_file(sys.stdout) else subprocess.PIPE
         self.process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=streams, stderr=streams, env=_environment()
+            command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, env=_environment()
         )
         self.error: Optional[tuple] = None
+        self.missing = ""
+        self._store: Optional[Store] = None
+        self._known = threading.Event()  # the store is known, or hvdrun has ended
         self._threads: List[threading.Thread] = []
-        if relay:
-            self._start(self._relay, self.process.stdout, sys.stdout)
-            self._start(self._relay, self.process.stderr, sys.stderr)
+        self._start(self._read_errors)
+        if stdout is not None:
+            self._start(self._read_output)
 
-    def _start(self, function: Callable, *arguments: Any) -> None:
-        thread = threading.Thread(target=function, args=arguments, daemon=True)
+    def _start(self, function: Callable) -> None:
+        thread = threading.Thread(target=function, daemon=True)
         thread.start()
         self._threads.append(thread)
 
-    @staticmethod
-    def _relay(source: Any, target: Any) -> None:
-        for line in source:
-            target.write(line.decode(errors="replace"))
+    def _read_output(self) -> None:
+        for line in self.process.stdout:
+            _write(sys.stdout, line)
 
-    def _open_store(self) -> Optional[Store]:
-        """A connection to the store; None if hvdrun ends before it serves one."""
-        while self.process.poll() is None:
-            store = Store("127.0.0.1", self.port, RUN_SCOPE)
-            try:
-                store.get("function", 0)
-                return store
-            except (OSError, RuntimeError):
-                store.close()
-            try:
-                self.process.wait(CONNECT_S)
-            except subprocess.TimeoutExpired:
-                pass
-        return None
+    def _read_errors(self) -> None:
+        for line in self.process.stderr:
+            page = None if self._known.is_set() else _PAGE.match(line)
+            if page:
+                self._store = Store("127.0.0.1", int(page.group(1)), RUN_SCOPE)
+                self._known.set()
+            else:
+                _write(sys.stderr, line)
+        self._known.set()
 
-    def _get(self, store: Store, key: str) -> Optional[bytes]:
-        """Waits for a value until hvdrun has ended."""
+    def _watch_failures(self) -> None:
+        """Keeps what the first rank that fails has stored."""
+        try:
+            while self.process.poll() is None:
+                value = self._store.get("error", LOOK_S)
+                if value is not None:
+                    self.error = pickle.loads(value)
+                    self._store.put("error_read", b"")
+                    return
+        except (OSError, RuntimeError):
+            pass  # hvdrun has ended
+
+    def _result(self, rank: int) -> Optional[bytes]:
+        """Waits for the result of a rank; None if the rank or hvdrun ends without it."""
         while self.process.poll() is None:
-            value = store.get(key, 1)
+            value = self._store.take(f"result.{rank}", LOOK_S)
             if value is not None:
+                return value
+            if self._store.has_ended(rank):
+                value = self._store.take(f"result.{rank}", 0)
+                self.missing = "" if value is not None else f"rank {rank} has ended without a result"
                 return value
         return None
 
-    def _watch_errors(self) -> None:
-        store = self._open_store()
-        if store is None:
-            return
-        try:
-            value = self._get(store, "error")
-            if value is not None:
-                self.error = pickle.loads(value)
-                store.put("error_read", b"")
-        except (OSError, RuntimeError):
-            pass  # hvdrun has ended
-        finally:
-            store.close()
-
-    def run(self, pickled: bytes, size: int) -> Optional[List[Any]]:
-        """The results in order of rank; None if a rank or hvdrun has failed."""
-        store = self._open_store()
-        if store is None:
+    def run(self, pickled: bytes, size: int) -> Optional[List[bytes]]:
+        """The pickled results in order of rank; None if a rank or hvdrun has failed."""
+        self._known.wait()
+        if self._store is None:
             return None
-        self._start(self._watch_errors)
+        self._start(self._watch_failures)
         results = []
         try:
-            store.put("function", pickled)
+            self._store.put("function", pickled)
             for rank in range(size):
-                value = self._get(store, f"result.{rank}")
+                value = self._result(rank)
                 if value is None:
                     return None
-                results.append(pickle.loads(value))
-            store.put("results_read", b"")
+                results.append(value)
+            self._store.put("results_read", b"")
         except (OSError, RuntimeError):
             return None
-        finally:
-            store.close()
         return results
 
     def finish(self) -> int:
@@ -122,12 +128,6 @@ def _environment() -> Dict[str, str]:
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     path = os.environ.get("PYTHONPATH")
     return dict(os.environ, PYTHONPATH=f"{path}{os.pathsep}{here}" if path else here)
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def _is_file(stream: Any) -> bool:
@@ -165,12 +165,13 @@ def _options(
 
 
 def _raise(job: _Job, status: int) -> None:
-    if job.error is None:
-        raise RuntimeError(f"hvd.run: hvdrun ended with exit status {status}; its last line says why")
-    rank, text, pickled = job.error
-    message = f"hvd.run: rank {rank} raised:\n{text}"
-    cause = pickle.loads(pickled) if pickled else None
-    raise RuntimeError(message) from cause
+    if job.error is not None:
+        rank, text, pickled = job.error
+        cause = pickle.loads(pickled) if pickled else None
+        raise RuntimeError(f"hvd.run: rank {rank} raised:\n{text}") from cause
+    if job.missing:
+        raise RuntimeError(f"hvd.run: {job.missing}")
+    raise RuntimeError(f"hvd.run: hvdrun ended with exit status {status}; its last line says why")
 
 
 def run(
@@ -214,19 +215,15 @@ def run(
     pickled = pickle.dumps((sys.path, call))
     words = _options(np, hosts, hostfile, start_timeout, ssh_port, ssh_identity_file, output_filename,
                      network_interfaces, verbose, options)  # fmt: skip
-    rank = [executable or sys.executable, "-m", "hvd._run_rank"]
-    relay = not (_is_file(sys.stdout) and _is_file(sys.stderr))
-    for attempt in range(TRIES):
-        port = _free_port()
-        job = _Job([program, *words, "--status-port", str(port), *rank], port, relay)
-        try:
-            results = job.run(pickled, np)
-            status = job.finish()
-        except BaseException:
-            job.stop()
-            raise
-        if status == 0 and results is not None:
-            return results
-        if status != STATUS_RESOURCE or attempt == TRIES - 1:
-            _raise(job, status)
-    raise AssertionError("not reached")
+    job = _Job([program, *words, "--status-page", executable or sys.executable, "-m", "hvd._run_rank"])
+    try:
+        results = job.run(pickled, np)
+        if results is None and job.missing:
+            job.stop()  # the other ranks wait for the results to be read
+        status = job.finish()
+    except BaseException:
+        job.stop()
+        raise
+    if results is None or status != 0:
+        _raise(job, status)
+    return [pickle.loads(result) for result in results]

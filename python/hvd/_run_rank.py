@@ -25,7 +25,16 @@ def _dump_error(error: BaseException) -> bytes:
     return pickle.dumps((int(os.environ["HOROVOD_RANK"]), traceback.format_exc(), pickled))
 
 
+def _fail(store: Store, error: BaseException) -> int:
+    traceback.print_exc()
+    if store.count("failures") == 1:
+        store.put("error", _dump_error(error))
+        store.get("error_read", READ_S)
+    return 1
+
+
 def main() -> int:
+    rank = os.environ["HOROVOD_RANK"]
     store = Store(os.environ["HOROVOD_GLOO_RENDEZVOUS_ADDR"], int(os.environ["HOROVOD_GLOO_RENDEZVOUS_PORT"]), RUN_SCOPE)
     pickled = store.get("function")
     if pickled is None:
@@ -35,17 +44,15 @@ def main() -> int:
         path, call = pickle.loads(pickled)
         sys.path.extend(name for name in path if name not in sys.path)  # modules beside the caller's script
         function, args, kwargs = pickle.loads(call)
-        result = cloudpickle.dumps(function(*args, **kwargs))
+        try:
+            result = function(*args, **kwargs)
+        except SystemExit as error:
+            if error.code not in (None, 0):
+                raise
+            result = None
+        store.put(f"result.{rank}", cloudpickle.dumps(result))
     except BaseException as error:
-        if isinstance(error, SystemExit) and error.code in (None, 0):
-            result = cloudpickle.dumps(None)
-        else:
-            traceback.print_exc()
-            if store.count("failures") == 1:
-                store.put("error", _dump_error(error))
-                store.get("error_read", READ_S)
-            return 1
-    store.put(f"result.{os.environ['HOROVOD_RANK']}", result)
+        return _fail(store, error)
     while store.get("results_read") is None:
         pass
     return 0

@@ -50,6 +50,27 @@ def cannot_travel():
     raise Unpicklable()
 
 
+class Stubborn:
+    def __reduce__(self):
+        return (refuse, (os.getpid(),))
+
+
+def refuse(pid):
+    raise RuntimeError("not here")
+
+
+def captured(function):
+    import io
+    import sys
+
+    stream, sys.stdout = sys.stdout, io.StringIO()
+    try:
+        result = function()
+        return [sys.stdout.getvalue(), result]
+    finally:
+        sys.stdout = stream
+
+
 try:
     print("returned", $1)
 except BaseException as error:
@@ -77,6 +98,13 @@ like "a rank that is killed ends the call with hvdrun's status" \
     '^raised RuntimeError None hvd.run: hvdrun ended with exit status 137; its last line says why' "$tmp/line"
 call 'run(lambda: os._exit(3), np=1, hvdrun=HVDRUN)'
 like "so does one that ends without a result" '^raised RuntimeError None hvd.run: hvdrun ended with exit status 3;' "$tmp/line"
+call 'run(lambda: os._exit(0) if os.environ["HOROVOD_RANK"] == "1" else 5, np=2, hvdrun=HVDRUN)'
+is "a rank that exits with 0 and without a result is named" \
+    "raised RuntimeError None hvd.run: rank 1 has ended without a result" "$(cat "$tmp/line")"
+call 'run(lambda: Stubborn(), np=2, hvdrun=HVDRUN)'
+is "a result that cannot be unpickled is the exception of that" "raised RuntimeError None not here" "$(cat "$tmp/line")"
+call 'captured(lambda: run(lambda: print("to", "nobody"), np=1, hvdrun=HVDRUN))'
+is "output goes to a stream without a file" "returned ['[0]<stdout>:to nobody\\n', [None]]" "$(cat "$tmp/line")"
 call 'run(lambda: __import__("sys").exit(0), np=1, hvdrun=HVDRUN)'
 is "a function that exits with 0 has no result" "returned [None]" "$(cat "$tmp/line")"
 call 'run(ranks, (0,), np=2, hosts="localhost:1", hvdrun=HVDRUN)'

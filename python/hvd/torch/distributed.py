@@ -21,6 +21,9 @@ and recv raise NotImplementedError.
 A collective has the name of its operation, element type and size, and a number that repeats: libhvd negotiates names,
 and those that come again cost less. Tensors must be contiguous.
 """
+import atexit
+import itertools
+import os
 import queue
 import threading
 from typing import Any, Callable, Dict, List, Optional, Sequence
@@ -35,6 +38,9 @@ from ._tensors import check
 
 # Collectives of one operation, type and size that may be in flight; the next one waits for the first.
 _IN_FLIGHT = 4
+
+# How long the end of the process waits for futures that nobody has waited for.
+_EXIT_S = 5
 
 _OPS = {
     distributed.ReduceOp.SUM: Sum,
@@ -60,26 +66,28 @@ def _one(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
 
 
 class _Work(distributed._Work):
-    """A collective in flight. Whoever waits first finishes it; others see the same result or the same exception."""
+    """A collective in flight. The first thread that waits finishes it; all see the same result or exception."""
 
-    def __init__(self, handle: Any, finish: Callable[[Any], List[torch.Tensor]]):
+    def __init__(self, handle: Any, finish: Callable[[Any], List[torch.Tensor]], on_done: Callable[[], None]):
         super().__init__()
-        self._handle, self._finish = handle, finish
+        self._handle, self._finish, self._on_done = handle, finish, on_done
         self._lock = threading.Lock()
         self._done = False
-        self._error: Optional[BaseException] = None
+        self._error: Optional[Exception] = None
         self._result: List[torch.Tensor] = []
         self._future: Optional[torch.futures.Future] = None
 
     def _complete(self) -> None:
+        """An interrupt passes through, and the collective can be waited for again."""
         with self._lock:
             if self._done:
                 return
             try:
                 self._result = self._finish(_collectives.synchronize(self._handle))
-            except BaseException as error:
+            except Exception as error:
                 self._error = error
             self._done, self._handle, self._finish = True, None, None
+        self._on_done()
 
     def wait(self, timeout: Any = None) -> bool:
         self._complete()
@@ -90,12 +98,18 @@ class _Work(distributed._Work):
     synchronize = wait
 
     def is_completed(self) -> bool:
-        return self._done or _collectives.poll(self._handle)
+        handle = self._handle
+        if self._done or handle is None:
+            return True
+        try:
+            return _collectives.poll(handle)
+        except ValueError:  # another thread has just finished it
+            return True
 
     def is_success(self) -> bool:
         return self._done and self._error is None
 
-    def exception(self) -> Optional[BaseException]:
+    def exception(self) -> Optional[Exception]:
         return self._error
 
     def result(self) -> List[torch.Tensor]:
@@ -103,8 +117,11 @@ class _Work(distributed._Work):
         return self._result
 
     def get_future(self) -> torch.futures.Future:
-        if self._future is None:
-            self._future = torch.futures.Future()
+        with _completer.lock:
+            is_new = self._future is None
+            if is_new:
+                self._future = torch.futures.Future()
+        if is_new:
             _completer.put(self)
         return self._future
 
@@ -120,23 +137,34 @@ class _Completer:
     """A thread that completes the collectives for whose futures somebody has asked. It starts with the first."""
 
     def __init__(self) -> None:
-        self._works: "queue.SimpleQueue[_Work]" = queue.SimpleQueue()
-        self._lock = threading.Lock()
+        self._works: "queue.SimpleQueue[Optional[_Work]]" = queue.SimpleQueue()
+        self.lock = threading.Lock()
         self._thread: Optional[threading.Thread] = None
 
     def put(self, work: _Work) -> None:
-        with self._lock:
-            if self._thread is None or not self._thread.is_alive():  # the latter: in a forked child
+        with self.lock:
+            if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="hvd.torch.distributed", daemon=True)
                 self._thread.start()
+                atexit.register(self._stop, self._thread)
         self._works.put(work)
 
     def _run(self) -> None:
         while True:
-            self._works.get()._fulfil()
+            work = self._works.get()
+            if work is None:
+                return
+            work._fulfil()
+
+    def _stop(self, thread: threading.Thread) -> None:
+        """At exit: a thread that the interpreter ends inside PyTorch's code would end the process with SIGABRT."""
+        if thread is self._thread:  # not in a forked child
+            self._works.put(None)
+            thread.join(_EXIT_S)
 
 
 _completer = _Completer()
+os.register_at_fork(after_in_child=_completer.__init__)  # the thread and the holder of the lock stay with the parent
 
 
 class _Names:
@@ -144,20 +172,29 @@ class _Names:
 
     def __init__(self, prefix: str):
         self._prefix = prefix
-        self._slots: Dict[str, List[Optional[_Work]]] = {}
+        self._lock = threading.Lock()
+        self._in_flight: Dict[str, _Work] = {}
         self._counts: Dict[str, int] = {}
 
     def submit(self, kind: str, tensor: torch.Tensor, start: Callable, finish: Callable) -> _Work:
         """Waits for the collective that had the name before, and starts this one with `start(name)`."""
         key = f"{self._prefix}.{kind}.{str(tensor.dtype)[6:]}.{tensor.numel()}"
-        slots = self._slots.setdefault(key, [None] * _IN_FLIGHT)
-        count = self._counts.get(key, 0)
-        slot = count % _IN_FLIGHT
-        if slots[slot] is not None:
-            slots[slot]._complete()
-        work = _Work(start(f"{key}.{slot}"), finish)
-        slots[slot], self._counts[key] = work, count + 1
+        with self._lock:
+            count = self._counts.get(key, 0)
+            name = f"{key}.{count % _IN_FLIGHT}"
+            before = self._in_flight.get(name)
+            if before is not None:
+                before._complete()
+            work = _Work(start(name), finish, lambda: self._forget(name, work))
+            self._in_flight[name], self._counts[key] = work, count + 1
         return work
+
+    def _forget(self, name: str, work: _Work) -> None:
+        if self._in_flight.get(name) is work:
+            self._in_flight.pop(name, None)
+
+
+_group_numbers = itertools.count()  # all ranks create the groups in the same order
 
 
 class ProcessGroupHvd(distributed.ProcessGroup):
@@ -172,7 +209,7 @@ class ProcessGroupHvd(distributed.ProcessGroup):
                 "the backend hvd serves the group of all ranks only"
             )
         self._rank, self._size = rank, size
-        self._names = _Names("torch.distributed")
+        self._names = _Names(f"torch.distributed.{next(_group_numbers)}")
 
     def getBackendName(self) -> str:
         return "hvd"
