@@ -1,26 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joining and leaving the world, the ranks and sizes, the timeline, and what libhvd was built with.
 
-    never -> joined -> departed -> joined ...
-             joined -> gone       shutdown() while collectives were in flight
+    never -> joined -> departed -> joined ...      all ranks have called shutdown() within FAREWELL_S seconds
+             joined -> left                        shutdown() otherwise; the end
 
-libhvd joins its world once in the life of a process, but programs call shutdown() and then init() again.
-shutdown() therefore departs: all calls fail from then on, and the process says goodbye to the other ranks when
-it ends. init() takes the world up again, together with all other ranks. If collectives stay in flight,
-shutdown() leaves the world, because those must fail; then init() fails, too.
+libhvd joins its world once in the life of a process, but programs call shutdown() and then init() again. When all
+ranks call shutdown() at about the same time, none waits for another any more: they depart, calls fail from then on,
+and init() takes the world up again, together with all other ranks. Otherwise shutdown() leaves the world: the other
+ranks get an error that names this one, and init() fails.
 """
+import ctypes
 import time
 from typing import Iterable, Optional, Sequence, Union
 
 from . import _hvd
 from . import process_sets as _sets
+from ._collectives import DTYPE_NAMES
 from ._interruptible import interruptible
+from .exceptions import HorovodInternalError
 from .process_sets import ProcessSet
 
-_departed = False
+_departed = _left = False
+_farewells = 0  # how often all ranks have departed; the same on all of them
 
-# How long shutdown() lets collectives finish that all ranks have submitted.
-_FINISH_S = 1.0
+# How long shutdown() waits for the shutdown() of the other ranks, and for collectives that are in flight.
+FAREWELL_S = 1.0
 
 
 def _check_comm(comm: Optional[Sequence[int]]) -> None:
@@ -61,6 +65,11 @@ def init(
     global _departed
     _check_comm(comm)
     sets = _sets.as_process_sets(process_sets)
+    if _left:
+        raise HorovodInternalError(
+            "hvd.init(): this process has left its world by hvd.shutdown() when other ranks did not call it as well, "
+            "or collectives were in flight; a process cannot join its world again"
+        )
     if _departed:
         _return()
         _departed = False
@@ -72,19 +81,46 @@ def init(
     _sets.refresh(sets)
 
 
+def _all_shut_down() -> bool:
+    """True when nothing is in flight and all ranks have come here, within FAREWELL_S seconds.
+
+    An allgather asks, because it fails while a rank waits in join().
+    """
+    deadline = time.monotonic() + FAREWELL_S
+    memory = ctypes.create_string_buffer(1)
+    row = (f"hvd.shutdown.{_farewells}", ctypes.addressof(memory), 0, 0, DTYPE_NAMES.index("uint8"), (1,))
+    try:
+        while _hvd.unfinished() > 0:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.001)
+        handle = _hvd.submit(_hvd.ALLGATHER, row, 0, 0, 1.0, 1.0, None, memory)
+        while not handle.poll():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.001)
+        handle.wait()
+    except HorovodInternalError:  # a rank was lost, has left, or has joined
+        return False
+    return True
+
+
 def shutdown() -> None:
-    """Leave the world: calls fail until init() is called again. Without a world it does nothing."""
-    global _departed
+    """Leave the world: calls fail until init() is called again. Without a world it does nothing.
+
+    Waits up to FAREWELL_S seconds for the shutdown() of the other ranks. If they do not come, this rank leaves for
+    good: their calls raise HorovodInternalError, and so does init() here.
+    """
+    global _departed, _left, _farewells
     if not _hvd.is_initialized():
         return
-    deadline = time.monotonic() + _FINISH_S
-    while _hvd.unfinished() > 0 and time.monotonic() < deadline:
-        time.sleep(0.001)
-    if _hvd.unfinished() > 0:
-        _hvd.shutdown()
-    else:
+    if _all_shut_down():
         _hvd.depart(True)
         _departed = True
+        _farewells += 1
+    else:
+        _left = True
+        _hvd.shutdown()
 
 
 def is_initialized() -> bool:

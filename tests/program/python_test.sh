@@ -51,24 +51,54 @@ like "the exception of one rank is an error on the others, which names the rank"
 like "and hvdrun names that rank" 'FAILED rank 1 ' "$tmp/err"
 like "whose traceback is there" "^KeyError: 'the cause'" "$tmp/err"
 
-start "$HVDRUN" -np 2 -H localhost:2 "$PYTHON" -c '
-import os, signal, sys, threading, hvd.numpy as hvd, numpy
+# The other rank submits "late" only after the interrupt, so the signals cannot come too late.
+run "$HVDRUN" -np 2 -H localhost:2 "$PYTHON" -c '
+import os, signal, threading, hvd.numpy as hvd, numpy
 hvd.init()
 if hvd.rank() == 0:
-    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
-    array = numpy.ones(3)
+    interrupted = threading.Event()
+    def signal_until_interrupted():
+        while not interrupted.wait(0.05):
+            os.kill(os.getpid(), signal.SIGUSR1)
+    def interrupt(number, frame):
+        if not interrupted.is_set():
+            interrupted.set()
+            raise KeyboardInterrupt
+    signal.signal(signal.SIGUSR1, interrupt)
+    handle = hvd.allreduce_async_(numpy.ones(3), name="late", op=hvd.Sum)
     try:
-        hvd.allreduce_(array, name="late", op=hvd.Sum)
+        threading.Thread(target=signal_until_interrupted).start()
+        hvd.synchronize(handle)
     except KeyboardInterrupt:
         print("interrupted", flush=True)
     hvd.broadcast_object("go on", 0)
+    assert hvd.synchronize(handle).tolist() == [2, 2, 2]
 else:
     hvd.broadcast_object(None, 0)
     hvd.allreduce_(numpy.ones(3), name="late", op=hvd.Sum)
 hvd.barrier()'
-finish_job
 untag
-is "Ctrl-C interrupts a wait, and the world goes on" "0 interrupted" "$status $(cat "$tmp/out")"
+is "a signal interrupts a wait, and the world goes on" "0 interrupted" "$status $(cat "$tmp/out")"
+
+run "$HVDRUN" -np 2 -H localhost:2 "$PYTHON" -c '
+import signal, sys, hvd.numpy as hvd, numpy
+hvd.init()
+if hvd.rank() == 1:
+    hvd.shutdown()
+    try:
+        hvd.init()
+    except hvd.HorovodInternalError as error:
+        print(error, flush=True)
+    signal.pause()
+try:
+    hvd.allreduce(numpy.ones(3))
+except hvd.HorovodInternalError as error:
+    print("rank 0 has:", error, flush=True)
+    sys.exit(3)'
+untag
+like "hvdrun names a rank that has called shutdown() while another one waits for it" '^hvdrun: FAILED rank 1 .* left before' "$tmp/err"
+like "the other one gets an error which names that rank" 'rank 0 has: .*rank 1 ' "$tmp/out"
+like "which cannot join again" '^hvd.init\(\): this process has left its world' "$tmp/out"
 
 mkdir "$tmp/alone" && cp -r "$STAGE$PYDIR/hvd" "$tmp/alone/hvd"
 if [ -z "$(ldconfig -p | grep libhvd)" ]; then
