@@ -101,7 +101,7 @@ like "the other one gets an error which names that rank" 'rank 0 has: .*rank 1 '
 like "which cannot join again" '^hvd.init\(\): this process has left its world' "$tmp/out"
 
 mkdir "$tmp/alone" && cp -r "$STAGE$PYDIR/hvd" "$tmp/alone/hvd"
-if [ -z "$(ldconfig -p | grep libhvd)" ]; then
+if ! ldconfig -p | grep -q libhvd; then
     run env -u LD_LIBRARY_PATH PYTHONPATH="$tmp/alone" "$PYTHON" -c 'import hvd'
     like "without libhvd the import says what to install" 'ImportError: hvd cannot load libhvd .*Install libhvd' "$tmp/err"
 else
