@@ -485,12 +485,6 @@ static PyObject *results_of(const struct handle *handle, struct hvd_result *resu
     }
 }
 
-/* HVD_ERR_TIMEOUT is also what ends a world that waits in vain; then the handle has ended. */
-static bool is_still_pending(const struct handle *handle, int status)
-{
-    return status == HVD_ERR_TIMEOUT && hvd_poll(handle->number) >= 0;
-}
-
 /* Waits and ends the handle. 0, or -1 with an exception. */
 static int handle_await(struct handle *handle, struct hvd_result *results)
 {
@@ -498,11 +492,13 @@ static int handle_await(struct handle *handle, struct hvd_result *results)
     if (abandoned)
         abandoned_reap();
     do {
+        PyErr_Clear(); /* of the look before */
         Py_BEGIN_ALLOW_THREADS rc = hvd_wait_timeout(handle->number, WAIT_MS, results);
         Py_END_ALLOW_THREADS if (rc == HVD_ERR_TIMEOUT && PyErr_CheckSignals() < 0) return -1;
-    } while (is_still_pending(handle, rc));
-    if (rc < 0)
-        status_raise(rc);
+        if (rc < 0)
+            status_raise(rc); /* before hvd_poll() replaces the text of the failure */
+        /* HVD_ERR_TIMEOUT also ends a collective that stalls; then the handle has ended. */
+    } while (rc == HVD_ERR_TIMEOUT && hvd_poll(handle->number) >= 0);
     if (rc != HVD_ERR_INVALID || hvd_poll(handle->number) < 0)
         handle_end(handle);
     return rc < 0 ? -1 : 0;

@@ -51,6 +51,20 @@ like "the exception of one rank is an error on the others, which names the rank"
 like "and hvdrun names that rank" 'FAILED rank 1 ' "$tmp/err"
 like "whose traceback is there" "^KeyError: 'the cause'" "$tmp/err"
 
+run "$HVDRUN" -np 2 -H localhost:2 --stall-check-warning-time-seconds 1 --stall-check-shutdown-time-seconds 2 "$PYTHON" -c '
+import os, sys, time, hvd.numpy as hvd, numpy
+hvd.init()
+if hvd.rank() == 0:
+    try:
+        hvd.allreduce(numpy.ones(3), name="late")
+    except hvd.HorovodInternalError as error:
+        print("rank 0 has:", error, flush=True)
+    open(sys.argv[1], "w").close()
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.02)' "$tmp/stalled"
+untag
+like "a collective that stalls names the rank that does not come" 'rank 0 has: .*late.* has waited 2 s for rank 1' "$tmp/out"
+
 # The other rank submits "late" only after the interrupt, so the signals cannot come too late.
 run "$HVDRUN" -np 2 -H localhost:2 "$PYTHON" -c '
 import os, signal, threading, hvd.numpy as hvd, numpy

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The backend "hvd" of torch.distributed and the hook for DDP, as one rank of several. Prints "ok SENTENCE" for each."""
+"""The backend "hvd" of torch.distributed and the hook for DDP, as one rank of several. Prints "ok SENTENCE"."""
 import sys
 
 import hvd.torch
