@@ -8,7 +8,7 @@ ValueError for a tensor that is not contiguous, or of an element type or device 
 what is no tensor.
 """
 import warnings
-from typing import Any, Callable, Optional, Sequence, Tuple
+from typing import Any, Optional, Sequence, Tuple
 
 import numpy
 import torch
@@ -94,6 +94,3 @@ def gathered(result: Tuple, dtype: int, shape: Sequence[int]) -> torch.Tensor:
 def _carrier(dtype: int) -> str:
     """The element type under which NumPy passes the bytes to PyTorch."""
     return "int16" if dtype == BFLOAT16 else DTYPE_NAMES[dtype]
-
-
-Finish = Callable[[Any], Any]

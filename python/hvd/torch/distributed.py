@@ -356,13 +356,7 @@ class ProcessGroupHvd(distributed.ProcessGroup):
             output.copy_(received.reshape(output.shape))
             return [output]
 
-        key = output  # the same size on all ranks, unlike the tensors of the root
-        return self._submit(
-            "scatter",
-            key,
-            lambda name: _collectives.alltoall_async(flat, splits, name=name),
-            lambda got: finish(got[0]),
-        )
+        return self._exchange("scatter", flat, splits, finish)
 
     # ---- what is not there ----
 
