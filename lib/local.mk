@@ -26,6 +26,7 @@ include lib/link/local.mk
 include lib/collective/local.mk
 include lib/request/local.mk
 include lib/negotiation/local.mk
+include lib/serve/local.mk
 include lib/join/local.mk
 include lib/timeline/local.mk
 include lib/stall/local.mk

@@ -66,6 +66,7 @@ unit_tests = \
 	tests/unit/lib/engine/engine_progress_test \
 	tests/unit/lib/engine/engine_threads_test \
 	tests/unit/lib/join/environment_test \
+	tests/unit/lib/serve/rank_server_test \
 	tests/unit/lib/collective/exchange_alone_test \
 	tests/unit/lib/collective/exchange_schedule_test \
 	tests/unit/lib/collective/exchange_test \
