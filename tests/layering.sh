@@ -27,13 +27,15 @@ hvd='lib/hvd.h'
 may lib/base $hvd
 may lib/memory lib/base
 may lib/link lib/memory lib/base
+may lib/pmi lib/base $hvd
+
 may rendezvous/base lib/base $hvd
 may rendezvous/store rendezvous/base lib/base
 may rendezvous/join rendezvous/base lib/base
 may rendezvous/world rendezvous/store rendezvous/base lib/base
 
 may lib/serve rendezvous/world rendezvous/join rendezvous/base lib/link lib/base
-may lib/join lib/serve lib/link lib/base $hvd
+may lib/join lib/serve lib/pmi lib/link lib/base $hvd
 may lib/reduce lib/base $hvd
 may lib/collective lib/reduce lib/base $hvd
 may lib/negotiation lib/collective lib/reduce lib/base $hvd
