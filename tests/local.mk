@@ -65,6 +65,7 @@ unit_tests = \
 	tests/unit/lib/engine/engine_memory_test \
 	tests/unit/lib/engine/engine_progress_test \
 	tests/unit/lib/engine/engine_threads_test \
+	tests/unit/lib/join/bootstrap_choice_test \
 	tests/unit/lib/join/environment_test \
 	tests/unit/lib/pmi/contact_test \
 	tests/unit/lib/pmi/pmi_message_test \
@@ -564,6 +565,7 @@ program_tests += \
 	tests/program/stock_blame_test.sh \
 	tests/program/unauthenticated_test.sh \
 	tests/program/synthetic_benchmark_test.sh \
+	tests/program/process_managers_test.sh \
 	tests/program/python_distributed_test.sh \
 	tests/program/python_run_test.sh \
 	tests/program/torch_env_test.sh \
