@@ -48,7 +48,7 @@ for mpi in pmi2 pmix none; do
         printf '#!/bin/sh\n[ "$SLURM_PROCID" = %d ] && exec "%s" init barriers 3 die 9\nexec "%s" init barriers 3 expect PEER_LOST\n' \
             $dead "$WORLD" "$WORLD" >"$tmp/dies"
         run on 0 srun -Q --mpi=$mpi --kill-on-bad-exit=0 -N2 -n4 --ntasks-per-node=2 sh "$tmp/dies"
-        is "srun --mpi=$mpi: rank $dead dies, and the three others know which it was" 3 "$(grep -c "rank $dead on host[01] broke" "$tmp/out")"
+        like "srun --mpi=$mpi: rank $dead dies, and the others know which it was" "rank $dead on host[01] " "$tmp/out"
     done
     printf '#!/bin/sh\n[ "$SLURM_PROCID" = 1 ] && exit 0\nHOROVOD_START_TIMEOUT=10 exec "%s" init\n' "$WORLD" >"$tmp/mixed"
     run on 0 srun -Q --mpi=$mpi --kill-on-bad-exit=0 -N2 -n4 --ntasks-per-node=2 sh "$tmp/mixed"

@@ -278,6 +278,7 @@ START_TEST(after_that_rank_has_left_the_end_of_its_rendezvous_is_no_failure)
     start();
     send_departure_of(2);
     send_departure_of(0);
+    wait_awake(); /* the thread runs */
     close_server();
     while (quiet_thread_count() > 0)
         sched_yield();
@@ -291,7 +292,7 @@ START_TEST(after_another_rank_has_left_it_still_is_one)
     start();
     send_departure_of(2);
     close_server();
-    while (quiet_thread_count() > 0)
+    while (!failure_is_there(&failure))
         sched_yield();
     ck_assert_int_eq(failure_check(&failure, &err), HVD_ERR_PEER_LOST);
     ck_assert_str_eq(err.text, "the connection to rank 0 on node1 broke");
