@@ -37,17 +37,18 @@ def check(options: argparse.Namespace) -> Optional[str]:
 
 def parse_options() -> argparse.Namespace:
     parser = Options(hvd, "Trains a network on Fashion-MNIST with DistributedDataParallel, alone or under hvdrun.")
-    parser.add_argument("--backend", choices=["hvd", "gloo"], default="hvd", help="what carries collectives (hvd)")
-    parser.add_argument("--hook", action="store_true", help="gradients travel over libhvd, the rest over gloo")
-    parser.add_argument("--zero", action="store_true", help="use ZeroRedundancyOptimizer")
-    parser.add_argument("--epochs", type=COUNT, default=1, help="times through the images (1)")
-    parser.add_argument("--batch-size", type=COUNT, default=64, help="images of each rank in a step (64)")
-    parser.add_argument("--data", metavar="DIR", default=DIRECTORY, help=f"where the IDX files are ({DIRECTORY})")
-    parser.add_argument("--limit", type=COUNT, help="train on the first so many images (all)")
-    parser.add_argument("--test-limit", type=COUNT, help="test on the first so many images (all)")
-    parser.add_argument("--learning-rate", type=RATE, default=0.001, help="of Adam (0.001)")
-    parser.add_argument("--no-dropout", action="store_true", help="train without dropout")
-    parser.add_argument("--float64", action="store_true", help="compute in float64, to compare results")
+    add = parser.add_argument
+    add("--backend", choices=["hvd", "gloo"], default="hvd", help="what carries collectives (hvd)")
+    add("--hook", action="store_true", help="gradients travel over libhvd, the rest over gloo")
+    add("--zero", action="store_true", help="use ZeroRedundancyOptimizer")
+    add("--epochs", metavar="N", type=COUNT, default=1, help="times through the images (1)")
+    add("--batch-size", metavar="N", type=COUNT, default=64, help="images of each rank in a step (64)")
+    add("--data", metavar="DIR", default=DIRECTORY, help=f"where the IDX files are ({DIRECTORY})")
+    add("--limit", metavar="N", type=COUNT, help="train on the first so many images (all)")
+    add("--test-limit", metavar="N", type=COUNT, help="test on the first so many images (all)")
+    add("--learning-rate", metavar="X", type=RATE, default=0.001, help="of Adam (0.001)")
+    add("--no-dropout", action="store_true", help="train without dropout")
+    add("--float64", action="store_true", help="compute in float64, to compare results")
     return parser.parse(check)
 
 

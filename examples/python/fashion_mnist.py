@@ -24,16 +24,17 @@ import hvd.torch as hvd
 
 def parse_options() -> argparse.Namespace:
     parser = Options(hvd, "Trains a convolutional network on Fashion-MNIST, alone or under hvdrun.")
-    parser.add_argument("--epochs", type=COUNT, default=1, help="times through the images (1)")
-    parser.add_argument("--batch-size", type=COUNT, default=64, help="images of each rank in a step (64)")
-    parser.add_argument("--data", metavar="DIR", default=DIRECTORY, help=f"where the IDX files are ({DIRECTORY})")
-    parser.add_argument("--limit", type=COUNT, help="train on the first so many images (all)")
-    parser.add_argument("--test-limit", type=COUNT, help="test on the first so many images (all)")
-    parser.add_argument("--learning-rate", type=RATE, help="of all ranks together (0.001 x the number of ranks)")
-    parser.add_argument("--warmup-epochs", type=RATE, default=0.1, help="in which it rises from that of one rank (0.1)")
-    parser.add_argument("--no-dropout", action="store_true", help="train without dropout")
-    parser.add_argument("--float64", action="store_true", help="compute in float64, to compare results")
-    parser.add_argument("--resume", action="store_true", help="go on from the checkpoint")
+    add = parser.add_argument
+    add("--epochs", metavar="N", type=COUNT, default=1, help="times through the images (1)")
+    add("--batch-size", metavar="N", type=COUNT, default=64, help="images of each rank in a step (64)")
+    add("--data", metavar="DIR", default=DIRECTORY, help=f"where the IDX files are ({DIRECTORY})")
+    add("--limit", metavar="N", type=COUNT, help="train on the first so many images (all)")
+    add("--test-limit", metavar="N", type=COUNT, help="test on the first so many images (all)")
+    add("--learning-rate", metavar="X", type=RATE, help="of all ranks together (0.001 x the number of ranks)")
+    add("--warmup-epochs", metavar="X", type=RATE, default=0.1, help="in which it rises from that of one rank (0.1)")
+    add("--no-dropout", action="store_true", help="train without dropout")
+    add("--float64", action="store_true", help="compute in float64, to compare results")
+    add("--resume", action="store_true", help="go on from the checkpoint")
     return parser.parse(lambda o: "--resume wants --checkpoint FILE" if o.resume and not o.checkpoint else None)
 
 

@@ -44,6 +44,7 @@ def number(kind: Callable[[str], Any], least: float, most: float) -> Callable[[s
 
 COUNT = number(int, 1, 1_000_000_000)
 RATE = number(float, 0, 1000)
+SEED = number(int, 0, 2**31 - 1)
 
 
 class _Mistake(Exception):
@@ -56,7 +57,7 @@ class Options(argparse.ArgumentParser):
     def __init__(self, hvd: ModuleType, description: str) -> None:
         super().__init__(description=description, allow_abbrev=False)
         self._hvd = hvd
-        self.add_argument("--seed", type=number(int, 0, 2**31 - 1), default=42, help="of all random numbers (42)")
+        self.add_argument("--seed", metavar="N", type=SEED, default=42, help="of all random numbers (42)")
         self.add_argument("--quiet", action="store_true", help="print the result line only")
         self.add_argument("--checkpoint", metavar="FILE", help="rank 0 writes the model there when it is trained")
 

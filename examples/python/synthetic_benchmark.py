@@ -15,7 +15,7 @@ You learn: how the hooks of DistributedOptimizer overlap communication and compu
 import argparse
 import statistics
 import time
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 import torch
 import torch.nn.functional as F
@@ -37,18 +37,18 @@ def parse_options() -> argparse.Namespace:
     parser = Options(hvd, "Trains a network on no images, alone or under hvdrun, and tells how fast it goes.")
     add = parser.add_argument
     add("--model", choices=list(MODELS), default="resnet50", help="the network (resnet50)")
-    add("--batch-size", type=COUNT, default=32, help="images of each rank in a batch (32)")
-    add("--num-warmup-batches", type=number(int, 0, 1e6), default=10, help="batches that do not count (10)")
-    add("--num-batches-per-iter", type=COUNT, default=10, help="batches for each number that is averaged (10)")
-    add("--num-iters", type=COUNT, default=10, help="how many of these (10)")
+    add("--batch-size", metavar="N", type=COUNT, default=32, help="images of each rank in a batch (32)")
+    add("--num-warmup-batches", metavar="N", type=number(int, 0, 1e6), default=10, help="which do not count (10)")
+    add("--num-batches-per-iter", metavar="N", type=COUNT, default=10, help="for each number that is averaged (10)")
+    add("--num-iters", metavar="N", type=COUNT, default=10, help="how many of these (10)")
     add("--fp16-allreduce", action="store_true", help="gradients travel as float16")
     add("--use-adasum", action="store_true", help="combine what the ranks' updates change by Adasum")
     add("--no-cuda", action="store_true", help="train on the processor although there is a GPU")
-    add("--image-size", type=number(int, 32, 1024), default=224, help="height and width of images (224)")
-    add("--groups", type=COUNT, help="reduce the gradients in so many groups (each alone)")
+    add("--image-size", metavar="N", type=number(int, 32, 1024), default=224, help="height and width of images (224)")
+    add("--groups", metavar="N", type=COUNT, help="reduce the gradients in so many groups (each alone)")
     add("--no-overlap", action="store_true", help="reduce when all gradients are ready")
     add("--sleep", metavar="MS", type=number(float, 0, 1e6), help="sleep so long for a batch instead of computing")
-    add("--learning-rate", type=RATE, help="of SGD (0.01 x the number of ranks; with Adasum 0.01)")
+    add("--learning-rate", metavar="X", type=RATE, help="of SGD (0.01 x the number of ranks; with Adasum 0.01)")
     add("--float64", action="store_true", help="compute in float64, to compare results")
     return parser.parse(check)
 
@@ -140,30 +140,27 @@ def average(seconds: float, name: str) -> float:
     return hvd.allreduce(torch.tensor(seconds, dtype=torch.float64), name=name).item()
 
 
-def main() -> None:
-    hvd.init()
-    options = parse_options()
-    share_processors(hvd)
-    if options.float64:
-        torch.set_default_dtype(torch.float64)
-    device = torch.device("cpu")
-    if torch.cuda.is_available() and not options.no_cuda:
-        device = torch.device("cuda", hvd.local_rank() % torch.cuda.device_count())
-        torch.cuda.set_device(device)
-    kind = "GPU" if device.type == "cuda" else "CPU"
-    benchmark = Benchmark(options, device)
-    gradients = [each for each in benchmark.model.parameters() if each.requires_grad]
-    megabytes = sum(each.numel() * each.element_size() for each in gradients) / 1e6
+def choose_device(options: argparse.Namespace) -> torch.device:
+    """A GPU of this rank's own where there is one."""
+    if options.no_cuda or not torch.cuda.is_available():
+        return torch.device("cpu")
+    device = torch.device("cuda", hvd.local_rank() % torch.cuda.device_count())
+    torch.cuda.set_device(device)
+    return device
 
-    say(hvd, options, f"Model: {options.model}")
-    say(hvd, options, f"Batch size: {options.batch_size}")
-    say(hvd, options, f"Number of {kind}s: {hvd.size()}")
-    say(hvd, options, f"Gradients: {len(gradients)} tensors, {megabytes:.1f} MB")
-    if options.sleep is not None:
-        say(hvd, options, f"Compute: sleeps {options.sleep:.1f} ms for each batch")
 
-    say(hvd, options, "Running warmup...")
+class Times(NamedTuple):
+    """Seconds of a batch, averaged over all ranks."""
+
+    alone: float
+    steps: List[float]  # one for each iteration
+    communication: float
+
+
+def measure(benchmark: Benchmark, kind: str) -> Times:
+    options = benchmark.options
     batches, warmup = options.num_batches_per_iter, options.num_warmup_batches
+    say(hvd, options, "Running warmup...")
     if warmup > 0:
         benchmark.seconds_each(benchmark.step_alone, warmup)
     alone = average(benchmark.seconds_each(benchmark.step_alone, batches), "alone")
@@ -178,13 +175,18 @@ def main() -> None:
         say(hvd, options, f"Iter #{iteration}: {options.batch_size / steps[-1]:.1f} img/sec per {kind}")
     benchmark.reduce()
     communication = average(benchmark.seconds_each(benchmark.reduce, batches), "communication")
+    return Times(alone, steps, communication)
 
-    rates = [options.batch_size / each for each in steps]
-    rate, margin, size = statistics.fmean(rates), 1.96 * statistics.pstdev(rates), hvd.size()
+
+def report(options: argparse.Namespace, times: Times, kind: str) -> Dict[str, Any]:
+    """Print the summary; returns what the result line has of it."""
+    size = hvd.size()
+    rates = [options.batch_size / each for each in times.steps]
+    rate, margin = statistics.fmean(rates), 1.96 * statistics.pstdev(rates)
     say(hvd, options, f"Img/sec per {kind}: {rate:.1f} +-{margin:.1f}")
     say(hvd, options, f"Total img/sec on {size} {kind}(s): {size * rate:.1f} +-{size * margin:.1f}")
 
-    step = statistics.fmean(steps)
+    step, alone, communication = statistics.fmean(times.steps), times.alone, times.communication
     hidden = min(communication, max(0.0, alone + communication - step)) if size > 1 else 0.0
     part = hidden / communication
     say(hvd, options, f"Step: {1e3 * step:.1f} ms")
@@ -192,16 +194,31 @@ def main() -> None:
     say(hvd, options, f"Communication alone: {1e3 * communication:.1f} ms")
     say(hvd, options, f"Hidden by overlap: {1e3 * hidden:.1f} ms, {100 * part:.0f} % of the communication")
     say(hvd, options, f"Scaling efficiency: {100 * alone / step:.1f} % of a rank that reduces nothing")
+    return {"images_per_s": f"{size * rate:.1f}", "efficiency": f"{alone / step:.4f}", "hidden": f"{part:.4f}"}
+
+
+def main() -> None:
+    hvd.init()
+    options = parse_options()
+    share_processors(hvd)
+    if options.float64:
+        torch.set_default_dtype(torch.float64)
+    device = choose_device(options)
+    kind = "GPU" if device.type == "cuda" else "CPU"
+    benchmark = Benchmark(options, device)
+    gradients = list(benchmark.model.parameters())
+    megabytes = sum(each.numel() * each.element_size() for each in gradients) / 1e6
+    say(hvd, options, f"Model: {options.model}")
+    say(hvd, options, f"Batch size: {options.batch_size}")
+    say(hvd, options, f"Number of {kind}s: {hvd.size()}")
+    say(hvd, options, f"Gradients: {len(gradients)} tensors, {megabytes:.1f} MB")
+    if options.sleep is not None:
+        say(hvd, options, f"Compute: sleeps {options.sleep:.1f} ms for each batch")
+
+    times = measure(benchmark, kind)
+    result = report(options, times, kind)
     save_checkpoint(hvd, options.checkpoint, {"model": benchmark.model.state_dict()})
-    finish(
-        hvd,
-        ranks=size,
-        model=options.model,
-        images_per_s=f"{size * rate:.1f}",
-        efficiency=f"{alone / step:.4f}",
-        hidden=f"{part:.4f}",
-        identical=are_identical(hvd, benchmark.model),
-    )
+    finish(hvd, are_identical(hvd, benchmark.model), ranks=hvd.size(), model=options.model, **result)
 
 
 if __name__ == "__main__":

@@ -13,22 +13,25 @@ skip_all() {
 [ -e "$STAGE$PYDIR/hvd/_hvd.abi3.so" ] || skip_all "configured without Python"
 "$PYTHON" -c 'import torch.distributed' 2>/dev/null || skip_all "no PyTorch"
 export PYTHONPATH="$STAGE$PYDIR" PYTHONDONTWRITEBYTECODE=1 LD_LIBRARY_PATH="$STAGE$LIBDIR" OMP_NUM_THREADS=1
+unset RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE GROUP_RANK MASTER_ADDR MASTER_PORT
 examples=$srcdir/examples/python
 data=${FASHION_MNIST_DATA:-/usr/share/datasets/fashion-mnist}
 has_images=no
 [ ! -e "$data/train-images-idx3-ubyte.gz" ] || has_images=yes
+[ $has_images = yes ] || skip "fashion_mnist.py and ddp.py" "no images in $data (Debian: dataset-fashion-mnist)"
 
-# job NP OPTION...: runs the lines of $tmp/commands; hvdrun's prefixes are left in $tmp/prefixed only. Images that are not there
-# take their lines with them.
+# job NP OPTION...: runs the lines of $tmp/commands, but for those whose images are not there, and takes hvdrun's prefixes off. Three
+# ranks are on two hosts, which are this one. MASTER_PORT is of this test alone: none that the kernel gives away before rank 0 listens.
 job() {
     np=$1
     shift
+    hosts=localhost:$np
+    [ "$np" != 3 ] || hosts=localhost:1,127.0.0.2:2
     [ $has_images = yes ] || sed -i -E '/^(fashion_mnist|ddp)/d' "$tmp/commands"
-    run "$HVDRUN" -np "$np" -H localhost:"$np" --torch-env "$@" \
+    port=$((10000 + $$ % 450 * 20 + ${jobs_run:-0}))
+    run env MASTER_ADDR=127.0.0.1 MASTER_PORT=$port "$HVDRUN" -np "$np" -H "$hosts" --torch-env "$@" \
         "$PYTHON" "$srcdir/tests/python/run_examples.py" "$examples" "$tmp/commands"
-    mv "$tmp/out" "$tmp/prefixed"
-    sed 's/^\[[0-9]*\]<std[a-z]*>://' "$tmp/prefixed" >"$tmp/out"
-    sed -i 's/^\[[0-9]*\]<std[a-z]*>://; /^hvdrun: /d' "$tmp/err"
+    sed -i 's/^\[[0-9]*\]<std[a-z]*>://; /^hvdrun: /d' "$tmp/out" "$tmp/err"
 }
 
 # ended STATUS: all ranks have ended all runs of the job so, and the job has ended well.
@@ -44,6 +47,7 @@ steps_of() {
     cat <<END
 function_approximation.py --quiet --steps 20 --points 48 --checkpoint $tmp/function.$1
 pinn.py --quiet --steps 20 --points 48 --checkpoint $tmp/pinn.$1
+pinn.py --quiet --steps 20 --points 48 --mode ensemble --checkpoint $tmp/member.$1
 synthetic_benchmark.py --quiet --model small --image-size 32 --batch-size $((12 / $1)) --num-warmup-batches 1 \
 --num-batches-per-iter 2 --num-iters 2 --learning-rate 0.1 --float64 --checkpoint $tmp/synthetic.$1
 fashion_mnist.py --quiet --data $data --limit 36 --test-limit 24 --batch-size $((12 / $1)) --no-dropout --float64 \
@@ -75,6 +79,10 @@ for name in $names; do
         compare same 1e-9 "$name.1" "$name.$ranks" "$name: $ranks ranks make the steps of one with the whole batch, to 1e-9"
     done
     [ "$name" = ddp ] || compare other 1e-5 "$name.1" "$name.part" "$name: a part of the batch leads elsewhere"
+done
+
+for ranks in 2 3 4; do
+    compare same 0 member.1 member.$ranks "pinn: the first of $ranks models of an ensemble is that of one rank, to the bit"
 done
 
 # ---- other ways to the same steps ----
