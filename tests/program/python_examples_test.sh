@@ -180,6 +180,17 @@ if [ $has_images = yes ]; then
     like "fashion_mnist recognises more than half of the images" \
         '^result ranks=2 epochs=1 accuracy=(0\.[5-9][0-9]*|1\.0000) images_per_s=[0-9]+ identical=yes$' "$tmp/out"
 fi
+# The initial values are left out, because they take seconds.
+run env PYTHONPATH="$examples" "$PYTHON" -c '
+import torch.nn.init
+for name in ("uniform_", "kaiming_uniform_"):
+    setattr(torch.nn.init, name, lambda tensor, *_, **__: tensor)
+from models import MODELS
+for name in ("resnet50", "resnet101", "vgg16"):
+    sizes = [each.numel() for each in MODELS[name]().parameters()]
+    print(name, len(sizes), sum(sizes))'
+is "its networks have the known number of parameters" "resnet50 161 25557032 resnet101 314 44549160 vgg16 32 138357544" \
+    "$(paste -sd' ' "$tmp/out")"
 
 # ---- what is wrong is told in one line ----
 
