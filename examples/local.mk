@@ -1,6 +1,18 @@
 # The programs a user starts from. They include the library's public headers as a user's program does, and nothing else of it.
 EXTRA_DIST += examples/README.md
 
+# In Python: scripts that hvdrun starts, and what they share.
+EXTRA_DIST += \
+	examples/python/ddp.py \
+	examples/python/fashion.py \
+	examples/python/fashion_mnist.py \
+	examples/python/fit.py \
+	examples/python/function_approximation.py \
+	examples/python/models.py \
+	examples/python/pinn.py \
+	examples/python/support.py \
+	examples/python/synthetic_benchmark.py
+
 noinst_PROGRAMS += examples/hello
 examples_hello_SOURCES = examples/hello.c
 examples_hello_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
