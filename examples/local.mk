@@ -157,3 +157,13 @@ examples_fashion_mnist_CFLAGS = $(AM_CFLAGS) $(OPENBLAS_CFLAGS)
 examples_fashion_mnist_LDFLAGS = $(AM_LDFLAGS) -no-install
 examples_fashion_mnist_LDADD = examples/libfashion.la lib/libhvd.la $(OPENBLAS_LIBS)
 endif
+
+# A program in Fortran
+EXTRA_DIST += examples/fortran/heat.f90
+if FORTRAN
+noinst_DATA += examples/fortran/heat
+CLEANFILES += examples/fortran/heat
+examples/fortran/heat: examples/fortran/heat.f90 lib/fortran/libhvd_fortran.a lib/libhvd.la
+	$(AM_V_GEN)$(MKDIR_P) examples/fortran && $(fortran_compile) -o $@ $(srcdir)/examples/fortran/heat.f90 \
+		lib/fortran/libhvd_fortran.a -Llib/.libs -lhvd -Wl,-rpath,$(abs_builddir)/lib/.libs $(HVD_LDFLAGS)
+endif

@@ -2,6 +2,7 @@
 # Manual pages. Some functions share a page; the links to it are pages of one line.
 library_pages = \
 	man/hvd.3 \
+	man/hvd++.3 \
 	man/hvd_allgather.3 \
 	man/hvd_alloc.3 \
 	man/hvd_allreduce.3 \
@@ -16,6 +17,7 @@ library_pages = \
 	man/hvd_dtype_size.3 \
 	man/hvd_environment.7 \
 	man/hvd_faults.7 \
+	man/hvd_fortran.3 \
 	man/hvd_init.3 \
 	man/hvd_join.3 \
 	man/hvd_last_error.3 \

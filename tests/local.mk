@@ -531,9 +531,11 @@ program_tests += \
 	tests/program/binding_test.sh \
 	tests/program/collectives_test.sh \
 	tests/program/completion_test.sh \
+	tests/program/cxx_test.sh \
 	tests/program/ending_test.sh \
 	tests/program/examples_hosts_test.sh \
 	tests/program/function_approximation_test.sh \
+	tests/program/fortran_test.sh \
 	tests/program/horovod_test.sh \
 	tests/program/host_cut_test.sh \
 	tests/program/host_failure_test.sh \
@@ -584,12 +586,32 @@ endif
 endif
 
 TESTS += $(program_tests)
-EXTRA_DIST += $(program_tests) tests/coverage.sh tests/support/abi.sh tests/forbidden_words.txt tests/text_readers.txt tests/tap.sh tests/hosts.sh tests/support/fit.sh tests/support/service.sh tests/support/sources.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp tests/python/cases.py tests/python/distributed_cases.py tests/python/stock_horovod.py tests/python/compare_checkpoints.py tests/python/run_examples.py
+EXTRA_DIST += \
+	$(program_tests) \
+	tests/coverage.sh \
+	tests/forbidden_words.txt \
+	tests/hosts.sh \
+	tests/languages/hvd_cxx.cc \
+	tests/languages/hvd_fortran.f90 \
+	tests/libssh2.supp \
+	tests/python/cases.py \
+	tests/python/compare_checkpoints.py \
+	tests/python/distributed_cases.py \
+	tests/python/run_examples.py \
+	tests/python/stock_horovod.py \
+	tests/slurm-testbed.sh \
+	tests/support/abi.sh \
+	tests/support/fit.sh \
+	tests/support/service.sh \
+	tests/support/sources.sh \
+	tests/tap.sh \
+	tests/testbed.sh \
+	tests/text_readers.txt
 
 # The installation that is tested
 stage = $(abs_builddir)/tests/stage
 check_DATA = tests/stage.stamp
-tests/stage.stamp: $(bin_PROGRAMS) $(agent_PROGRAMS) $(lib_LTLIBRARIES) lib/hvd.h lib/hvd.pc.in $(man_MANS)
+tests/stage.stamp: $(bin_PROGRAMS) $(agent_PROGRAMS) $(lib_LTLIBRARIES) lib/hvd.h lib/hvd.hpp lib/hvd.pc.in $(nodist_fortranlib_DATA) $(man_MANS)
 	@rm -rf tests/stage
 	@$(MAKE) $(AM_MAKEFLAGS) install DESTDIR=$(stage) >/dev/null
 	@touch $@
@@ -681,8 +703,9 @@ AM_TESTS_ENVIRONMENT = \
 	SOFTMAX_REGRESSION='$(abs_builddir)/examples/softmax_regression'; \
 	SYNTHETIC_BENCHMARK='$(abs_builddir)/examples/synthetic_benchmark'; \
 	COMPARE_PARAMETERS='$(abs_builddir)/tests/support/compare_parameters'; \
+	FC='$(FC)'; HEAT='$(abs_builddir)/examples/fortran/heat'; \
 	PYTHON='$(PYTHON)'; PYDIR='$(pydir)'; PKGDATADIR='$(pkgdatadir)'; \
 	SANITIZERS='$(ENABLED_SANITIZERS)'; HARDENING='$(HARDENING)'; MANDOC='$(MANDOC)'; CC='$(CC)'; \
 	$(sanitizer_options) CK_DEFAULT_TIMEOUT=60 CK_TIMEOUT_MULTIPLIER=3; \
 	export srcdir builddir STAGE PREFIX AGENTDIR INCLUDEDIR LIBDIR MANDIR HVDRUN HVDAGENT HVDRENDEZVOUSD HVD_BANDWIDTH HVD_TUNE ACT COLLECTIVES HOROVOD_WORKER MEET REFUSE WORLD HELLO API_TOUR \
-		FASHION_MNIST FUNCTION_APPROXIMATION PINN SOFTMAX_REGRESSION SYNTHETIC_BENCHMARK COMPARE_PARAMETERS PYTHON PYDIR PKGDATADIR SANITIZERS HARDENING MANDOC CC CK_DEFAULT_TIMEOUT CK_TIMEOUT_MULTIPLIER;
+		FASHION_MNIST FUNCTION_APPROXIMATION PINN SOFTMAX_REGRESSION SYNTHETIC_BENCHMARK COMPARE_PARAMETERS FC HEAT PYTHON PYDIR PKGDATADIR SANITIZERS HARDENING MANDOC CC CK_DEFAULT_TIMEOUT CK_TIMEOUT_MULTIPLIER;
