@@ -253,11 +253,12 @@ static bool sim_is_stuck(const struct sim_rank *rank, const struct sim_tensor *p
 {
     const struct steady *steady = &rank->steady;
     const struct sim_tensor *own;
+    struct steady_cursor cursor = { 0 };
     uint32_t number;
     if (steady->phase != STEADY_ON ||
         !steady_round_is_stuck(&rank->round, steady->committed, steady->done))
         return false;
-    for (int i = 0; (own = steady_round_at(&rank->round, i, steady->done, &number)); i++)
+    while ((own = steady_round_next(&rank->round, &cursor, steady->done, &number)))
         if (number >= steady->committed && (polled ? own == polled : own->awaited))
             return true;
     return false;
@@ -384,7 +385,8 @@ static void sim_rank_left(struct sim_rank *rank, int who)
 static void sim_steady_ended(struct sim_rank *rank)
 {
     struct sim_tensor *own;
-    negotiation_steady_ended(rank->negotiation, rank->steady.done);
+    negotiation_steady_ended(rank->negotiation,
+                             steady_round_tensors(&rank->round, rank->steady.done));
     rank->steady.committed = rank->steady.done;
     while ((own = steady_round_take(&rank->round)))
         sim_submit(rank, own);
@@ -675,12 +677,13 @@ static uint64_t deadline_of(const struct sim_rank *rank)
 {
     const struct steady *steady = &rank->steady;
     const struct sim_tensor *own;
+    struct steady_cursor cursor = { 0 };
     uint64_t since_us = 0;
     uint32_t number;
     if (rank->gone || steady->phase != STEADY_ON ||
         (steady->committed == steady->done && rank->round.held == 0))
         return NEVER;
-    for (int i = 0; (own = steady_round_at(&rank->round, i, steady->done, &number)); i++)
+    while ((own = steady_round_next(&rank->round, &cursor, steady->done, &number)))
         if ((number == steady->done || steady->committed == steady->done) &&
             own->since_us > since_us)
             since_us = own->since_us;

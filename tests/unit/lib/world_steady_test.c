@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Worlds that repeat a schedule, and ranks that deviate from it: results stay right, errors name
  * ranks and values, and nobody waits for ever. */
-#include "lib/engine/engine.h"
+#include "lib/engine/engine_impl.h"
 #include "lib/hvd.h"
 #include "lib/process.h"
 #include "lib/world.h"
@@ -522,6 +522,96 @@ START_TEST(a_rank_that_is_killed_is_named)
 }
 END_TEST
 
+/* ---- numbers that run out ---- */
+
+/* As if so many operations had been done; all ranks have done the same ones, and nothing is under
+ * way. */
+static void pretend_done(uint32_t number)
+{
+    struct err err;
+    struct world *world = process_enter(&err);
+    REQUIRE(world != NULL);
+    struct engine *engine = world_engine(world);
+    engine_lock(engine);
+    struct steady *steady = &engine->sets.at[0]->steady.state;
+    REQUIRE(steady->phase == STEADY_ON && steady->committed == steady->done);
+    steady->committed = steady->done = number;
+    for (int rank = 0; rank < steady->size; rank++)
+        steady->received[rank] = number;
+    engine_unlock(engine);
+    process_exit();
+}
+
+static uint32_t steady_number(void)
+{
+    struct err err;
+    struct world *world = process_enter(&err);
+    REQUIRE(world != NULL);
+    struct engine *engine = world_engine(world);
+    engine_lock(engine);
+    uint32_t number = engine->sets.at[0]->steady.state.committed;
+    engine_unlock(engine);
+    process_exit();
+    return number;
+}
+
+/* So many tensors before the last number of a steady state. */
+enum { LEFT = 10 };
+
+static void use_most_numbers(void)
+{
+    init_world();
+    sum_rounds("a", LEARNT);
+    atomic_fetch_add(&shared->counters[0], 1);
+    wait_for(0, hvd_size());
+    pretend_done(STEADY_MOST - LEFT);
+    atomic_fetch_add(&shared->counters[1], 1);
+    wait_for(1, hvd_size());
+}
+
+static int use_all_numbers(int rank)
+{
+    (void)rank;
+    use_most_numbers();
+    for (int i = 0; i < 2 * LEARNT; i++) {
+        sum_rounds("a", 1);
+        REQUIRE(steady_number() <= STEADY_MOST);
+    }
+    REQUIRE(steady_number() <= 2 * LEARNT);
+    return leave_world();
+}
+
+START_TEST(ranks_that_have_used_all_numbers_agree_and_learn_the_schedule_again)
+{
+    ranks_run(&(struct mini_options){ .size = _i }, use_all_numbers);
+}
+END_TEST
+
+/* Tensors in flight are held, since only some of them can be committed to. */
+static int use_all_numbers_in_flight(int rank)
+{
+    use_most_numbers();
+    for (int i = 0; i < 2 * LEARNT; i++) {
+        int64_t handle;
+        int32_t data = rank;
+        struct hvd_tensor tensor = {
+            .name = "a", .input = &data, .output = &data, .dtype = HVD_INT32
+        };
+        REQUIRE_STATUS(hvd_allreduce_async(&tensor, HVD_SUM, NULL, &handle), HVD_OK);
+        REQUIRE_STATUS(hvd_wait(handle), HVD_OK);
+        REQUIRE(data == sum_of_numbers());
+        REQUIRE(steady_number() <= STEADY_MOST);
+    }
+    REQUIRE(steady_number() <= 2 * LEARNT);
+    return leave_world();
+}
+
+START_TEST(tensors_in_flight_that_find_no_number_are_agreed_on)
+{
+    ranks_run(&(struct mini_options){ .size = _i }, use_all_numbers_in_flight);
+}
+END_TEST
+
 /* ---- threads ---- */
 
 static void *sum_in_thread(void *name)
@@ -573,6 +663,9 @@ int main(void)
     tcase_add_loop_test(tcase, a_rank_that_leaves_is_named, 2, 6);
     tcase_add_loop_test(tcase, a_rank_that_leaves_while_the_others_learn_a_schedule_is_named, 2, 6);
     tcase_add_loop_test(tcase, a_rank_that_is_killed_is_named, 2, 6);
+    tcase_add_loop_test(tcase, ranks_that_have_used_all_numbers_agree_and_learn_the_schedule_again,
+                        2, 6);
+    tcase_add_loop_test(tcase, tensors_in_flight_that_find_no_number_are_agreed_on, 2, 6);
     tcase_add_loop_test(tcase, threads_with_schedules_of_their_own_get_their_results, 2, 4);
     return unit_run(suite);
 }
