@@ -14,6 +14,9 @@ tests_support_libsupport_la_SOURCES = \
 	tests/support/model.c tests/support/model.h \
 	tests/support/negotiation_net.c tests/support/negotiation_net.h \
 	tests/support/steady_world.c tests/support/steady_world.h \
+	tests/support/steady_world_impl.h \
+	tests/support/steady_world_set.c \
+	tests/support/steady_world_steady.c \
 	tests/support/operation_net.c tests/support/operation_net.h \
 	tests/support/operation_world.c tests/support/operation_world.h \
 	tests/support/ranks.c tests/support/ranks.h \
