@@ -60,7 +60,7 @@ static struct step step;
 
 static int step_submit(int which, int number, int longer)
 {
-    char name[8];
+    char name[16];
     int64_t dim = step_length(which) + longer;
     snprintf(name, sizeof name, "g%d", which);
     struct hvd_tensor tensor = { .name = name,
