@@ -7,6 +7,7 @@
  * operation than this rank expects; and with HVD_ERR_NOMEM. */
 #include "lib/engine/set_steady_impl.h"
 
+#include "lib/memory/copy.h"
 #include "lib/reduce/reduce.h"
 
 #include <stdlib.h>
@@ -29,7 +30,7 @@ void set_steady_keep(struct process_set *set, uint32_t number, const void *data,
     kept->digest = steady_operation_at(set, number)->digest;
     kept->nbytes = (uint32_t)nbytes;
     if (nbytes > 0 && data != kept->data)
-        memcpy(kept->data, data, nbytes);
+        copy_cached(kept->data, data, nbytes);
 }
 
 const unsigned char *set_steady_kept(const struct process_set *set, int rank, uint32_t number,
@@ -65,7 +66,7 @@ static int receive_commitment(struct process_set *set, int from, struct wire_rea
     struct steady_kept *kept = steady_kept_at(set, from, number);
     kept->digest = digest;
     kept->nbytes = (uint32_t)nbytes;
-    memcpy(kept->data, wire_get_bytes(reader, nbytes), nbytes);
+    copy_cached(kept->data, wire_get_bytes(reader, nbytes), nbytes);
     return HVD_OK;
 }
 
@@ -112,7 +113,7 @@ int set_steady_copy(const struct process_set *set, int rank, uint32_t number, vo
     if (kept->nbytes != nbytes)
         return fail(err, HVD_ERR_PROTOCOL, "rank %d gave %u bytes, not %zu", set->ranks[rank],
                     kept->nbytes, nbytes);
-    memcpy(out, kept->data, nbytes);
+    copy_cached(out, kept->data, nbytes);
     return HVD_OK;
 }
 

@@ -100,10 +100,10 @@ START_TEST(ranks_that_are_bound_share_what_their_launcher_tells)
     cpu_set_t own, one;
     int cpu = 0, unlimited = processors_count(1 << 10);
     ck_assert_int_eq(sched_getaffinity(0, sizeof own, &own), 0);
-    while (!CPU_ISSET(cpu, &own))
+    while (!CPU_ISSET((size_t)cpu, &own))
         cpu++;
     CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
+    CPU_SET((size_t)cpu, &one);
     ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
     ck_assert_int_eq(processors_count(1 << 10), unlimited);
     ck_assert_int_eq(processors_count(1), 1);
