@@ -113,7 +113,8 @@ static int join(struct world *world, environment_get_fn *get, struct err *err)
     if (rc == HVD_OK) {
         log_configure(settings->log_level, settings->log_hide_time);
         warn_if_alone_among_others(get);
-        rc = bootstrap_join(&world->assignment, &environment, processors_count(), err);
+        rc = bootstrap_join(&world->assignment, &environment,
+                            processors_count(settings->processors), err);
     }
     if (rc == HVD_OK)
         rc = world_start(world, settings, &environment, err);

@@ -14,6 +14,9 @@ tests_support_libsupport_la_SOURCES = \
 	tests/support/model.c tests/support/model.h \
 	tests/support/negotiation_net.c tests/support/negotiation_net.h \
 	tests/support/steady_world.c tests/support/steady_world.h \
+	tests/support/steady_world_impl.h \
+	tests/support/steady_world_set.c \
+	tests/support/steady_world_steady.c \
 	tests/support/operation_net.c tests/support/operation_net.h \
 	tests/support/operation_world.c tests/support/operation_world.h \
 	tests/support/ranks.c tests/support/ranks.h \
@@ -167,6 +170,7 @@ unit_tests = \
 	tests/unit/lib/world_leave_test \
 	tests/unit/lib/world_mistakes_test \
 	tests/unit/lib/world_process_test \
+	tests/unit/lib/world_steady_steps_test \
 	tests/unit/lib/world_steady_test \
 	tests/unit/lib/world_races_test \
 	tests/unit/lib/world_service_test \
@@ -650,6 +654,7 @@ thread_programs = \
 	tests/unit/lib/world_leave_test \
 	tests/unit/lib/world_mistakes_test \
 	tests/unit/lib/world_process_test \
+	tests/unit/lib/world_steady_steps_test \
 	tests/unit/lib/world_steady_test \
 	tests/unit/lib/world_races_test
 thread_tests = $(thread_programs) $(thread_scripts)
