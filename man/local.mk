@@ -37,11 +37,14 @@ page_links = \
 	man/hvd_add_process_set.3 \
 	man/hvd_allgather_async.3 \
 	man/hvd_allgather_object.3 \
+	man/hvd_allgather_tensor.3 \
 	man/hvd_allreduce_async.3 \
+	man/hvd_allreduce_tensor.3 \
 	man/hvd_alltoall_async.3 \
 	man/hvd_barrier_async.3 \
 	man/hvd_broadcast_async.3 \
 	man/hvd_broadcast_optimizer_state.3 \
+	man/hvd_broadcast_tensor.3 \
 	man/hvd_checkpoint_restore.3 \
 	man/hvd_corrected_momentum.3 \
 	man/hvd_cross_rank.3 \
@@ -93,6 +96,7 @@ page_links = \
 	man/hvd_stop_timeline.3 \
 	man/hvd_strstatus.3 \
 	man/hvd_unregister_device.3 \
+	man/hvd_wait_interruptible.3 \
 	man/hvd_wait_result.3 \
 	man/hvd_wait_timeout.3
 

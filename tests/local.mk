@@ -39,6 +39,7 @@ unit_tests = \
 	tests/unit/lib/base/auth_test \
 	tests/unit/lib/training/average_metrics_test \
 	tests/unit/lib/blocking_test \
+	tests/unit/lib/interrupt_test \
 	tests/unit/lib/collective/broadcast_tree_test \
 	tests/unit/lib/autotune/thresholds_file_test \
 	tests/unit/lib/engine/channel_test \
