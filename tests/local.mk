@@ -557,6 +557,7 @@ program_tests += \
 	tests/program/service_hosts_test.sh \
 	tests/program/service_test.sh \
 	tests/program/slurm_test.sh \
+	tests/program/status_fd_test.sh \
 	tests/program/status_page_test.sh \
 	tests/program/stock_blame_test.sh \
 	tests/program/unauthenticated_test.sh \
