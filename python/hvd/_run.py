@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """hvd.run(): a function on all ranks of a job that hvdrun starts, from a script or a notebook.
 
-hvdrun offers its status page at a port of the loopback address that it has chosen itself, and prints the address. The
-port also serves the job's key-value store. Function and results travel there (hvd._store), pickled with cloudpickle.
-
-hvdrun's standard error is read for this line, and passed on.
+hvdrun offers its status page at a port of the loopback address that it has chosen itself, and writes the port into a
+pipe. The port also serves the job's key-value store. Function and results travel there (hvd._store), pickled with
+cloudpickle. What hvdrun prints is passed on.
 """
 import os
 import pickle
-import re
 import shutil
 import subprocess
 import sys
@@ -18,53 +16,47 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 from ._store import RUN_SCOPE, Store
 
 LOOK_S = 1  # how often the caller looks whether a rank has ended without a result
-_PAGE = re.compile(rb"^hvdrun: status page: http://127\.0\.0\.1:([0-9]+)/$")
 
 
-def _write(target: Any, line: bytes) -> None:
+def _pass_on(source: Any, target: Any) -> None:
     """A stream that cannot be written, or is none, must not stop the job."""
-    try:
-        target.write(line.decode(errors="replace"))
-        target.flush()
-    except Exception:
-        pass
+    for line in source:
+        try:
+            target.write(line.decode(errors="replace"))
+            target.flush()
+        except Exception:
+            pass
 
 
 class _Job:
     """A running hvdrun, and what its ranks have stored."""
 
     def __init__(self, command: List[str]):
-        stdout = None if _is_file(sys.stdout) else subprocess.PIPE
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, env=_environment()
-        )
         self.error: Optional[tuple] = None
         self.missing = ""
         self._store: Optional[Store] = None
-        self._known = threading.Event()  # the store is known, or hvdrun has ended
         self._threads: List[threading.Thread] = []
-        self._start(self._read_errors)
-        if stdout is not None:
-            self._start(self._read_output)
+        port, port_end = os.pipe()
+        self._port = open(port, "rb")
+        try:
+            self.process = subprocess.Popen(
+                [command[0], "--status-fd", str(port_end), *command[1:]],
+                stdin=subprocess.DEVNULL,
+                stdout=None if _is_file(sys.stdout) else subprocess.PIPE,
+                stderr=None if _is_file(sys.stderr) else subprocess.PIPE,
+                env=_environment(),
+                pass_fds=(port_end,),
+            )
+        finally:
+            os.close(port_end)
+        for source, target in ((self.process.stdout, sys.stdout), (self.process.stderr, sys.stderr)):
+            if source is not None:
+                self._start(_pass_on, source, target)
 
-    def _start(self, function: Callable) -> None:
-        thread = threading.Thread(target=function, daemon=True)
+    def _start(self, function: Callable, *args: Any) -> None:
+        thread = threading.Thread(target=function, args=args, daemon=True)
         thread.start()
         self._threads.append(thread)
-
-    def _read_output(self) -> None:
-        for line in self.process.stdout:
-            _write(sys.stdout, line)
-
-    def _read_errors(self) -> None:
-        for line in self.process.stderr:
-            page = None if self._known.is_set() else _PAGE.match(line)
-            if page:
-                self._store = Store("127.0.0.1", int(page.group(1)), RUN_SCOPE)
-                self._known.set()
-            else:
-                _write(sys.stderr, line)
-        self._known.set()
 
     def _watch_failures(self) -> None:
         """Keeps what the first rank that fails has stored."""
@@ -92,9 +84,11 @@ class _Job:
 
     def run(self, pickled: bytes, size: int) -> Optional[List[bytes]]:
         """The pickled results in order of rank; None if a rank or hvdrun has failed."""
-        self._known.wait()
-        if self._store is None:
+        with self._port:
+            port = self._port.readline()
+        if not port:  # hvdrun has ended
             return None
+        self._store = Store("127.0.0.1", int(port), RUN_SCOPE)
         self._start(self._watch_failures)
         results = []
         try:
@@ -215,7 +209,7 @@ def run(
     pickled = pickle.dumps((sys.path, call))
     words = _options(np, hosts, hostfile, start_timeout, ssh_port, ssh_identity_file, output_filename,
                      network_interfaces, verbose, options)  # fmt: skip
-    job = _Job([program, *words, "--status-page", executable or sys.executable, "-m", "hvd._run_rank"])
+    job = _Job([program, *words, executable or sys.executable, "-m", "hvd._run_rank"])
     try:
         results = job.run(pickled, np)
         if results is None and job.missing:
