@@ -3,7 +3,7 @@
 # The packages hvd and horovod as they are installed: values, gradients, optimizers, bad input (tests/python/cases.py) on one to
 # three ranks; Ctrl-C, the exception of one rank, exit without shutdown, a missing libhvd.
 #
-#   HOROVOD_TESTS=DIRECTORY   also runs test_torch.py of the stock Horovod's test/parallel, which lies there
+#   HOROVOD_TESTS=DIRECTORY   also runs test files of the stock Horovod's test/parallel, which lie there, on 2 to 4 ranks
 . "$srcdir/tests/tap.sh"
 
 if [ -z "$PYDIR" ] || ! "$PYTHON" -c 'import numpy, torch' 2>/dev/null; then
@@ -94,6 +94,52 @@ hvd.barrier()'
 untag
 is "a signal interrupts a wait, and the world goes on" "0 interrupted" "$status $(cat "$tmp/out")"
 
+# A call that has no handle is abandoned: its memory and its name are in use until the other rank has come.
+run "$HVDRUN" -np 2 -H localhost:2 "$PYTHON" -c '
+import os, signal, threading, hvd.numpy as hvd, numpy
+hvd.init()
+if hvd.rank() == 0:
+    interrupted = threading.Event()
+    def signal_until_interrupted():
+        while not interrupted.wait(0.05):
+            os.kill(os.getpid(), signal.SIGUSR1)
+    def interrupt(number, frame):
+        if not interrupted.is_set():
+            interrupted.set()
+            raise KeyboardInterrupt
+    signal.signal(signal.SIGUSR1, interrupt)
+    threading.Thread(target=signal_until_interrupted).start()
+    array = numpy.ones(3)
+    try:
+        hvd.allreduce_(array, name="late", op=hvd.Sum)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+    try:
+        hvd.allreduce_(array, name="late", op=hvd.Sum)
+    except ValueError as error:
+        assert "in flight already" in str(error), error
+        print("in flight", flush=True)
+    hvd.broadcast_object("go on", 0)
+    hvd.barrier()
+    assert array.tolist() == [2, 2, 2]
+else:
+    hvd.broadcast_object(None, 0)
+    hvd.allreduce_(numpy.ones(3), name="late", op=hvd.Sum)
+    hvd.barrier()
+assert hvd.allreduce(numpy.ones(1), name="late", op=hvd.Sum).item() == 2'
+untag
+is "a signal interrupts a call without a handle, too" "0 interrupted in flight" "$status $(paste -sd' ' "$tmp/out")"
+
+run "$HVDRUN" -np 2 -H localhost:2 env OPENBLAS_NUM_THREADS=1 "$PYTHON" -c '
+import hvd.numpy as hvd, numpy
+hvd.init()
+try:
+    hvd.allreduce(numpy.ones(3), name="ab"[hvd.rank()])
+except hvd.HorovodInternalError as error:
+    print(error, flush=True)'
+untag
+is "ranks that wait for each other are told" 2 "$(grep -c "deadlock: every rank waits" "$tmp/out")"
+
 run "$HVDRUN" -np 2 -H localhost:2 "$PYTHON" -c '
 import signal, sys, hvd.numpy as hvd, numpy
 hvd.init()
@@ -140,9 +186,23 @@ for framework in tensorflow keras mxnet; do
     like "horovod.$framework says what to do" "ImportError: horovod.$framework does not run on libhvd" "$tmp/err"
 done
 
+# With 3 ranks these expect 3 times a float16 without rounding, which float16 does not have; stock Horovod does not pass
+# them either. They fail on some ranks only, which the others then wait for.
+impossible='not test_horovod_allreduce_prescale and not test_horovod_reducescatter_prescale and
+    not test_horovod_grouped_reducescatter_prescale'
+# stock FILE NP: a test file of the stock Horovod.
+stock() {
+    selection=
+    [ "$1$2" != test_torch.py3 ] || selection=$impossible
+    run "$HVDRUN" -np "$2" -H "localhost:$2" env PYTHONPATH="$compat:$PYTHONPATH" "$PYTHON" \
+        "$srcdir/tests/python/stock_horovod.py" "$HOROVOD_TESTS/$1" -k "$selection"
+    is "$1 of the stock Horovod passes on $2 ranks" 0 "$status"
+}
 if [ -n "$HOROVOD_TESTS" ]; then
-    run "$HVDRUN" -np 2 -H localhost:2 env PYTHONPATH="$compat:$PYTHONPATH" "$PYTHON" \
-        "$srcdir/tests/python/stock_horovod.py" "$HOROVOD_TESTS/test_torch.py"
-    is "the tests of the stock Horovod pass" 0 "$status"
+    for np in 2 3 4; do
+        for file in test_torch.py test_common.py test_timeline.py test_process_sets_static.py; do
+            stock $file $np
+        done
+    done
 fi
 finish

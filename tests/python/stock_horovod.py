@@ -3,7 +3,8 @@
 
     hvdrun -np 2 python3 stock_horovod.py FILE [pytest's arguments]
 
-The tests' helpers import two modules that scripts never do; they are made here.
+The tests' helpers import two modules that scripts never do; they are made here. test_process_sets_static.py imports
+horovod.tensorflow for calls that horovod.torch has as well, and gets these.
 """
 import os
 import sys
@@ -15,6 +16,7 @@ import hvd._world
 import pytest
 
 import horovod
+import horovod.torch
 
 
 def in_thread(target, args=(), name=None, daemon=True, silent=False):
@@ -33,6 +35,9 @@ sys.modules.setdefault("mock", unittest.mock)
 for name in ("horovod.runner", "horovod.runner.util"):
     add_module(name)
 add_module("horovod.runner.util.threads", in_thread=in_thread)
+
+if os.path.basename(sys.argv[1]) == "test_process_sets_static.py":
+    sys.modules["horovod.tensorflow"] = horovod.tensorflow = horovod.torch
 
 hvd._world.FAREWELL_S = 60  # the tests call init() after shutdown(), also on a busy machine
 os.chdir(os.path.dirname(os.path.abspath(sys.argv[1])))
