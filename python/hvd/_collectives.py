@@ -50,9 +50,13 @@ def check_factor(argument: str, factor: float) -> float:
     return factor
 
 
+class WholeName(str):
+    """A name that is used as it is, so that ranks which submit different kinds of collectives under it disagree."""
+
+
 def full_name(kind: str, name: Optional[str]) -> Optional[str]:
     """The name that the library and its timeline use. None: matched by order among the nameless of its kind."""
-    return None if name is None else f"{kind}.{name}"
+    return name if name is None or isinstance(name, WholeName) else f"{kind}.{name}"
 
 
 def member_name(kind: str, name: Optional[str], index: int, count: int) -> Optional[str]:
