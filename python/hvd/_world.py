@@ -10,6 +10,7 @@ and init() takes the world up again, together with all other ranks. Otherwise sh
 ranks get an error that names this one, and init() fails.
 """
 import ctypes
+import sys
 import time
 from typing import Iterable, Optional, Sequence, Union
 
@@ -50,6 +51,18 @@ def _return() -> None:
         raise
 
 
+def _join(sets: list) -> None:
+    try:
+        interruptible(_hvd.init, sets)
+    except ValueError as error:
+        process = sys.modules.get("multiprocessing.process")
+        if process is None or process.parent_process() is None:
+            raise
+        raise ValueError(
+            f"{error}. multiprocessing has started this process in a rank; only the rank itself calls hvd.init()"
+        ) from error
+
+
 def init(
     comm: Optional[Sequence[int]] = None, process_sets: Optional[Union[str, Iterable[ProcessSet]]] = None
 ) -> None:
@@ -76,7 +89,7 @@ def init(
         for each in sets:
             _sets.add_process_set(each)
     elif not _hvd.is_initialized():
-        interruptible(_hvd.init, [each.ranks for each in sets])
+        _join([each.ranks for each in sets])
     _check_ranks(comm)
     _sets.refresh(sets)
 

@@ -160,6 +160,48 @@ like "hvdrun names a rank that has called shutdown() while another one waits for
 like "the other one gets an error which names that rank" 'rank 0 has: .*rank 1 ' "$tmp/out"
 like "which cannot join again" '^hvd.init\(\): this process has left its world' "$tmp/out"
 
+cat >"$tmp/spawned.py" <<'.'
+import multiprocessing
+
+import hvd
+
+
+def child():
+    try:
+        hvd.init()
+    except ValueError as error:
+        print(error, flush=True)
+
+
+if __name__ == "__main__":
+    hvd.init()
+    process = multiprocessing.get_context("spawn").Process(target=child)
+    process.start()
+    process.join()
+.
+run "$HVDRUN" -np 1 "$PYTHON" "$tmp/spawned.py"
+untag
+like "a process that multiprocessing spawns is told that it is no rank" 'rank 0 has joined already. multiprocessing has started' "$tmp/out"
+
+run "$HVDRUN" -np 1 "$PYTHON" -c 'import hvd.torch.distributed'
+like "without --torch-env its variables are missed" 'RANK is not set.*hvdrun --torch-env' "$tmp/err"
+
+if "$PYTHON" -c 'import setuptools, wheel' 2>/dev/null; then
+    cp -r "$srcdir/python" "$tmp/python" && chmod -R u+w "$tmp/python"
+    run sh -c 'cd "$0" && exec "$@"' "$tmp/python" env PKG_CONFIG_PATH="$STAGE$LIBDIR/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$STAGE" \
+        "$PYTHON" setup.py -q bdist_wheel -d "$tmp/wheel"
+    ls "$tmp/wheel" >"$tmp/out"
+    like "a wheel is built for all versions of Python from 3.9" '^hvd-[0-9.]+-cp39-abi3-linux_' "$tmp/out"
+    run "$PYTHON" -m zipfile -e "$(echo "$tmp/wheel"/hvd-*.whl)" "$tmp/unpacked"
+    run env PYTHONPATH="$tmp/unpacked" "$PYTHON" -c '
+import hvd.numpy as hvd, numpy
+hvd.init()
+print(hvd.allreduce(numpy.ones(1)))'
+    is "whose contents work" "[1.]" "$(cat "$tmp/out")"
+else
+    skip "a wheel is built for all versions of Python from 3.9" "no wheel"
+fi
+
 mkdir "$tmp/alone" && cp -r "$STAGE$PYDIR/hvd" "$tmp/alone/hvd"
 if ! ldconfig -p | grep -q libhvd; then
     run env -u LD_LIBRARY_PATH PYTHONPATH="$tmp/alone" "$PYTHON" -c 'import hvd'

@@ -287,7 +287,9 @@ def a_disagreement_names_ranks_and_the_world_goes_on(rank, size):
 
 @case
 def bad_tensors_are_refused_by_name(rank, size):
-    raises(ValueError, "contiguous", hvd.allreduce, torch.ones(2, 3).t())
+    raises(ValueError, "tensor 'w': Tensor is required to be contiguous", hvd.allreduce, torch.ones(2, 3).t(), name="w")
+    raises(ValueError, "tensor.contiguous()", hvd.allgather, torch.ones(2, 3).t())
+    raises(hvd.HorovodInternalError, "op is Max", hvd.reducescatter, torch.ones(size), op=hvd.Max)
     raises(ValueError, "not supported", hvd.allreduce, torch.ones(1, dtype=torch.complex64))
     raises(ValueError, "not supported", hvd.allreduce, torch.ones(1, 1).to_sparse())
     raises(ValueError, "device meta", hvd.allreduce, torch.empty(1, device="meta"))

@@ -16,7 +16,7 @@ import torch
 
 from .. import _hvd
 from .. import _collectives as _common
-from .._collectives import Average, Sum, check_factor, check_group, full_name, member_name, reduce_op
+from .._collectives import Average, Sum, check_factor, check_group, full_name, member_name, op_name, reduce_op
 from ..exceptions import HorovodInternalError
 from ..process_sets import ProcessSet, global_process_set, process_set_number
 from ._tensors import check, check_in_place, gathered, row, to_host
@@ -84,7 +84,7 @@ def _allreduce(
     process_set: ProcessSet,
 ) -> Any:
     """`start` is _submit, for a Handle, or _call, for the result."""
-    dtype = check(tensor)
+    dtype = check(tensor, name)
     output = tensor if in_place else torch.empty_like(tensor, requires_grad=False)
     finish, source, target = None, tensor, output
     if tensor.is_cuda:
@@ -153,7 +153,7 @@ def allreduce_(
     process_set: ProcessSet = global_process_set,
 ) -> torch.Tensor:
     """Reduce `tensor` in place, see allreduce_async(), and return it."""
-    dtype = check(tensor)
+    dtype = check(tensor, name)
     if tensor.is_cuda or tensor.requires_grad:
         return synchronize(
             allreduce_async_(tensor, average, name, op, prescale_factor, postscale_factor, process_set)
@@ -182,7 +182,7 @@ def _grouped_allreduce(
     process_set: ProcessSet,
 ) -> Handle:
     tensors = check_group(tensors)
-    dtypes = [check(tensor) for tensor in tensors]
+    dtypes = [check(tensor, name) for tensor in tensors]
     outputs = tensors if in_place else [torch.empty_like(tensor, requires_grad=False) for tensor in tensors]
     finish, sources, targets = None, tensors, outputs
     if any(tensor.is_cuda for tensor in tensors):
@@ -261,7 +261,7 @@ def sparse_allreduce_async(
     if not isinstance(tensor, torch.Tensor) or not tensor.is_sparse:
         raise ValueError(f"expected a sparse tensor, not {type(tensor).__name__} of layout {tensor.layout}")
     if op not in (Average, Sum):
-        raise ValueError(f"op is {op!r}: sparse tensors are averaged or summed")
+        raise ValueError(f"op is {op_name(op)}: sparse tensors are averaged or summed")
     tensor = tensor if tensor.is_coalesced() else tensor.coalesce()
     indices = allgather_async(
         tensor.indices().t().contiguous(), None if name is None else f"{name}.indices", process_set
@@ -291,7 +291,7 @@ def _gathered_on(tensor: torch.Tensor, result: Tuple, dtype: int) -> torch.Tenso
 
 
 def _allgather(start: Any, tensor: torch.Tensor, name: Optional[str], process_set: ProcessSet) -> Any:
-    dtype = check(tensor)
+    dtype = check(tensor, name)
     source = to_host(tensor) if tensor.is_cuda else tensor
     return start(
         _ALLGATHER,
@@ -322,7 +322,7 @@ def grouped_allgather_async(
 ) -> Handle:
     """Like allgather_async() for a list of tensors, which are gathered when all ranks have submitted all of them."""
     tensors = check_group(tensors)
-    dtypes = [check(tensor) for tensor in tensors]
+    dtypes = [check(tensor, name) for tensor in tensors]
     sources = [to_host(tensor) if tensor.is_cuda else tensor for tensor in tensors]
     count = len(tensors)
     rows = [
@@ -343,7 +343,7 @@ def grouped_allgather_async(
 def _broadcast(
     start: Any, target: torch.Tensor, root_rank: int, name: Optional[str], process_set: ProcessSet
 ) -> Any:
-    dtype = check(target)
+    dtype = check(target, name)
     finish, host = None, target
     if target.is_cuda:
         host = to_host(target)
@@ -367,7 +367,7 @@ def broadcast_async(
     process_set: ProcessSet = global_process_set,
 ) -> Handle:
     """Start to copy the tensor of rank `root_rank` of the world into a new tensor on every rank of the set."""
-    check(tensor)
+    check(tensor, name)
     return _broadcast(_submit, tensor.detach().clone(), root_rank, name, process_set)
 
 
@@ -375,7 +375,7 @@ def broadcast_now(
     tensor: torch.Tensor, root_rank: int, name: Optional[str], process_set: ProcessSet
 ) -> torch.Tensor:
     """Like broadcast_async() and synchronize()."""
-    check(tensor)
+    check(tensor, name)
     return _broadcast(_call, tensor.detach().clone(), root_rank, name, process_set)
 
 
@@ -423,7 +423,7 @@ def _alltoall(
     name: Optional[str],
     process_set: ProcessSet,
 ) -> Any:
-    dtype = check(tensor)
+    dtype = check(tensor, name)
     source = to_host(tensor) if tensor.is_cuda else tensor
     numbers = None if splits is None else _splits_tuple(splits)
 
@@ -482,7 +482,7 @@ def _share(tensor: torch.Tensor, process_set: ProcessSet, device: Any) -> torch.
 def _check_scatter_op(op: int) -> None:
     """Horovod lets the collective fail for other operations, and scripts catch that class."""
     if op not in (Average, Sum):
-        raise HorovodInternalError(f"reducescatter: op is {op!r}, only Average and Sum are possible")
+        raise HorovodInternalError(f"reducescatter: op is {op_name(op)}, only Average and Sum are possible")
 
 
 def _reducescatter(
@@ -495,7 +495,7 @@ def _reducescatter(
     postscale_factor: float,
 ) -> Any:
     _check_scatter_op(op)
-    dtype = check(tensor)
+    dtype = check(tensor, name)
     target = _share(tensor, process_set, "cpu")
     source = to_host(tensor) if tensor.is_cuda else tensor
     finish = (lambda _: target.to(tensor.device)) if tensor.is_cuda else None
@@ -543,7 +543,7 @@ def grouped_reducescatter_async(
 ) -> Handle:
     """Like reducescatter_async() for a list of tensors, reduced when all ranks have submitted all of them."""
     tensors = check_group(tensors)
-    dtypes = [check(tensor) for tensor in tensors]
+    dtypes = [check(tensor, name) for tensor in tensors]
     _check_scatter_op(op)
     targets = [_share(tensor, process_set, "cpu") for tensor in tensors]
     sources = [to_host(tensor) if tensor.is_cuda else tensor for tensor in tensors]

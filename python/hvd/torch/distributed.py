@@ -27,6 +27,7 @@ import itertools
 import os
 import queue
 import threading
+import warnings
 import zlib
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
@@ -435,6 +436,10 @@ def allreduce_hook(state: Any, bucket: distributed.GradBucket) -> torch.futures.
         lambda _: [tensor],
     )
     return work.get_future().then(lambda future: future.value()[0])
+
+
+if "HOROVOD_RANK" in os.environ and "RANK" not in os.environ:
+    warnings.warn("RANK is not set: for torch.distributed.init_process_group() start with hvdrun --torch-env")
 
 
 def _create(store: Any, rank: int, size: int, timeout: Any) -> ProcessGroupHvd:
