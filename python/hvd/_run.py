@@ -13,7 +13,7 @@ import sys
 import threading
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
-from ._store import RUN_SCOPE, Store
+from ._store import RUN_SCOPE, Store, StoreFullError
 
 LOOK_S = 1  # how often the caller looks whether a rank has ended without a result
 
@@ -99,6 +99,8 @@ class _Job:
                     return None
                 results.append(value)
             self._store.put("results_read", b"")
+        except StoreFullError:
+            raise
         except (OSError, RuntimeError):
             return None
         return results
@@ -193,7 +195,8 @@ def run(
     `options` are more words for its command line, `hvdrun` the program, `executable` the Python of the ranks (this one).
 
     Raises RuntimeError with the traceback of the first rank that failed, whose exception is its __cause__ if it can be
-    pickled; or with hvdrun's exit status when no rank said why. ValueError when np is less than 1, or both hosts and
+    pickled; with hvdrun's exit status when no rank said why; or when function and results have more than 256 MiB
+    together. ValueError when np is less than 1, or both hosts and
     hostfile are given; FileNotFoundError when there is no hvdrun. Ctrl-C ends the job.
     """
     import cloudpickle

@@ -3,6 +3,7 @@
 # The packages hvd and horovod as they are installed: values, gradients, optimizers, bad input (tests/python/cases.py) on one to
 # three ranks; Ctrl-C, the exception of one rank, exit without shutdown, a missing libhvd.
 #
+#   HVD_TEST_LARGE=1          also with more than 2^31 elements, for which it needs 9 GiB of memory
 #   HOROVOD_TESTS=DIRECTORY   also runs test files of the stock Horovod's test/parallel, which lie there, on 2 to 4 ranks
 . "$srcdir/tests/tap.sh"
 
@@ -227,6 +228,19 @@ for framework in tensorflow keras mxnet; do
     run env PYTHONPATH="$compat:$PYTHONPATH" "$PYTHON" -c "import horovod.$framework"
     like "horovod.$framework says what to do" "ImportError: horovod.$framework does not run on libhvd" "$tmp/err"
 done
+
+if [ -n "$HVD_TEST_LARGE" ]; then
+    run "$HVDRUN" -np 2 -H localhost:2 "$PYTHON" -c '
+import hvd.numpy as hvd, numpy
+hvd.init()
+array = numpy.ones(2**31 + 5, numpy.int8)
+array[-1] = 10 * hvd.rank()
+hvd.allreduce_(array, op=hvd.Sum)
+assert array[:-1].min() == array[:-1].max() == 2 and array[-1] == 10
+rows = hvd.allgather(array[: 2**30 + 1])
+assert rows.size == 2**31 + 2 and rows.min() == rows.max() == 2'
+    is "more elements than 2^31 are reduced and gathered" 0 "$status"
+fi
 
 # With 3 ranks these expect 3 times a float16 without rounding, which float16 does not have; stock Horovod does not pass
 # them either. They fail on some ranks only, which the others then wait for.
