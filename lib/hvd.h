@@ -83,7 +83,10 @@ enum hvd_status {
     HVD_ERR_PEER_LEFT =
         -11, /* another rank called hvd_shutdown() or ended before this collective */
     HVD_ERR_SHUT_DOWN = -12, /* this process has called hvd_shutdown() */
-    HVD_ERR_FORKED = -13     /* this process was forked from one that called hvd_init() */
+    HVD_ERR_FORKED = -13,    /* this process was forked from one that called hvd_init() */
+    HVD_ERR_STALE = -14,     /* a handle of an epoch that this process has left */
+    HVD_ERR_REMOVED = -15,   /* elastic: no further world has this process */
+    HVD_HOSTS_UPDATED = -16  /* elastic, no failure: the job is to go on with other members */
 };
 
 /* Element types. The numbers are those of Horovod's DataType, which has no bfloat16. A reduction
@@ -160,6 +163,17 @@ HVD_API int hvd_cross_size(void);
 
 /* 1 if every host has the same number of ranks, else 0; or a negative status as for hvd_rank(). */
 HVD_API int hvd_is_homogeneous(void);
+
+/* The epoch of the world: 0 for the first world of a job, one more for each further one; or a
+ * negative status as for hvd_rank(). */
+HVD_API int hvd_epoch(void);
+
+/* Whether an elastic job is to go on with other members than those of this world: 0 if not, else
+ * HVD_HOSTS_REMOVED, HVD_HOSTS_ADDED or the sum of both; or a negative status as for hvd_rank().
+ * Does not wait. The ranks of a world may learn it at different times; when they have agreed on it,
+ * they call hvd_shutdown() and hvd_init(). */
+enum { HVD_HOSTS_REMOVED = 1, HVD_HOSTS_ADDED = 2 };
+HVD_API int hvd_hosts_updated(void);
 
 /* The short forms: blocking, over the whole world, with `count` elements in one dimension. */
 

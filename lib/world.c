@@ -159,6 +159,16 @@ bool world_is_homogeneous(const struct world *world)
     return world->assignment.welcome.homogeneous;
 }
 
+int world_epoch(const struct world *world)
+{
+    return (int)world->assignment.welcome.epoch;
+}
+
+int world_hosts_updated(const struct world *world)
+{
+    return atomic_load(&world->news.hosts_updated);
+}
+
 struct engine *world_engine(struct world *world)
 {
     return world->engine;

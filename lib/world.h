@@ -20,6 +20,10 @@ struct world *world_join(environment_get_fn *get, struct err *err);
 
 const struct rank_info *world_rank_info(const struct world *world);
 bool world_is_homogeneous(const struct world *world);
+int world_epoch(const struct world *world);
+
+/* As hvd_hosts_updated(). */
+int world_hosts_updated(const struct world *world);
 struct engine *world_engine(struct world *world);
 
 /* world_stop() fails all collectives in flight. When no thread is inside any more, world_leave()

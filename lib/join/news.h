@@ -11,6 +11,7 @@
 #include "lib/join/join_client.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 
 /* Fills in the status text of this rank, lines that each end with a newline, at most `size` bytes
@@ -26,6 +27,7 @@ struct news {
     int stop_fd;
     pthread_t thread;
     bool running;
+    atomic_int hosts_updated; /* as hvd_hosts_updated() says: of all UPDATEs that have come */
 };
 
 /* After a failure nothing has to be undone. */
