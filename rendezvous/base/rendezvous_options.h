@@ -30,8 +30,6 @@ struct rendezvous_member {
     const char *host; /* as the launcher names it; ranks with the same host share it */
 };
 
-enum { WORKER_NUMBER_MAX = (1 << 20) - 1 };
-
 /* What the launcher learns. Ranks are numbers of workers in all events, also those in a struct
  * rank_end (`rank`, `because_of`). All may call anything here, rendezvous_destroy() too, except running
  * the loop. */
@@ -39,14 +37,9 @@ struct rendezvous_events {
     /* The first world is complete: every rank has said HELLO. */
     void (*complete)(void *context);
 
-    /* A world is complete, the first or a later one: `workers` are its `size` members in order of
-     * rank, borrowed for the call. May be NULL. */
-    void (*world)(void *context, int epoch, const int *workers, int size);
-
-    /* `start_timeout_ms` after the first HELLO of a world some ranks are still missing; never in an
-     * elastic job. `text` is one line
-     * that names the missing ranks and their hosts; borrowed for the call. Those that wait have
-     * been refused with HVD_ERR_TIMEOUT already. */
+    /* `start_timeout_ms` after the first HELLO for a world some ranks are still missing; never in an
+     * elastic job. `text` is one line that names the missing ranks and their hosts; borrowed for the
+     * call. Those that wait have been refused with HVD_ERR_TIMEOUT already. */
     void (*timed_out)(void *context, const char *text);
 
     /* A rank that meets the others by itself, as Horovod's own workers do, has failed before all
@@ -80,6 +73,10 @@ struct rendezvous_events {
     /* Somebody wants to see the last lines that `rank` has written to stdout or stderr: at most
      * `nbytes`, each line ended by a newline. The caller frees it; NULL: none. May be NULL. */
     char *(*output)(void *context, int rank, bool of_stderr, size_t nbytes);
+
+    /* A world is complete, the first or a later one: `workers` are its `size` members in order of
+     * rank, borrowed for the call. May be NULL. */
+    void (*world)(void *context, int epoch, const int *workers, int size);
 };
 
 struct rendezvous_options {
