@@ -335,6 +335,8 @@ unit_tests += \
 	tests/unit/launcher/cleanup/orphans_test \
 	tests/unit/launcher/cleanup/supervisor_test \
 	tests/unit/launcher/output/last_line_test \
+	tests/unit/rendezvous/world/elastic_service_test \
+	tests/unit/rendezvous/world/elastic_test \
 	tests/unit/rendezvous/world/pending_workers_test \
 	tests/unit/lib/world_elastic_test \
 	tests/unit/lib/world_epoch_test \
