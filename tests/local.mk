@@ -276,6 +276,7 @@ tests_support_libsupport_la_SOURCES += \
 	tests/support/host_keys.h \
 	tests/support/agent_fixture.c tests/support/agent_fixture.h \
 	tests/support/http_fixture.c tests/support/http_fixture.h \
+	tests/support/live_rendezvous.c tests/support/live_rendezvous.h \
 	tests/support/http_rows.c tests/support/http_rows.h \
 	tests/support/server_fixture.c tests/support/server_fixture.h \
 	tests/support/join_client.c tests/support/join_client.h \
@@ -335,7 +336,11 @@ unit_tests += \
 	tests/unit/launcher/cleanup/orphans_test \
 	tests/unit/launcher/cleanup/supervisor_test \
 	tests/unit/launcher/output/last_line_test \
+	tests/unit/rendezvous/world/elastic_service_test \
+	tests/unit/rendezvous/world/elastic_test \
 	tests/unit/rendezvous/world/pending_workers_test \
+	tests/unit/lib/world_elastic_test \
+	tests/unit/lib/world_epoch_test \
 	tests/unit/launcher/hosts/local_host_test \
 	tests/unit/rendezvous/api/metrics_test \
 	tests/unit/launcher/process/oom_counter_test \
@@ -555,6 +560,7 @@ program_tests += \
 	tests/program/report_test.sh \
 	tests/program/secret_test.sh \
 	tests/program/service_hosts_test.sh \
+	tests/program/service_elastic_test.sh \
 	tests/program/service_test.sh \
 	tests/program/slurm_test.sh \
 	tests/program/status_fd_test.sh \
@@ -624,7 +630,9 @@ thread_programs = \
 	tests/unit/lib/training/optimizer_end_test \
 	tests/unit/lib/memory/shared_heap_test \
 	tests/unit/lib/link/shm_ring_test \
+	tests/unit/lib/world_elastic_test \
 	tests/unit/lib/world_end_test \
+	tests/unit/lib/world_epoch_test \
 	tests/unit/lib/world_join_test \
 	tests/unit/lib/world_leave_test \
 	tests/unit/lib/world_mistakes_test \
