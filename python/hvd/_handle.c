@@ -441,10 +441,6 @@ static struct handle *handle_start(PyObject *args)
 {
     struct arguments arguments = { .count = 0 };
     struct handle *handle = NULL;
-    if (world_has_departed()) {
-        status_raise(HVD_ERR_SHUT_DOWN);
-        return NULL;
-    }
     if (arguments_read(&arguments, args) == 0)
         handle = handle_start_with(&arguments);
     arguments_free(&arguments);
@@ -666,8 +662,6 @@ PyObject *handle_run(PyObject *module, PyObject *args)
     struct arguments arguments = { .count = 0 };
     PyObject *answer = NULL;
     (void)module;
-    if (world_has_departed())
-        return status_raise(HVD_ERR_SHUT_DOWN);
     if (abandoned)
         abandoned_reap();
     if (arguments_read(&arguments, args) == 0)
@@ -733,19 +727,6 @@ static void handle_dealloc(PyObject *self)
     Py_XDECREF(handle->keep);
     release(self);
     Py_DECREF((PyObject *)type);
-}
-
-PyObject *handle_unfinished(PyObject *module, PyObject *none)
-{
-    int count = 0;
-    (void)module;
-    (void)none;
-    abandoned_reap();
-    for (const struct handle *each = pending; each; each = each->next)
-        count += hvd_poll(each->number) == 0;
-    for (const struct abandoned *each = abandoned; each; each = each->next)
-        count++;
-    return PyLong_FromLong(count);
 }
 
 static PyMethodDef handle_methods[] = {
