@@ -52,6 +52,7 @@ may launcher/ssh launcher/process launcher/base lib/base
 may launcher/connect launcher/ssh launcher/process launcher/hosts launcher/output launcher/protocol launcher/base lib/base
 may launcher/cleanup launcher/process launcher/base lib/base
 may launcher/agent launcher/cleanup launcher/protocol launcher/process launcher/placement launcher/base lib/base
+may launcher/elastic launcher/process launcher/placement launcher/hosts launcher/base lib/base
 may launcher/verdict launcher/placement launcher/base lib/base
 may launcher/job launcher/verdict launcher/cleanup launcher/connect launcher/output launcher/protocol launcher/process \
     launcher/placement launcher/base lib/base

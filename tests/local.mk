@@ -302,6 +302,8 @@ unit_tests += \
 	tests/unit/launcher/connect/command_words_test \
 	tests/unit/launcher/protocol/heartbeat_timeout_test \
 	tests/unit/launcher/connect/host_connect_test \
+	tests/unit/launcher/elastic/elastic_histories_test \
+	tests/unit/launcher/elastic/elastic_plan_test \
 	tests/unit/launcher/hosts/host_environment_test \
 	tests/unit/launcher/job/host_check_table_test \
 	tests/unit/src/hvdrun/host_interfaces_test \

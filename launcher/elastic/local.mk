@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+launcher_liblauncher_la_SOURCES += \
+	launcher/elastic/elastic_hosts.c launcher/elastic/elastic_hosts.h \
+	launcher/elastic/elastic_plan.c launcher/elastic/elastic_plan.h \
+	launcher/elastic/elastic_plan_decide.c launcher/elastic/elastic_plan_impl.h \
+	launcher/elastic/elastic_start.c
