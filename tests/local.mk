@@ -302,11 +302,14 @@ unit_tests += \
 	tests/unit/launcher/connect/command_words_test \
 	tests/unit/launcher/protocol/heartbeat_timeout_test \
 	tests/unit/launcher/connect/host_connect_test \
+	tests/unit/launcher/elastic/discovery_run_test \
+	tests/unit/launcher/elastic/discovery_test \
 	tests/unit/launcher/elastic/elastic_histories_test \
 	tests/unit/launcher/elastic/elastic_plan_test \
 	tests/unit/launcher/hosts/host_environment_test \
 	tests/unit/launcher/job/host_check_table_test \
 	tests/unit/src/hvdrun/host_interfaces_test \
+	tests/unit/launcher/hosts/host_lines_test \
 	tests/unit/launcher/hosts/host_list_test \
 	tests/unit/launcher/hosts/hostfile_read_test \
 	tests/unit/rendezvous/http/http_access_test \
