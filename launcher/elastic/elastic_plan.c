@@ -85,7 +85,7 @@ bool elastic_plan_next(struct elastic_plan *plan, struct elastic_action *action)
 void elastic_plan_remove(struct elastic_plan *plan, int worker, uint64_t now_ms)
 {
     struct plan_worker *at = &plan->workers[worker];
-    at->state = WORKER_REMOVED;
+    at->state = PLAN_REMOVED;
     at->stop_ms = at->member && plan->whole ? ELASTIC_NEVER : now_ms + ELASTIC_LEAVE_MS;
     elastic_plan_queue(plan, ELASTIC_REMOVE, worker);
 }
@@ -95,7 +95,7 @@ static void elastic_plan_let_go(struct elastic_plan *plan, uint64_t now_ms)
 {
     for (int i = plan->first_living; i < plan->worker_count; i++) {
         struct plan_worker *at = &plan->workers[i];
-        if (at->state == WORKER_REMOVED && at->stop_ms == ELASTIC_NEVER)
+        if (at->state == PLAN_REMOVED && at->stop_ms == ELASTIC_NEVER)
             at->stop_ms = now_ms + ELASTIC_LEAVE_MS;
     }
 }
@@ -109,7 +109,7 @@ void elastic_plan_break(struct elastic_plan *plan, uint64_t now_ms)
 static void elastic_plan_skip_ended(struct elastic_plan *plan)
 {
     while (plan->first_living < plan->worker_count &&
-           plan->workers[plan->first_living].state >= WORKER_FINISHED)
+           plan->workers[plan->first_living].state >= PLAN_FINISHED)
         plan->first_living++;
 }
 
@@ -120,7 +120,7 @@ static void elastic_plan_look_around(const struct elastic_plan *plan, int host, 
     *here = *elsewhere = 0;
     for (int i = plan->first_living; i < plan->worker_count; i++) {
         const struct plan_worker *at = &plan->workers[i];
-        if (at->state != WORKER_ALIVE || (plan->epoch >= 0 && !at->member))
+        if (at->state != PLAN_ALIVE || (plan->epoch >= 0 && !at->member))
             continue;
         if (at->host == host)
             ++*here;
@@ -143,7 +143,7 @@ static void elastic_plan_blame_host(struct elastic_plan *plan, int worker, uint6
     }
     elastic_host_avoid(&plan->hosts, host, now_ms);
     for (int i = plan->first_living; i < plan->worker_count; i++)
-        if (plan->workers[i].state == WORKER_ALIVE && plan->workers[i].host == host)
+        if (plan->workers[i].state == PLAN_ALIVE && plan->workers[i].host == host)
             elastic_plan_remove(plan, i, now_ms);
 }
 
@@ -154,11 +154,11 @@ static void elastic_plan_end_worker(struct elastic_plan *plan, int worker, bool 
     struct plan_worker *at = &plan->workers[worker];
     bool belongs = at->member || plan->epoch < 0;
     if (finished && belongs) {
-        at->state = WORKER_FINISHED;
+        at->state = PLAN_FINISHED;
         plan->finished++;
         return;
     }
-    at->state = WORKER_ENDED;
+    at->state = PLAN_ENDED;
     plan->failed = worker;
     if (at->member)
         elastic_plan_break(plan, now_ms);
@@ -185,7 +185,7 @@ void elastic_plan_on_waiting(struct elastic_plan *plan, int worker, uint64_t now
         return;
     struct plan_worker *at = &plan->workers[worker];
     at->waiting = true;
-    if (at->member && at->state == WORKER_ALIVE)
+    if (at->member && at->state == PLAN_ALIVE)
         plan->left = true;
     elastic_plan_decide(plan, now_ms);
 }
@@ -213,7 +213,7 @@ void elastic_plan_on_world(struct elastic_plan *plan, int epoch, const int *work
         struct plan_worker *at = &plan->workers[workers[i]];
         plan->world[plan->world_size++] = workers[i];
         at->member = true;
-        plan->whole = plan->whole && at->state != WORKER_ENDED;
+        plan->whole = plan->whole && at->state != PLAN_ENDED;
     }
     if (elastic_plan_is_intended(plan, workers, size))
         plan->open = false;
@@ -227,10 +227,10 @@ void elastic_plan_on_ended(struct elastic_plan *plan, int worker, bool finished,
     if (!elastic_plan_knows(plan, worker))
         return;
     struct plan_worker *at = &plan->workers[worker];
-    if (at->state == WORKER_ALIVE) {
+    if (at->state == PLAN_ALIVE) {
         elastic_plan_end_worker(plan, worker, finished, now_ms);
-    } else if (at->state == WORKER_REMOVED) {
-        at->state = WORKER_ENDED;
+    } else if (at->state == PLAN_REMOVED) {
+        at->state = PLAN_ENDED;
         if (at->member && plan->whole && !finished)
             elastic_plan_break(plan, now_ms);
     }

@@ -25,7 +25,7 @@ struct plan_count elastic_plan_count(const struct elastic_plan *plan)
     struct plan_count count = { 0 };
     for (int i = plan->first_living; i < plan->worker_count; i++) {
         const struct plan_worker *at = &plan->workers[i];
-        if (at->state != WORKER_ALIVE)
+        if (at->state != PLAN_ALIVE)
             continue;
         if (at->member || plan->epoch < 0)
             count.members++;
@@ -120,7 +120,7 @@ static int elastic_excess(const struct elastic_plan *plan, int host, int *member
     *members = 0;
     for (int i = plan->first_living; i < plan->worker_count; i++) {
         const struct plan_worker *at = &plan->workers[i];
-        if (at->state != WORKER_ALIVE || at->host != host)
+        if (at->state != PLAN_ALIVE || at->host != host)
             continue;
         if (++here > capacity)
             *members += at->member || plan->epoch < 0;
@@ -133,7 +133,7 @@ static void elastic_remove_youngest(struct elastic_plan *plan, int host, int cou
 {
     for (int i = plan->worker_count - 1; i >= plan->first_living && count > 0; i--) {
         const struct plan_worker *at = &plan->workers[i];
-        if (at->state != WORKER_ALIVE || at->host != host)
+        if (at->state != PLAN_ALIVE || at->host != host)
             continue;
         count--;
         if (members || !(at->member || plan->epoch < 0))
@@ -146,7 +146,7 @@ static void elastic_remove_excess(struct elastic_plan *plan, uint64_t now_ms)
 {
     bool *has_workers = xcalloc((size_t)plan->hosts.count + 1, sizeof *has_workers);
     for (int i = plan->first_living; i < plan->worker_count; i++)
-        has_workers[plan->workers[i].host] |= plan->workers[i].state == WORKER_ALIVE;
+        has_workers[plan->workers[i].host] |= plan->workers[i].state == PLAN_ALIVE;
     for (int host = 0; host < plan->hosts.count; host++) {
         int members, excess = has_workers[host] ? elastic_excess(plan, host, &members) : 0;
         if (excess > 0) {
@@ -161,7 +161,7 @@ static void elastic_remove_excess(struct elastic_plan *plan, uint64_t now_ms)
 static void elastic_remove_fresh(struct elastic_plan *plan, uint64_t now_ms)
 {
     for (int i = plan->first_living; i < plan->worker_count; i++)
-        if (plan->workers[i].state == WORKER_ALIVE && !plan->workers[i].member)
+        if (plan->workers[i].state == PLAN_ALIVE && !plan->workers[i].member)
             elastic_plan_remove(plan, i, now_ms);
 }
 
@@ -228,7 +228,7 @@ static bool elastic_world_shrinks(const struct elastic_plan *plan)
 {
     for (int i = 0; i < plan->world_size; i++) {
         enum plan_worker_state state = plan->workers[plan->world[i]].state;
-        if (state == WORKER_REMOVED || state == WORKER_ENDED)
+        if (state == PLAN_REMOVED || state == PLAN_ENDED)
             return true;
     }
     return false;
@@ -309,7 +309,7 @@ static void elastic_stop_removed(struct elastic_plan *plan, uint64_t now_ms)
 {
     for (int i = plan->first_living; i < plan->worker_count; i++) {
         struct plan_worker *at = &plan->workers[i];
-        if (at->state != WORKER_REMOVED || at->stopped || now_ms < at->stop_ms)
+        if (at->state != PLAN_REMOVED || at->stopped || now_ms < at->stop_ms)
             continue;
         at->stopped = true;
         elastic_plan_queue(plan, ELASTIC_STOP, i);
@@ -412,7 +412,7 @@ uint64_t elastic_plan_next_ms(const struct elastic_plan *plan)
     next = elastic_earlier(next, elastic_deadline(plan->settle_since, ELASTIC_SETTLE_MS));
     for (int i = plan->first_living; i < plan->worker_count; i++) {
         const struct plan_worker *at = &plan->workers[i];
-        if (at->state == WORKER_REMOVED && !at->stopped)
+        if (at->state == PLAN_REMOVED && !at->stopped)
             next = elastic_earlier(next, at->stop_ms);
     }
     return next;

@@ -8,10 +8,10 @@
 
 /* alive -> removed -> ended;  alive -> finished, ended */
 enum plan_worker_state {
-    WORKER_ALIVE,    /* its process runs, or is about to */
-    WORKER_REMOVED,  /* the same, but no next world has it */
-    WORKER_FINISHED, /* exited with status 0 */
-    WORKER_ENDED     /* ended otherwise, or after it was removed */
+    PLAN_ALIVE,    /* its process runs, or is about to */
+    PLAN_REMOVED,  /* the same, but no next world has it */
+    PLAN_FINISHED, /* exited with status 0 */
+    PLAN_ENDED     /* ended otherwise, or after it was removed */
 };
 
 struct plan_worker {

@@ -36,7 +36,7 @@ int *elastic_plan_order(const struct elastic_plan *plan, plan_worker_fn *wanted,
         oldest[i] = INT_MAX;
     for (int i = plan->first_living; i < plan->worker_count; i++) {
         const struct plan_worker *at = &plan->workers[i];
-        if (at->state != WORKER_ALIVE || (wanted && !wanted(at)))
+        if (at->state != PLAN_ALIVE || (wanted && !wanted(at)))
             continue;
         oldest[at->host] = i < oldest[at->host] ? i : oldest[at->host];
         ranked[n++] = (struct ranked_worker){ oldest[at->host], i };
@@ -60,7 +60,7 @@ static int *elastic_free_slots(const struct elastic_plan *plan)
     for (int i = 0; i < plan->hosts.count; i++)
         slots[i] = elastic_host_capacity(plan->hosts.hosts[i]);
     for (int i = plan->first_living; i < plan->worker_count; i++)
-        if (plan->workers[i].state <= WORKER_REMOVED)
+        if (plan->workers[i].state <= PLAN_REMOVED)
             slots[plan->workers[i].host]--;
     return slots;
 }
