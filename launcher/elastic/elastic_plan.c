@@ -18,7 +18,7 @@ struct elastic_plan *elastic_plan_create(const struct elastic_options *options, 
     plan->hosts.cooldown_high_ms = options->cooldown_high_ms;
     plan->epoch = plan->failed = -1;
     plan->short_since = now_ms;
-    plan->forming_since = plan->settle_since = plan->cool_ms = ELASTIC_NEVER;
+    plan->forming_since = plan->gather_since = plan->cool_ms = ELASTIC_NEVER;
     return plan;
 }
 

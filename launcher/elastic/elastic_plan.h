@@ -50,7 +50,7 @@ enum { ELASTIC_LEAVE_MS = 30000 };
 
 /* New workers of several hosts arrive at different times. A world grows once for all those that
  * come within this time after the first. */
-enum { ELASTIC_SETTLE_MS = 1000 };
+enum { ELASTIC_GATHER_MS = 1000 };
 
 enum { ELASTIC_TEXT_SIZE = 300 };
 

@@ -215,12 +215,12 @@ static bool elastic_may_grow(struct elastic_plan *plan, const struct plan_count 
                              uint64_t now_ms)
 {
     if (alive->ready == 0 || alive->coming == 0 || elastic_limit_reached(plan)) {
-        plan->settle_since = ELASTIC_NEVER;
+        plan->gather_since = ELASTIC_NEVER;
         return alive->ready > 0 && !elastic_limit_reached(plan);
     }
-    if (plan->settle_since == ELASTIC_NEVER)
-        plan->settle_since = now_ms;
-    return now_ms - plan->settle_since >= ELASTIC_SETTLE_MS;
+    if (plan->gather_since == ELASTIC_NEVER)
+        plan->gather_since = now_ms;
+    return now_ms - plan->gather_since >= ELASTIC_GATHER_MS;
 }
 
 /* Some members of the world are not to be in the next one, though it runs. */
@@ -271,7 +271,7 @@ static void elastic_plan_intend(struct elastic_plan *plan, int *order, int count
     plan->intended = order;
     plan->intended_count = count;
     plan->open = true;
-    plan->forming_since = plan->settle_since = ELASTIC_NEVER;
+    plan->forming_since = plan->gather_since = ELASTIC_NEVER;
 }
 
 static bool elastic_plan_same_intention(const struct elastic_plan *plan, const int *order,
@@ -285,7 +285,7 @@ static void elastic_plan_choose(struct elastic_plan *plan, uint64_t now_ms)
 {
     struct plan_count alive = elastic_plan_count(plan);
     if (!plan->whole)
-        plan->settle_since = ELASTIC_NEVER;
+        plan->gather_since = ELASTIC_NEVER;
     plan_worker_fn *chosen = plan->whole ? elastic_choose_running(plan, &alive, now_ms)
                                          : elastic_choose_broken(plan, &alive);
     if (!chosen)
@@ -409,7 +409,7 @@ uint64_t elastic_plan_next_ms(const struct elastic_plan *plan)
         return ELASTIC_NEVER;
     next = elastic_earlier(next, elastic_deadline(plan->short_since, plan->options.timeout_ms));
     next = elastic_earlier(next, elastic_deadline(plan->forming_since, plan->options.timeout_ms));
-    next = elastic_earlier(next, elastic_deadline(plan->settle_since, ELASTIC_SETTLE_MS));
+    next = elastic_earlier(next, elastic_deadline(plan->gather_since, ELASTIC_GATHER_MS));
     for (int i = plan->first_living; i < plan->worker_count; i++) {
         const struct plan_worker *at = &plan->workers[i];
         if (at->state == PLAN_REMOVED && !at->stopped)

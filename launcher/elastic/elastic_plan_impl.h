@@ -50,7 +50,7 @@ struct elastic_plan {
     int failed;             /* the last worker that failed; -1: none */
     uint64_t short_since;   /* the slots are too few since then; ELASTIC_NEVER: they are enough */
     uint64_t forming_since; /* ranks wait for the next world since then; or ELASTIC_NEVER */
-    uint64_t settle_since;  /* a new worker waits while others are to come; or ELASTIC_NEVER */
+    uint64_t gather_since;  /* a new worker waits while others are to come; or ELASTIC_NEVER */
     uint64_t cool_ms;       /* when the next host or slot comes back; or ELASTIC_NEVER */
 
     struct plan_action *queue; /* those from `queue_first` on are still to be taken */

@@ -320,7 +320,7 @@ START_TEST(fixed_hosts_that_can_never_be_enough_end_the_job_at_once)
 }
 END_TEST
 
-START_TEST(below_the_minimum_the_job_waits_for_hosts_of_the_script)
+START_TEST(with_too_few_ranks_the_job_waits_for_hosts_of_the_script)
 {
     begin(&two_to_four);
     hosts("a:2");
@@ -337,7 +337,7 @@ START_TEST(below_the_minimum_the_job_waits_for_hosts_of_the_script)
 }
 END_TEST
 
-START_TEST(below_the_minimum_the_wait_ends)
+START_TEST(with_too_few_ranks_the_wait_ends)
 {
     begin(&two_to_four);
     hosts("a:2");
@@ -506,8 +506,8 @@ START_TEST(a_world_does_not_wait_long_for_the_last_new_worker)
     hosts("a:2,b:1,c:1");
     EXPECT("+b:2 +c:3");
     waits(3);
-    ck_assert_uint_eq(elastic_plan_next_ms(plan), now_ms + ELASTIC_SETTLE_MS);
-    pass(ELASTIC_SETTLE_MS);
+    ck_assert_uint_eq(elastic_plan_next_ms(plan), now_ms + ELASTIC_GATHER_MS);
+    pass(ELASTIC_GATHER_MS);
     EXPECT("=0,1,3");
     world();
     waits(2);
@@ -807,12 +807,12 @@ END_TEST
 
 START_TEST(events_about_others_change_nothing)
 {
-    static const int strangers[] = { -1, 4, 7, 8 };
+    static const int unknown[] = { -1, 4, 7, 8 };
     begin_on_two_hosts(&two_to_four);
     fails(-1);
     finishes(4);
     waits(77);
-    elastic_plan_on_world(plan, 0, strangers, 0, now_ms);
+    elastic_plan_on_world(plan, 0, unknown, 0, now_ms);
     finish();
 }
 END_TEST
@@ -1009,8 +1009,8 @@ int main(void)
     tcase_add_test(rules, a_free_slot_replaces_a_worker_that_failed_without_delay_for_the_others);
     tcase_add_test(rules, survivors_that_are_too_few_wait_for_new_workers);
     tcase_add_test(rules, fixed_hosts_that_can_never_be_enough_end_the_job_at_once);
-    tcase_add_test(rules, below_the_minimum_the_job_waits_for_hosts_of_the_script);
-    tcase_add_test(rules, below_the_minimum_the_wait_ends);
+    tcase_add_test(rules, with_too_few_ranks_the_job_waits_for_hosts_of_the_script);
+    tcase_add_test(rules, with_too_few_ranks_the_wait_ends);
     tcase_add_test(rules, without_a_survivor_the_state_is_lost);
     tcase_add_test(rules, new_workers_alone_are_no_survivors);
     tcase_add_test(rules, a_world_whose_ranks_come_back_by_themselves_is_made_again);
