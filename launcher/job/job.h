@@ -93,10 +93,10 @@ struct job_rendezvous_interface {
 
 /* Why a worker of an elastic job is no more. */
 enum job_worker_end {
-    WORKER_FINISHED,    /* exited with status 0 */
-    WORKER_FAILED,      /* exited otherwise, or was killed */
-    WORKER_NOT_STARTED, /* its host was not reached or refuses it, or its program does not run */
-    WORKER_HOST_LOST    /* its host or agent was lost */
+    JOB_WORKER_FINISHED,    /* exited with status 0 */
+    JOB_WORKER_FAILED,      /* exited otherwise, or was killed */
+    JOB_WORKER_NOT_STARTED, /* its host was not reached or refuses it, or its program does not run */
+    JOB_WORKER_HOST_LOST    /* its host or agent was lost */
 };
 
 struct job_callbacks {

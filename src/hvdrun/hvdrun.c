@@ -260,7 +260,9 @@ static int start_job(struct run *run, struct err *err)
     if (open_status_port(run, err) < 0)
         return give_up_start(run, STATUS_RESOURCE);
     struct job_rendezvous_interface rendezvous = job_rendezvous_interface(run->rendezvous);
-    static const struct job_callbacks callbacks = { on_hvdrun_report, on_finished, on_suspended };
+    static const struct job_callbacks callbacks = { .on_report = on_hvdrun_report,
+                                                    .on_finished = on_finished,
+                                                    .on_suspended = on_suspended };
     run->job = job_create(&run->loop, options, &rendezvous, &callbacks, run, err);
     if (!run->job) {
         fail_context(err, "--output-filename: cannot create");
