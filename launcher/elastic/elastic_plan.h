@@ -74,7 +74,8 @@ enum elastic_action_kind {
 };
 
 enum elastic_failure {
-    ELASTIC_TOO_FEW_SLOTS, /* for `timeout_ms`, or for ever */
+    ELASTIC_TOO_FEW_SLOTS, /* for `timeout_ms` */
+    ELASTIC_NO_MORE_SLOTS, /* too few, and no more can come */
     ELASTIC_NO_WORLD,      /* within `timeout_ms` */
     ELASTIC_RESET_LIMIT,
     ELASTIC_STATE_LOST, /* no member of the last world is left */

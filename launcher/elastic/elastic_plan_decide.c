@@ -92,7 +92,8 @@ static void elastic_fail_short(struct elastic_plan *plan, bool for_ever)
     char slots[120];
     int needed = elastic_needed(plan);
     elastic_describe_slots(plan, slots, sizeof slots);
-    struct elastic_action *action = elastic_plan_fail(plan, ELASTIC_TOO_FEW_SLOTS);
+    struct elastic_action *action =
+        elastic_plan_fail(plan, for_ever ? ELASTIC_NO_MORE_SLOTS : ELASTIC_TOO_FEW_SLOTS);
     if (for_ever)
         snprintf(action->text, sizeof action->text,
                  "too few slots are left: %s, and %d %s needed (%s)", slots, needed,

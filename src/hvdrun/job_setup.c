@@ -113,19 +113,24 @@ static void check_rank_files(struct job_setup *setup)
     local_host_fini(&self);
 }
 
-/* The first host of the plan that is another machine, or NULL. */
-static const struct host_slots *other_machine(const struct job_setup *setup)
+/* The first of the hosts that is another machine, or NULL. */
+static const struct host_slots *other_machine_of(const struct host_slots *hosts, int count)
 {
     const struct host_slots *found = NULL;
     struct local_host self;
     local_host_init(&self);
-    for (int i = 0; i < setup->plan.host_count && !found; i++) {
-        const struct host_slots *host = setup->plan.hosts[i].host;
-        if (host->user || !local_host_is(&self, host->name))
-            found = host;
-    }
+    for (int i = 0; i < count && !found; i++)
+        if (hosts[i].user || !local_host_is(&self, hosts[i].name))
+            found = &hosts[i];
     local_host_fini(&self);
     return found;
+}
+
+/* Hosts that have ranks are the first ones; an elastic job may use all of them. */
+static const struct host_slots *other_machine(const struct job_setup *setup)
+{
+    int count = setup->options->elastic ? setup->hosts.count : setup->plan.host_count;
+    return other_machine_of(setup->hosts.hosts, count);
 }
 
 /* Warns of variables that select accelerators of this machine: they are not sent to others, unless
@@ -184,6 +189,11 @@ static void describe_elastic(struct job_setup *setup)
         .cooldown_high_ms = (uint64_t)options->cooldown_s[1] * 1000,
         .hosts_are_fixed = !options->discovery_script && !options->hostfile,
     };
+    setup->job_elastic = (struct job_elastic){
+        .size_max = options->max_np,
+        .first_size = slots < options->max_np ? slots : options->max_np,
+        .one_machine = setup->elastic.hosts_are_fixed && !other_machine(setup),
+    };
 }
 
 /* Hosts that a script names may still be too few. */
@@ -238,7 +248,7 @@ int job_setup_plan(struct job_setup *setup, const struct hvdrun_options *options
 }
 
 /* A script or a hostfile may name another machine later. */
-static bool may_reach_out(const struct job_setup *setup)
+static bool may_need_connections(const struct job_setup *setup)
 {
     const struct hvdrun_options *options = setup->options;
     return other_machine(setup) || (options->elastic && !options->check_hosts &&
@@ -247,12 +257,12 @@ static bool may_reach_out(const struct job_setup *setup)
 
 bool job_setup_needs_ssh(const struct job_setup *setup)
 {
-    return !setup->options->remote_shell && may_reach_out(setup);
+    return !setup->options->remote_shell && may_need_connections(setup);
 }
 
 bool job_setup_needs_command(const struct job_setup *setup)
 {
-    return setup->options->remote_shell && may_reach_out(setup);
+    return setup->options->remote_shell && may_need_connections(setup);
 }
 
 /* Our own descriptors, links to each host, and the files of --output-filename. */
@@ -312,6 +322,7 @@ static void describe_job(struct job_setup *setup, const bool closed[3])
     const struct hvdrun_options *options = setup->options;
     setup->job = (struct job_options){
         .plan = &setup->plan,
+        .elastic = options->elastic ? &setup->job_elastic : NULL,
         .connect = &setup->connect,
         .interfaces = (const char *const *)setup->interfaces.items,
         .cwd = setup->cwd,

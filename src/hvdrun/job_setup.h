@@ -34,7 +34,8 @@ struct job_setup {
     struct rlimit nofile; /* the limit with which hvdrun was started */
     struct connect_settings connect;
     struct job_options job;
-    struct elastic_options elastic;      /* of an elastic job */
+    struct elastic_options elastic; /* of an elastic job, as is the next */
+    struct job_elastic job_elastic;
     struct discovery_settings discovery; /* of --host-discovery-script */
 };
 
