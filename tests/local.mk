@@ -541,6 +541,7 @@ program_tests += \
 	tests/program/binding_test.sh \
 	tests/program/collectives_test.sh \
 	tests/program/completion_test.sh \
+	tests/program/elastic_test.sh \
 	tests/program/ending_test.sh \
 	tests/program/examples_hosts_test.sh \
 	tests/program/function_approximation_test.sh \

@@ -50,7 +50,7 @@ static int train(void)
 {
     int rc = synchronise();
     while (rc == HVD_OK) {
-        int64_t mine[3] = { 1, is_end(), hvd_hosts_updated() == 1 }, all[3];
+        int64_t mine[3] = { 1, is_end(), hvd_hosts_updated() > 0 }, all[3];
         rc = hvd_allreduce("step", mine, all, 3, HVD_INT64, HVD_SUM);
         if (rc != HVD_OK)
             break;
