@@ -83,7 +83,10 @@ enum hvd_status {
     HVD_ERR_PEER_LEFT =
         -11, /* another rank called hvd_shutdown() or ended before this collective */
     HVD_ERR_SHUT_DOWN = -12, /* this process has called hvd_shutdown() */
-    HVD_ERR_FORKED = -13     /* this process was forked from one that called hvd_init() */
+    HVD_ERR_FORKED = -13,    /* this process was forked from one that called hvd_init() */
+    HVD_ERR_STALE = -14,     /* a handle of an epoch that this process has left */
+    HVD_ERR_REMOVED = -15,   /* elastic: no further world has this process */
+    HVD_HOSTS_UPDATED = -16  /* elastic, no failure: the job is to go on with other members */
 };
 
 /* Element types. The numbers are those of Horovod's DataType, which has no bfloat16. A reduction
@@ -122,9 +125,14 @@ enum hvd_op {
  * Without HOROVOD_RANK, HOROVOD_SIZE and any rendezvous the process is a world of its own, of size
  * 1. If another launcher's variables show that the process is one of several, the library writes a
  * warning to stderr. After success, another call changes nothing and returns HVD_OK. After a
- * failure the program may call hvd_init() again if the rendezvous has not accepted this rank
- * (nobody answered, or the environment was wrong). After a failure later than that, and after
- * hvd_shutdown(), it must not. */
+ * failure the program may call hvd_init() again; a rendezvous that has refused this rank refuses it
+ * again, unless the job is elastic.
+ *
+ * After hvd_shutdown() the call joins the next epoch: another world, in which nothing is left of the
+ * former but registered devices and memory of hvd_alloc(). In an elastic job (hvdrun --min-np) the
+ * next epoch has other members when ranks were lost or have come, and this process another rank;
+ * HVD_ERR_REMOVED: it has no place in any. In other jobs it has the same ranks, all of which must
+ * come again, and there is none after a rank was lost. */
 HVD_API int hvd_init(void);
 
 /* Like hvd_init(), and makes `count` process sets, numbered 1 to `count`. Every rank must pass the
@@ -136,7 +144,9 @@ struct hvd_ranks {
 };
 HVD_API int hvd_init_process_sets(const struct hvd_ranks *sets, int count);
 
-/* Leaves the world. Unfinished collectives of this rank fail with HVD_ERR_SHUT_DOWN; on other ranks
+/* Leaves the world and ends its epoch for this process: handles that are left answer HVD_ERR_SHUT_DOWN,
+ * and HVD_ERR_STALE once hvd_init() has joined another. Unfinished collectives of this rank fail with
+ * HVD_ERR_SHUT_DOWN; on other ranks
  * the collectives that need this rank fail with HVD_ERR_PEER_LEFT. Waits for no other rank. Another
  * call, or a call without hvd_init(), changes nothing and returns HVD_OK. Normal exit of the
  * process does the same, unless another thread is inside a call then. */
@@ -160,6 +170,17 @@ HVD_API int hvd_cross_size(void);
 
 /* 1 if every host has the same number of ranks, else 0; or a negative status as for hvd_rank(). */
 HVD_API int hvd_is_homogeneous(void);
+
+/* The epoch of the world: 0 for the first world of a job, one more for each further one; or a
+ * negative status as for hvd_rank(). */
+HVD_API int hvd_epoch(void);
+
+/* Whether an elastic job is to go on with other members than those of this world: 0 if not, else
+ * HVD_HOSTS_REMOVED, HVD_HOSTS_ADDED or the sum of both; or a negative status as for hvd_rank().
+ * Does not wait. The ranks of a world may learn it at different times; when they have agreed on it,
+ * they call hvd_shutdown() and hvd_init(). */
+enum { HVD_HOSTS_REMOVED = 1, HVD_HOSTS_ADDED = 2 };
+HVD_API int hvd_hosts_updated(void);
 
 /* The short forms: blocking, over the whole world, with `count` elements in one dimension. */
 
@@ -296,8 +317,8 @@ HVD_API int hvd_reducescatter(const struct hvd_tensor *tensor, enum hvd_op op,
 HVD_API int hvd_grouped_reducescatter(const struct hvd_tensor *tensors, int count, enum hvd_op op,
                                       const struct hvd_options *options);
 
-/* 1 if hvd_wait() would return at once, 0 if not, or HVD_ERR_INVALID if `handle` is not a
- * handle. */
+/* 1 if hvd_wait() would return at once, 0 if not, or HVD_ERR_INVALID if `handle` is not a handle, or
+ * HVD_ERR_STALE if it is one of an earlier epoch. */
 HVD_API int hvd_poll(int64_t handle);
 
 /* Waits until the collective is done, returns its status, and ends the handle. The waiting thread

@@ -47,6 +47,7 @@ page_links = \
 	man/hvd_cross_rank.3 \
 	man/hvd_cross_size.3 \
 	man/hvd_device.3 \
+	man/hvd_epoch.3 \
 	man/hvd_free.3 \
 	man/hvd_grouped_allgather.3 \
 	man/hvd_grouped_allgather_async.3 \
@@ -54,6 +55,7 @@ page_links = \
 	man/hvd_grouped_allreduce_async.3 \
 	man/hvd_grouped_reducescatter.3 \
 	man/hvd_grouped_reducescatter_async.3 \
+	man/hvd_hosts_updated.3 \
 	man/hvd_init_process_sets.3 \
 	man/hvd_is_homogeneous.3 \
 	man/hvd_is_initialized.3 \

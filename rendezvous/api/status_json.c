@@ -230,7 +230,8 @@ static void put_stalled(struct view *view, cJSON *object, int rank)
 
 static void put_stream(struct view *view, cJSON *output, int rank, bool of_stderr)
 {
-    char *text = launcher_view_output(view->job->launch, rank, of_stderr);
+    int worker = view->job->ranks[rank].worker;
+    char *text = launcher_view_output(view->job->launch, worker, of_stderr);
     json_lines(&view->build, output, of_stderr ? "stderr" : "stdout", text ? text : "");
     free(text);
 }
@@ -249,8 +250,10 @@ static void put_output(struct view *view, cJSON *object, int rank)
 static void put_end(struct view *view, cJSON *object, int rank)
 {
     static const struct launcher_view_rank none = { 0 };
-    const struct launcher_view *launch = view->job->launch;
-    const struct launcher_view_rank *at = launch ? &launch->ranks[rank] : &none;
+    int worker = view->job->ranks[rank].worker;
+    const struct launcher_view_rank *at = launcher_view_rank_of(view->job->launch, worker);
+    if (!at)
+        at = &none;
     int exit_status = rank_end_exit_status(&at->how);
     char text[MEMBERSHIP_TEXT_MAX + 1];
     rank_end_how_text(text, sizeof text, &at->how, RANK_END_PASSIVE);
