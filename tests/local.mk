@@ -304,9 +304,14 @@ unit_tests += \
 	tests/unit/launcher/connect/command_words_test \
 	tests/unit/launcher/protocol/heartbeat_timeout_test \
 	tests/unit/launcher/connect/host_connect_test \
+	tests/unit/launcher/elastic/discovery_run_test \
+	tests/unit/launcher/elastic/discovery_test \
+	tests/unit/launcher/elastic/elastic_histories_test \
+	tests/unit/launcher/elastic/elastic_plan_test \
 	tests/unit/launcher/hosts/host_environment_test \
 	tests/unit/launcher/job/host_check_table_test \
 	tests/unit/src/hvdrun/host_interfaces_test \
+	tests/unit/launcher/hosts/host_lines_test \
 	tests/unit/launcher/hosts/host_list_test \
 	tests/unit/launcher/hosts/hostfile_read_test \
 	tests/unit/rendezvous/http/http_access_test \
@@ -321,6 +326,7 @@ unit_tests += \
 	tests/unit/launcher/verdict/job_blame_wrote_test \
 	tests/unit/launcher/verdict/job_judge_test \
 	tests/unit/rendezvous/world/job_declaration_test \
+	tests/unit/launcher/job/job_elastic_test \
 	tests/unit/launcher/job/job_host_relay_test \
 	tests/unit/launcher/verdict/job_state_test \
 	tests/unit/launcher/verdict/stderr_failure_test \
@@ -479,7 +485,7 @@ program_tests = \
 	tests/words_test.sh
 
 if PROGRAMS
-check_PROGRAMS += tests/support/act tests/support/collectives tests/support/horovod_worker tests/support/meet \
+check_PROGRAMS += tests/support/act tests/support/collectives tests/support/elastic_worker tests/support/horovod_worker tests/support/meet \
 	tests/support/refuse tests/support/replay tests/support/stuck_fs tests/support/unauthenticated tests/support/world
 tests_support_collectives_SOURCES = tests/support/collectives.c tests/support/collectives.h \
 	tests/support/collectives_errors.c \
@@ -496,6 +502,8 @@ tests_support_collectives_CFLAGS = $(AM_CFLAGS)
 tests_support_collectives_LDADD = lib/libhvd.la -lm -lpthread
 tests_support_collectives_LDFLAGS = $(AM_LDFLAGS) -no-install
 tests_support_act_LDADD =
+tests_support_elastic_worker_LDADD = lib/libhvd.la
+tests_support_elastic_worker_LDFLAGS = $(AM_LDFLAGS) -no-install
 tests_support_horovod_worker_SOURCES = tests/support/horovod_worker.c \
 	tests/support/horovod_http.c tests/support/horovod_http.h \
 	tests/support/horovod_mesh.c tests/support/horovod_mesh.h
@@ -537,6 +545,7 @@ program_tests += \
 	tests/program/binding_test.sh \
 	tests/program/collectives_test.sh \
 	tests/program/completion_test.sh \
+	tests/program/elastic_test.sh \
 	tests/program/ending_test.sh \
 	tests/program/examples_hosts_test.sh \
 	tests/program/function_approximation_test.sh \
@@ -679,6 +688,7 @@ AM_TESTS_ENVIRONMENT = \
 	HVDRUN='$(stage)$(bindir)/hvdrun'; HVDAGENT='$(stage)$(agentdir)/hvdagent'; HVDRENDEZVOUSD='$(stage)$(bindir)/hvdrendezvousd'; \
 	HVD_BANDWIDTH='$(stage)$(bindir)/hvd-bandwidth'; HVD_TUNE='$(stage)$(bindir)/hvd-tune'; ACT='$(abs_builddir)/tests/support/act'; \
 	COLLECTIVES='$(abs_builddir)/tests/support/collectives'; \
+	ELASTIC_WORKER='$(abs_builddir)/tests/support/elastic_worker'; \
 	HOROVOD_WORKER='$(abs_builddir)/tests/support/horovod_worker'; \
 	MEET='$(abs_builddir)/tests/support/meet'; \
 	REFUSE='$(abs_builddir)/tests/support/refuse'; \
@@ -693,5 +703,5 @@ AM_TESTS_ENVIRONMENT = \
 	PYTHON='$(PYTHON)'; PYDIR='$(pydir)'; PKGDATADIR='$(pkgdatadir)'; \
 	SANITIZERS='$(ENABLED_SANITIZERS)'; HARDENING='$(HARDENING)'; MANDOC='$(MANDOC)'; CC='$(CC)'; \
 	$(sanitizer_options) CK_DEFAULT_TIMEOUT=60 CK_TIMEOUT_MULTIPLIER=3; \
-	export srcdir builddir STAGE PREFIX AGENTDIR INCLUDEDIR LIBDIR MANDIR HVDRUN HVDAGENT HVDRENDEZVOUSD HVD_BANDWIDTH HVD_TUNE ACT COLLECTIVES HOROVOD_WORKER MEET REFUSE WORLD HELLO API_TOUR \
+	export srcdir builddir STAGE PREFIX AGENTDIR INCLUDEDIR LIBDIR MANDIR HVDRUN HVDAGENT HVDRENDEZVOUSD HVD_BANDWIDTH HVD_TUNE ACT COLLECTIVES ELASTIC_WORKER HOROVOD_WORKER MEET REFUSE WORLD HELLO API_TOUR \
 		FASHION_MNIST FUNCTION_APPROXIMATION PINN SOFTMAX_REGRESSION SYNTHETIC_BENCHMARK COMPARE_PARAMETERS PYTHON PYDIR PKGDATADIR SANITIZERS HARDENING MANDOC CC CK_DEFAULT_TIMEOUT CK_TIMEOUT_MULTIPLIER;

@@ -13,6 +13,7 @@
 #include "launcher/job/job.h"
 #include "launcher/placement/rank_plan.h"
 #include "src/hvdrun/check_hosts.h"
+#include "src/hvdrun/elastic_driver.h"
 #include "src/hvdrun/hvdrun_options.h"
 #include "src/hvdrun/install_path.h"
 #include "src/hvdrun/job_rendezvous.h"
@@ -49,6 +50,7 @@ struct run {
     struct job_rendezvous *rendezvous;
     struct status_port status_port;
     struct job *job;
+    struct elastic_driver *elastic; /* of an elastic job; NULL otherwise */
     struct command_guard guard;
     int exit_status;
 };
@@ -213,6 +215,7 @@ static void on_finished(void *context, int exit_status)
     struct run *run = context;
     run->exit_status = exit_status;
     stop_watching(run);
+    elastic_driver_destroy(run->elastic);
     job_rendezvous_destroy(run->rendezvous);
     status_port_drain(&run->status_port);
     job_destroy(run->job);
@@ -252,6 +255,35 @@ static int give_up_start(struct run *run, int exit_status)
     return exit_status;
 }
 
+static void on_worker_waiting(void *context, int worker)
+{
+    struct run *run = context;
+    elastic_driver_on_waiting(run->elastic, worker);
+}
+
+static void on_world_made(void *context, int epoch, const int *workers, int size)
+{
+    struct run *run = context;
+    elastic_driver_on_world(run->elastic, epoch, workers, size);
+}
+
+static void on_worker_ended(void *context, int worker, enum job_worker_end end)
+{
+    struct run *run = context;
+    elastic_driver_on_ended(run->elastic, worker, end);
+}
+
+/* No worker says HELLO before the loop runs. */
+static void start_elastic(struct run *run)
+{
+    static const struct job_rendezvous_events events = { on_worker_waiting, on_world_made };
+    if (!run->options.elastic)
+        return;
+    run->elastic = elastic_driver_create(&run->loop, &run->setup, run->job,
+                                         job_rendezvous_itself(run->rendezvous));
+    job_rendezvous_listen(run->rendezvous, &events, run);
+}
+
 /* Starts the rendezvous, then the job that uses it. 0 or an exit status, and `err`. */
 static int start_job(struct run *run, struct err *err)
 {
@@ -262,7 +294,10 @@ static int start_job(struct run *run, struct err *err)
     if (open_status_port(run, err) < 0)
         return give_up_start(run, STATUS_RESOURCE);
     struct job_rendezvous_interface rendezvous = job_rendezvous_interface(run->rendezvous);
-    static const struct job_callbacks callbacks = { on_hvdrun_report, on_finished, on_suspended };
+    static const struct job_callbacks callbacks = { .on_report = on_hvdrun_report,
+                                                    .on_finished = on_finished,
+                                                    .on_suspended = on_suspended,
+                                                    .on_worker_ended = on_worker_ended };
     run->job = job_create(&run->loop, options, &rendezvous, &callbacks, run, err);
     if (!run->job) {
         fail_context(err, "--output-filename: cannot create");
@@ -270,6 +305,7 @@ static int start_job(struct run *run, struct err *err)
     }
     job_rendezvous_attach(run->rendezvous, run->job);
     say_status_port(run);
+    start_elastic(run);
     return 0;
 }
 
