@@ -45,6 +45,12 @@ dist_compat_DATA = \
 	python/compat/horovod/tensorflow.py
 compatrunnerdir = $(compatdir)/runner
 dist_compatrunner_DATA = python/compat/horovod/runner/__init__.py
+compatrunnercommondir = $(compatrunnerdir)/common
+dist_compatrunnercommon_DATA = python/compat/horovod/runner/common/__init__.py
+compatrunnerutildir = $(compatrunnercommondir)/util
+dist_compatrunnerutil_DATA = \
+	python/compat/horovod/runner/common/util/__init__.py \
+	python/compat/horovod/runner/common/util/env.py
 compatcommondir = $(compatdir)/common
 dist_compatcommon_DATA = \
 	python/compat/horovod/common/__init__.py \
@@ -73,5 +79,5 @@ python/hvd/_hvd.abi3.so: $(python_sources) python/hvd/_hvd.h lib/hvd.h lib/libhv
 		-Wl,-rpath,'$$ORIGIN/../../..' -L'$(abs_builddir)/lib/.libs' -lhvd
 CLEANFILES += python/hvd/_hvd.abi3.so
 tests/stage.stamp: $(nodist_pyhvd_DATA) $(dist_pyhvd_DATA) $(dist_pytorch_DATA) $(dist_pytorchelastic_DATA) $(dist_compat_DATA) \
-	$(dist_compatcommon_DATA) $(dist_compatrunner_DATA) $(dist_compattorch_DATA) $(dist_compattorchelastic_DATA)
+	$(dist_compatcommon_DATA) $(dist_compatrunner_DATA) $(dist_compatrunnercommon_DATA) $(dist_compatrunnerutil_DATA) $(dist_compattorch_DATA) $(dist_compattorchelastic_DATA)
 endif

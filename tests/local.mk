@@ -578,6 +578,7 @@ program_tests += \
 	tests/program/unauthenticated_test.sh \
 	tests/program/synthetic_benchmark_test.sh \
 	tests/program/python_distributed_test.sh \
+	tests/program/python_elastic_test.sh \
 	tests/program/python_run_test.sh \
 	tests/program/torch_env_test.sh \
 	tests/program/transport_hosts_test.sh \
@@ -600,7 +601,7 @@ endif
 endif
 
 TESTS += $(program_tests)
-EXTRA_DIST += $(program_tests) tests/coverage.sh tests/support/abi.sh tests/forbidden_words.txt tests/text_readers.txt tests/tap.sh tests/hosts.sh tests/support/fit.sh tests/support/service.sh tests/support/sources.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp tests/python/cases.py tests/python/distributed_cases.py tests/python/stock_horovod.py
+EXTRA_DIST += $(program_tests) tests/coverage.sh tests/support/abi.sh tests/forbidden_words.txt tests/text_readers.txt tests/tap.sh tests/hosts.sh tests/support/fit.sh tests/support/service.sh tests/support/sources.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp tests/python/cases.py tests/python/elastic_worker.py tests/python/sampler_histories.py tests/python/distributed_cases.py tests/python/stock_horovod.py
 
 # The installation that is tested
 stage = $(abs_builddir)/tests/stage

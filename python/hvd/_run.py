@@ -31,9 +31,10 @@ def _pass_on(source: Any, target: Any) -> None:
 class _Job:
     """A running hvdrun, and what its ranks have stored."""
 
-    def __init__(self, command: List[str]):
+    def __init__(self, command: List[str], is_elastic: bool):
         self.error: Optional[tuple] = None
         self.missing = ""
+        self._is_elastic = is_elastic
         self._store: Optional[Store] = None
         self._threads: List[threading.Thread] = []
         port, port_end = os.pipe()
@@ -76,7 +77,7 @@ class _Job:
             value = self._store.take(f"result.{rank}", LOOK_S)
             if value is not None:
                 return value
-            if self._store.has_ended(rank):
+            if not self._is_elastic and self._store.has_ended(rank):
                 value = self._store.take(f"result.{rank}", 0)
                 self.missing = "" if value is not None else f"rank {rank} has ended without a result"
                 return value
@@ -93,11 +94,12 @@ class _Job:
         results = []
         try:
             self._store.put("function", pickled)
-            for rank in range(size):
-                value = self._result(rank)
+            while len(results) < size:
+                value = self._result(len(results))
                 if value is None:
                     return None
-                results.append(value)
+                size, result = pickle.loads(value)
+                results.append(result)
             self._store.put("results_read", b"")
         except StoreFullError:
             raise
@@ -144,6 +146,9 @@ def _options(
     output_filename: Optional[str],
     network_interfaces: Optional[str],
     verbose: bool,
+    min_np: Optional[int],
+    max_np: Optional[int],
+    host_discovery_script: Optional[str],
     options: Sequence[str],
 ) -> List[str]:
     given: Dict[str, Any] = {
@@ -155,6 +160,9 @@ def _options(
         "--ssh-identity-file": ssh_identity_file,
         "--output-filename": output_filename,
         "--network-interfaces": network_interfaces,
+        "--min-np": min_np,
+        "--max-np": max_np,
+        "--host-discovery-script": host_discovery_script,
     }
     words = [word for name, value in given.items() if value is not None for word in (name, str(value))]
     return words + (["--verbose"] if verbose else []) + list(options)
@@ -186,6 +194,9 @@ def run(
     executable: Optional[str] = None,
     hvdrun: str = "hvdrun",
     options: Sequence[str] = (),
+    min_np: Optional[int] = None,
+    max_np: Optional[int] = None,
+    host_discovery_script: Optional[str] = None,
 ) -> List[Any]:
     """Calls `function(*args, **kwargs)` on `np` ranks and returns the results in order of rank.
 
@@ -193,6 +204,8 @@ def run(
     It calls hvd.init() itself. The other arguments are options of hvdrun(1): hosts such as "a:2,b:2", a hostfile, seconds
     for the start, a port and a key for ssh, a directory for the output of each rank, network interfaces, progress;
     `options` are more words for its command line, `hvdrun` the program, `executable` the Python of the ranks (this one).
+
+    `min_np`, `max_np` and `host_discovery_script` make the job elastic; its results are those of the last world.
 
     Raises RuntimeError with the traceback of the first rank that failed, whose exception is its __cause__ if it can be
     pickled; with hvdrun's exit status when no rank said why; or when function and results have more than 256 MiB
@@ -211,8 +224,9 @@ def run(
     call = cloudpickle.dumps((function, tuple(args), dict(kwargs or {})))
     pickled = pickle.dumps((sys.path, call))
     words = _options(np, hosts, hostfile, start_timeout, ssh_port, ssh_identity_file, output_filename,
-                     network_interfaces, verbose, options)  # fmt: skip
-    job = _Job([program, *words, executable or sys.executable, "-m", "hvd._run_rank"])
+                     network_interfaces, verbose, min_np, max_np, host_discovery_script, options)  # fmt: skip
+    job = _Job([program, *words, executable or sys.executable, "-m", "hvd._run_rank"],
+               min_np is not None or host_discovery_script is not None)  # fmt: skip
     try:
         results = job.run(pickled, np)
         if results is None and job.missing:

@@ -12,6 +12,9 @@ from . import process_sets as _sets
 from ._interruptible import interruptible
 from .process_sets import ProcessSet
 
+last_place = None  # rank and size in the last world; hvd.run() asks after shutdown(), too
+
+
 def _check_comm(comm: Optional[Sequence[int]]) -> None:
     if comm is not None and not isinstance(comm, (list, tuple, range)):
         raise ValueError(f"comm is {comm!r}: libhvd has no MPI, so comm is None or a list of all ranks")
@@ -46,12 +49,14 @@ def init(
     ValueError for an environment or an argument that is not acceptable, HorovodInternalError when the
     rendezvous or another rank fails.
     """
+    global last_place
     _check_comm(comm)
     sets = _sets.as_process_sets(process_sets)
     if not _hvd.is_initialized():
         _join([each.ranks for each in sets])
     _check_ranks(comm)
     _sets.refresh(sets)
+    last_place = _hvd.rank(), _hvd.size()
 
 
 def shutdown() -> None:

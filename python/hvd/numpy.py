@@ -21,6 +21,7 @@ from . import *  # noqa: F401,F403
 from . import __all__ as _world_calls
 from . import _collectives as _common
 from . import _hvd
+from . import elastic
 from ._collectives import (
     BFLOAT16,
     DTYPE_NAMES,
@@ -501,6 +502,7 @@ def join() -> int:
 
 
 __all__ = _world_calls + [
+    "elastic",
     "Adasum",
     "Average",
     "Handle",

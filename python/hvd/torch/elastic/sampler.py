@@ -30,6 +30,7 @@ class ElasticSampler(torch.utils.data.Sampler):
         self.seed = seed
         self.epoch = 0
         self._before: Set[int] = set()  # processed by all ranks before the order was made
+        self._own: Dict[int, None] = {}  # what this rank has recorded since, in order
         self.reset()
 
     @property
@@ -45,7 +46,7 @@ class ElasticSampler(torch.utils.data.Sampler):
     def set_epoch(self, epoch: int) -> None:
         """Begin an epoch: nothing of it is processed."""
         self.epoch = epoch
-        self._before = set()
+        self._before, self._own = set(), {}
         self.reset()
 
     def record_batch(self, batch_idx: int, batch_size: int) -> None:
@@ -76,13 +77,12 @@ class ElasticSampler(torch.utils.data.Sampler):
     def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
         """Take over an epoch and what was processed in it, and divide the rest."""
         self.epoch = state_dict["epoch"]
-        self._before = set(state_dict["processed_indices"])
+        self._before, self._own = set(state_dict["processed_indices"]), {}
         self.reset()
 
     def reset(self) -> None:
         """Divide what is left among the ranks of the world there is now."""
-        if getattr(self, "_own", None):
-            self._before = self.processed_by_all()
+        self._before, self._own = self.processed_by_all() if self._own else self._before, {}
         self.num_replicas, self.rank = (_world.size(), _world.rank()) if _world.is_initialized() else (1, 0)
         self._order = [index for index in range(len(self.dataset)) if index not in self._before]
         if self.shuffle:
@@ -93,7 +93,6 @@ class ElasticSampler(torch.utils.data.Sampler):
         while 0 < len(padded) < self.total_size:
             padded = padded + self._order[: self.total_size - len(padded)]
         self.indices = padded[self.rank : self.total_size : self.num_replicas]
-        self._own: Dict[int, None] = {}  # what this rank has recorded since, in order
 
     def kept(self) -> tuple:
         """What restored() goes back to; cheap, because the division itself is shared."""
