@@ -20,6 +20,7 @@ import time
 import torch
 
 ROUNDS = 30
+ROUND_S = 0.05
 
 
 def shapes_of_resnet50():
@@ -86,12 +87,17 @@ def forget(model):
 
 def allreduce(hvd, nbytes):
     tensor = torch.ones(nbytes // 4)
-    calls = 1000 if nbytes < 65536 else max(1, (1 << 26) // nbytes)
-    return median_us(
-        lambda: hvd.allreduce_(torch.zeros(1), name="barrier"),
-        lambda: hvd.allreduce_(tensor, name="tensor", op=hvd.Max),
-        calls,
-    )
+
+    def call():
+        hvd.allreduce_(tensor, name="tensor", op=hvd.Max)
+
+    call()
+    start = time.perf_counter()
+    for _ in range(3):
+        call()
+    took_s = hvd.allreduce_(torch.tensor([(time.perf_counter() - start) / 3]), name="took", op=hvd.Max).item()
+    calls = max(1, int(ROUND_S / took_s))  # the same on all ranks
+    return median_us(lambda: hvd.allreduce_(torch.zeros(1), name="barrier"), call, calls)
 
 
 def optimizer(hvd):

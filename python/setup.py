@@ -41,7 +41,7 @@ setup(
     extras_require={"torch": ["torch"], "objects": ["cloudpickle"]},
     packages=["hvd", "hvd.torch", "hvd.torch.elastic"],
     data_files=list(files_of("horovod")),
-    options={"bdist_wheel": {"py_limited_api": "cp39"}},  # the wheel is for all versions from this one
+    options={"bdist_wheel": {"py_limited_api": "cp39"}},  # for all versions from this one
     ext_modules=[
         Extension(
             "hvd._hvd",
