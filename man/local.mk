@@ -39,16 +39,20 @@ page_links = \
 	man/hvd_add_process_set.3 \
 	man/hvd_allgather_async.3 \
 	man/hvd_allgather_object.3 \
+	man/hvd_allgather_tensor.3 \
 	man/hvd_allreduce_async.3 \
+	man/hvd_allreduce_tensor.3 \
 	man/hvd_alltoall_async.3 \
 	man/hvd_barrier_async.3 \
 	man/hvd_broadcast_async.3 \
 	man/hvd_broadcast_optimizer_state.3 \
+	man/hvd_broadcast_tensor.3 \
 	man/hvd_checkpoint_restore.3 \
 	man/hvd_corrected_momentum.3 \
 	man/hvd_cross_rank.3 \
 	man/hvd_cross_size.3 \
 	man/hvd_device.3 \
+	man/hvd_epoch.3 \
 	man/hvd_free.3 \
 	man/hvd_grouped_allgather.3 \
 	man/hvd_grouped_allgather_async.3 \
@@ -56,6 +60,7 @@ page_links = \
 	man/hvd_grouped_allreduce_async.3 \
 	man/hvd_grouped_reducescatter.3 \
 	man/hvd_grouped_reducescatter_async.3 \
+	man/hvd_hosts_updated.3 \
 	man/hvd_init_process_sets.3 \
 	man/hvd_is_homogeneous.3 \
 	man/hvd_is_initialized.3 \
@@ -95,6 +100,7 @@ page_links = \
 	man/hvd_stop_timeline.3 \
 	man/hvd_strstatus.3 \
 	man/hvd_unregister_device.3 \
+	man/hvd_wait_interruptible.3 \
 	man/hvd_wait_result.3 \
 	man/hvd_wait_timeout.3
 

@@ -21,9 +21,21 @@ enum { RUN_LOOKS_CROWDED = 8, RUN_EAGER = 32, LOOKS_PER_CLOCK = 16 };
 
 /* ---- is it such a call? ---- */
 
+static bool is_one(double factor)
+{
+    return factor == 0 || factor == 1;
+}
+
+/* True if the options are those of a call without options. */
+static bool has_defaults(const struct hvd_options *options)
+{
+    return !options ||
+           (options->process_set == 0 && is_one(options->prescale) && is_one(options->postscale));
+}
+
 static bool steady_run_is_simple(const struct submission *submission)
 {
-    return !submission->grouped && !submission->options && submission->count == 1;
+    return !submission->grouped && has_defaults(submission->options) && submission->count == 1;
 }
 
 /* True if nothing else needs this thread, or sees what it does. */

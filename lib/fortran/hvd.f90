@@ -34,7 +34,8 @@ module hvd
     integer, parameter, public :: HVD_OK = 0, HVD_ERR_INVALID = -1, HVD_ERR_NOT_INITIALIZED = -2, &
         HVD_ERR_ENVIRONMENT = -3, HVD_ERR_NOMEM = -4, HVD_ERR_SYSTEM = -5, HVD_ERR_PROTOCOL = -6, &
         HVD_ERR_AUTH = -7, HVD_ERR_TIMEOUT = -8, HVD_ERR_MISMATCH = -9, HVD_ERR_PEER_LOST = -10, &
-        HVD_ERR_PEER_LEFT = -11, HVD_ERR_SHUT_DOWN = -12, HVD_ERR_FORKED = -13
+        HVD_ERR_PEER_LEFT = -11, HVD_ERR_SHUT_DOWN = -12, HVD_ERR_FORKED = -13, HVD_ERR_STALE = -14, &
+        HVD_ERR_REMOVED = -15, HVD_HOSTS_UPDATED = -16, HVD_ERR_INTERRUPTED = -17
 
     ! enum hvd_op
     integer(c_int), parameter, public :: HVD_AVERAGE = 0, HVD_SUM = 1, HVD_ADASUM = 2, HVD_MIN = 3, &
