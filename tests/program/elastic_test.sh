@@ -2,16 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Elastic jobs of hvdrun: ranks and hosts come and go, and the others go on. A worker prints "world EPOCH rank R of SIZE
 # worker W pid P" for each world that it joins (tests/support/elastic_worker.c).
-. "$srcdir/tests/tap.sh"
-export LD_LIBRARY_PATH="$STAGE$LIBDIR"
-
-# elastic ARGUMENT...: starts a job whose workers go on until end_job, or, with how=once, until something fails.
-elastic() {
-    rm -f "$tmp/end"
-    # shellcheck disable=SC2086
-    start "$HVDRUN" --grace 1 "$@" "$ELASTIC_WORKER" "$tmp" $how
-}
-how=
+. "$srcdir/tests/tap.sh" && . "$srcdir/tests/support/elastic.sh"
 
 # hosts LINE...: what the script prints from now on, all at once.
 hosts() {
@@ -19,43 +10,13 @@ hosts() {
     mv "$tmp/hosts.new" "$tmp/hosts"
 }
 
-# joined EPOCH RANK SIZE WORKER: waits until the worker has this place; fails when it does not get it.
-joined() {
-    until_said "world $1 rank $2 of $3 worker $4 pid "
-}
-
-pid_of_worker() {
-    sed -n "s/.*worker $1 pid \([0-9]*\)\$/\1/p" "$tmp/out" | head -n 1
-}
-
-kill_worker() {
-    kill -KILL "$(pid_of_worker "$1")"
-}
-
 # kill_agent_of WORKER: the agent of its host is its parent.
 kill_agent_of() {
-    kill -KILL "$(sed -n 's/^PPid:[[:space:]]*//p' "/proc/$(pid_of_worker "$1")/status")"
-}
-
-# end_job: lets the workers end well, and waits for hvdrun.
-end_job() {
-    : >"$tmp/end"
-    finish_job
+    kill -KILL "$(sed -n 's/^PPid:[[:space:]]*//p' "/proc/$(pid_of "$1")/status")"
 }
 
 nobody_is_left() {
     [ -z "$(survivors)" ]
-}
-
-# all_joined EPOCH WORKER...: the world has these workers, in order of rank, and no others.
-all_joined() {
-    _epoch=$1
-    shift
-    _rank=0
-    for _worker in "$@"; do
-        joined "$_epoch" $_rank $# "$_worker" || return 1
-        _rank=$((_rank + 1))
-    done
 }
 
 # ---- ranks that are lost ----
@@ -202,14 +163,13 @@ finish_job
 is "without a survivor the job has failed" 137 "$status"
 like "and says what is lost" 'no rank is left that could go on' "$tmp/err"
 
-how=once
-elastic -np 3 --min-np 1 -H localhost:3
+rm -f "$tmp/end"
+start "$HVDRUN" -np 3 --min-np 1 -H localhost:3 "$ELASTIC_WORKER" "$tmp" once
 all_joined 0 0 1 2
 kill_worker 1
 finish_job
 is "workers that do not come back end a job with the status of one of them" 1 "$status"
 like "which has failed" 'FAILED: no rank is left that could go on' "$tmp/err"
-how=
 
 run "$HVDRUN" -np 2 --min-np 1 -H localhost:2 /no/such/program
 is "a program that is missing ends an elastic job" 127 "$status"
