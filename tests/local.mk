@@ -631,7 +631,8 @@ EXTRA_DIST += \
 	tests/testbed.sh \
 	tests/text_readers.txt \
 	tests/python/elastic_worker.py \
-	tests/python/sampler_histories.py
+	tests/python/sampler_histories.py \
+	tests/support/elastic.sh
 
 # The installation that is tested
 stage = $(abs_builddir)/tests/stage
