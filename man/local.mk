@@ -83,8 +83,11 @@ page_links = \
 	man/hvd_result.3 \
 	man/hvd_result_free.3 \
 	man/hvd_sampler_destroy.3 \
+	man/hvd_sampler_epoch.3 \
+	man/hvd_sampler_finish.3 \
 	man/hvd_sampler_left.3 \
 	man/hvd_sampler_next.3 \
+	man/hvd_sampler_place.3 \
 	man/hvd_sampler_processed.3 \
 	man/hvd_sampler_resume.3 \
 	man/hvd_sampler_start_epoch.3 \

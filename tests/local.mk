@@ -48,6 +48,9 @@ unit_tests = \
 	tests/unit/lib/training/checkpoint_list_test \
 	tests/unit/lib/training/checkpoint_test \
 	tests/unit/lib/training/agreement_test \
+	tests/unit/lib/training/elastic_history_test \
+	tests/unit/lib/training/elastic_loop_test \
+	tests/unit/lib/training/elastic_stamp_test \
 	tests/unit/lib/engine/counters_test \
 	tests/unit/lib/memory/copy_test \
 	tests/unit/lib/reduce/thread_pool_test \

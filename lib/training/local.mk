@@ -11,6 +11,9 @@ lib_libhvd_internal_la_SOURCES += \
 	lib/training/checkpoint_read.c \
 	lib/training/checkpoint_temporary.c lib/training/checkpoint_temporary.h \
 	lib/training/checkpoint_write.c \
+	lib/training/deal.c lib/training/deal.h \
+	lib/training/elastic_loop.c lib/training/elastic_loop.h \
+	lib/training/elastic_stamp.c lib/training/elastic_stamp.h \
 	lib/training/metrics.c \
 	lib/training/names.c lib/training/names.h \
 	lib/training/object.c \
