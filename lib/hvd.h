@@ -125,9 +125,14 @@ enum hvd_op {
  * Without HOROVOD_RANK, HOROVOD_SIZE and any rendezvous the process is a world of its own, of size
  * 1. If another launcher's variables show that the process is one of several, the library writes a
  * warning to stderr. After success, another call changes nothing and returns HVD_OK. After a
- * failure the program may call hvd_init() again if the rendezvous has not accepted this rank
- * (nobody answered, or the environment was wrong). After a failure later than that, and after
- * hvd_shutdown(), it must not. */
+ * failure the program may call hvd_init() again; a rendezvous that has refused this rank refuses it
+ * again, unless the job is elastic.
+ *
+ * After hvd_shutdown() the call joins the next epoch: another world, in which nothing is left of the
+ * former but registered devices and memory of hvd_alloc(). In an elastic job (hvdrun --min-np) the
+ * next epoch has other members when ranks were lost or have come, and this process another rank;
+ * HVD_ERR_REMOVED: it has no place in any. In other jobs it has the same ranks, all of which must
+ * come again, and there is none after a rank was lost. */
 HVD_API int hvd_init(void);
 
 /* Like hvd_init(), and makes `count` process sets, numbered 1 to `count`. Every rank must pass the
@@ -139,7 +144,9 @@ struct hvd_ranks {
 };
 HVD_API int hvd_init_process_sets(const struct hvd_ranks *sets, int count);
 
-/* Leaves the world. Unfinished collectives of this rank fail with HVD_ERR_SHUT_DOWN; on other ranks
+/* Leaves the world and ends its epoch for this process: handles that are left answer HVD_ERR_SHUT_DOWN,
+ * and HVD_ERR_STALE once hvd_init() has joined another. Unfinished collectives of this rank fail with
+ * HVD_ERR_SHUT_DOWN; on other ranks
  * the collectives that need this rank fail with HVD_ERR_PEER_LEFT. Waits for no other rank. Another
  * call, or a call without hvd_init(), changes nothing and returns HVD_OK. Normal exit of the
  * process does the same, unless another thread is inside a call then. */
@@ -310,8 +317,8 @@ HVD_API int hvd_reducescatter(const struct hvd_tensor *tensor, enum hvd_op op,
 HVD_API int hvd_grouped_reducescatter(const struct hvd_tensor *tensors, int count, enum hvd_op op,
                                       const struct hvd_options *options);
 
-/* 1 if hvd_wait() would return at once, 0 if not, or HVD_ERR_INVALID if `handle` is not a
- * handle. */
+/* 1 if hvd_wait() would return at once, 0 if not, or HVD_ERR_INVALID if `handle` is not a handle, or
+ * HVD_ERR_STALE if it is one of an earlier epoch. */
 HVD_API int hvd_poll(int64_t handle);
 
 /* Waits until the collective is done, returns its status, and ends the handle. The waiting thread

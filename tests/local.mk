@@ -278,6 +278,7 @@ tests_support_libsupport_la_SOURCES += \
 	tests/support/host_keys.h \
 	tests/support/agent_fixture.c tests/support/agent_fixture.h \
 	tests/support/http_fixture.c tests/support/http_fixture.h \
+	tests/support/live_rendezvous.c tests/support/live_rendezvous.h \
 	tests/support/http_rows.c tests/support/http_rows.h \
 	tests/support/server_fixture.c tests/support/server_fixture.h \
 	tests/support/join_client.c tests/support/join_client.h \
@@ -337,7 +338,11 @@ unit_tests += \
 	tests/unit/launcher/cleanup/orphans_test \
 	tests/unit/launcher/cleanup/supervisor_test \
 	tests/unit/launcher/output/last_line_test \
+	tests/unit/rendezvous/world/elastic_service_test \
+	tests/unit/rendezvous/world/elastic_test \
 	tests/unit/rendezvous/world/pending_workers_test \
+	tests/unit/lib/world_elastic_test \
+	tests/unit/lib/world_epoch_test \
 	tests/unit/launcher/hosts/local_host_test \
 	tests/unit/rendezvous/api/metrics_test \
 	tests/unit/launcher/process/oom_counter_test \
@@ -625,7 +630,9 @@ thread_programs = \
 	tests/unit/lib/training/optimizer_end_test \
 	tests/unit/lib/memory/shared_heap_test \
 	tests/unit/lib/link/shm_ring_test \
+	tests/unit/lib/world_elastic_test \
 	tests/unit/lib/world_end_test \
+	tests/unit/lib/world_epoch_test \
 	tests/unit/lib/world_join_test \
 	tests/unit/lib/world_leave_test \
 	tests/unit/lib/world_mistakes_test \

@@ -13,6 +13,7 @@
 #define ENV_CROSS_SIZE "HOROVOD_CROSS_SIZE"
 #define ENV_RENDEZVOUS_ADDR "HOROVOD_GLOO_RENDEZVOUS_ADDR"
 #define ENV_RENDEZVOUS_PORT "HOROVOD_GLOO_RENDEZVOUS_PORT"
+#define ENV_ELASTIC "HOROVOD_ELASTIC"
 #define ENV_CONTROLLER "HOROVOD_CONTROLLER"
 #define ENV_CPU_OPERATIONS "HOROVOD_CPU_OPERATIONS"
 #define ENV_GLOO_IFACE "HOROVOD_GLOO_IFACE"
@@ -51,6 +52,7 @@
 #define ENV_THREADS "HVD_THREADS"
 #define ENV_TRANSPORT "HVD_TRANSPORT"
 #define ENV_TUNING "HVD_TUNING"
+#define ENV_WORKER "HVD_WORKER"
 
 /* Looks up a variable: getenv(), or a test's own function. */
 typedef const char *environment_get_fn(const char *name);

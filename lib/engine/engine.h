@@ -36,6 +36,7 @@ struct engine_options {
                                              * only */
     struct linker *linker;                  /* taken over, also on failure */
     struct failure *failure;                /* borrowed */
+    int64_t handles; /* generation of the last handle of an earlier world; 0: there was none */
 };
 
 /* The engine of a world whose links are still to be made. NULL and `err` on failure. */
@@ -57,6 +58,9 @@ void engine_destroy(struct engine *engine);
 /* Instead of engine_destroy(): leaves the engine to its thread, which may use it until the process
  * ends. */
 void engine_abandon(struct engine *engine);
+
+/* Generation of the last handle that was given out. */
+int64_t engine_handles(struct engine *engine);
 
 /* HVD_OK and a handle, or a status: this rank's own mistake, or the failure of the world. */
 int engine_submit(struct engine *engine, const struct submission *submission, int64_t *handle,

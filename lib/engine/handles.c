@@ -16,7 +16,10 @@ static bool ticket_is_done(const void *arg)
 static struct ticket *find_ticket(struct engine *engine, int64_t handle, struct err *err)
 {
     struct ticket *ticket = in_flight_find(&engine->in_flight, handle);
-    if (!ticket)
+    if (!ticket && in_flight_is_stale(&engine->in_flight, handle))
+        fail(err, HVD_ERR_STALE, "handle %lld is of an epoch that this process has left",
+             (long long)handle);
+    else if (!ticket)
         fail(err, HVD_ERR_INVALID, "there is no handle %lld, or it was waited for already",
              (long long)handle);
     return ticket;

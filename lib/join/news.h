@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A thread that listens to the rendezvous. It sleeps until a rank is lost or leaves or the launcher
- * ends, records the end (failure.h), and wakes the driver of the progress engine. When the
+ * ends, records the end (failure.h), and wakes the driver of the progress engine. It notes that an
+ * elastic job is to go on with other members. When the
  * rendezvous asks for the status of this rank, the thread answers, also when the program has hung.
  * The thread does not wake up while nothing happens. */
 #ifndef LIB_JOIN_NEWS_H
@@ -27,7 +28,7 @@ struct news {
     int stop_fd;
     pthread_t thread;
     bool running;
-    atomic_int hosts_updated; /* as hvd_hosts_updated() says: of all UPDATEs that have come */
+    atomic_int hosts_updated; /* JOIN_HOSTS_*, of all UPDATEs that have come */
 };
 
 /* After a failure nothing has to be undone. */
