@@ -10,7 +10,7 @@ static bool is_lost_peer(int rc)
     return rc == HVD_ERR_PEER_LOST || rc == HVD_ERR_PEER_LEFT;
 }
 
-static int loop_join(const struct elastic_steps *steps, struct err *err)
+int elastic_join(const struct elastic_steps *steps, struct err *err)
 {
     int rc = steps->join(steps->arg, err);
     for (int attempts = 1; is_lost_peer(rc) && attempts < ELASTIC_JOINS_MAX; attempts++) {
@@ -38,7 +38,7 @@ static int loop_reset(const struct elastic_steps *steps, const struct err *why, 
 int elastic_loop(const struct elastic_steps *steps, struct err *err)
 {
     for (;;) {
-        int rc = loop_join(steps, err);
+        int rc = elastic_join(steps, err);
         if (rc < 0)
             return rc;
         rc = steps->begin(steps->arg, err);

@@ -14,9 +14,10 @@
 
 #include "lib/base/status.h"
 
-/* Attempts to join in a row that end because a peer was lost meanwhile. Workers are lost one by one,
- * and each loss costs an attempt; a job that loses so many is not going to come up. */
-enum { ELASTIC_JOINS_MAX = 100 };
+/* Attempts to join in a row that end because a peer was lost meanwhile. A worker that is lost while
+ * links are made costs one attempt. The rendezvous counts as a peer: where nobody answers, each
+ * attempt takes HOROVOD_START_TIMEOUT, so this bounds the wait for a launcher that is gone. */
+enum { ELASTIC_JOINS_MAX = 10 };
 
 /* What the loop does, in the world that there is. Each function returns HVD_OK or fails. */
 struct elastic_steps {
@@ -29,6 +30,9 @@ struct elastic_steps {
     int (*keep)(void *arg, struct err *err);    /* the state is the last commit */
     void (*leave)(void *arg);                   /* the world */
 };
+
+/* Joins, as the loop does. */
+int elastic_join(const struct elastic_steps *steps, struct err *err);
 
 /* Returns what ended the loop: HVD_OK when training is done. */
 int elastic_loop(const struct elastic_steps *steps, struct err *err);

@@ -202,7 +202,8 @@ int hvd_sampler_resume(struct hvd_sampler *sampler, uint64_t epoch, uint64_t pro
              processed, sampler->deal.count);
         return process_answer(err.code, &err);
     }
-    hvd_sampler_start_epoch(sampler, epoch);
+    if (sampler->epoch != epoch) /* else the order is there */
+        hvd_sampler_start_epoch(sampler, epoch);
     deal_begin(&sampler->deal, processed);
     return HVD_OK;
 }
