@@ -8,6 +8,7 @@
 #include "rendezvous/world/gloo_scopes.h"
 #include "rendezvous/world/rank_places.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@ static struct rendezvous_slot *elastic_slots(const struct elastic *elastic, char
 {
     size_t length = 0;
     int size = elastic->nmembers;
+    assert(size > 0);
     for (int i = 0; i < size; i++)
         length += strlen(elastic->members[i].host) + 1;
     struct rendezvous_slot *slots = calloc((size_t)size, sizeof *slots);
@@ -105,7 +107,7 @@ static bool anybody_present(const struct rendezvous_job *job)
     return false;
 }
 
-static int decide(struct rendezvous_job *job, uint64_t now_ms, struct err *err)
+static int rendezvous_job_decide_now(struct rendezvous_job *job, uint64_t now_ms, struct err *err)
 {
     const char **hosts = calloc((size_t)job->elastic->numbered, sizeof *hosts);
     if (!hosts)
@@ -120,7 +122,7 @@ static int decide(struct rendezvous_job *job, uint64_t now_ms, struct err *err)
 
 int rendezvous_job_decide(struct rendezvous_job *job, uint64_t now_ms, struct err *err)
 {
-    int rc = job->elastic->waiting > 0 ? decide(job, now_ms, err) : HVD_OK;
+    int rc = job->elastic->waiting > 0 ? rendezvous_job_decide_now(job, now_ms, err) : HVD_OK;
     job->decide_ms =
         elastic_service_deadline(&job->elastic_service, job->elastic, anybody_present(job), now_ms);
     if (job->connected > 0)
