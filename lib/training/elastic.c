@@ -284,7 +284,9 @@ static int run_may_reset(void *arg, const struct err *why, struct err *err)
     if (state && state->reset_limit > 0 && epoch >= state->reset_limit)
         return fail(err, why->code, "%s; the limit of %d resets is reached", why->text,
                     state->reset_limit);
-    log_line(LOG_INFO, hvd_rank(), "elastic: leaving the world of epoch %d: %s", epoch, why->text);
+    int rank = hvd_rank();
+    log_line(LOG_INFO, rank < 0 ? -1 : rank, "elastic: leaving the world of epoch %d: %s", epoch,
+             why->text);
     return HVD_OK;
 }
 
