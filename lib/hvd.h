@@ -45,8 +45,8 @@
  * hvd_environment(7) lists the variables that are read.
  *
  * Related headers: hvd_optimizer.h, an optimizer that averages gradients as they become ready;
- * hvd_training.h, state, metrics, learning rates, samplers and checkpoints; hvd_device.h, tensors
- * in the memory of an accelerator. */
+ * hvd_training.h, state, metrics, learning rates, samplers and checkpoints; hvd_elastic.h, training
+ * that goes on when ranks come and go; hvd_device.h, tensors in the memory of an accelerator. */
 #ifndef HVD_H
 #define HVD_H
 

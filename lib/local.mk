@@ -3,7 +3,7 @@
 
 noinst_LTLIBRARIES += lib/base/libbase.la lib/libhvd_internal.la
 lib_LTLIBRARIES += lib/libhvd.la
-include_HEADERS += lib/hvd.h lib/hvd.hpp lib/hvd_device.h lib/hvd_optimizer.h lib/hvd_training.h
+include_HEADERS += lib/hvd.h lib/hvd.hpp lib/hvd_device.h lib/hvd_elastic.h lib/hvd_optimizer.h lib/hvd_training.h
 paths_install += $(pkgconfigdir)/hvd.pc:lib/hvd.pc.in
 EXTRA_DIST += lib/hvd.pc.in
 

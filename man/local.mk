@@ -15,6 +15,7 @@ library_pages = \
 	man/hvd_bytes_sent.3 \
 	man/hvd_checkpoint_save.3 \
 	man/hvd_dtype_size.3 \
+	man/hvd_elastic.3 \
 	man/hvd_environment.7 \
 	man/hvd_faults.7 \
 	man/hvd_fortran.3 \
@@ -52,6 +53,20 @@ page_links = \
 	man/hvd_cross_rank.3 \
 	man/hvd_cross_size.3 \
 	man/hvd_device.3 \
+	man/hvd_elastic_add_memory.3 \
+	man/hvd_elastic_add_optimizer.3 \
+	man/hvd_elastic_add_parameters.3 \
+	man/hvd_elastic_add_sampler.3 \
+	man/hvd_elastic_add_values.3 \
+	man/hvd_elastic_check_host_updates.3 \
+	man/hvd_elastic_commit.3 \
+	man/hvd_elastic_create.3 \
+	man/hvd_elastic_destroy.3 \
+	man/hvd_elastic_init.3 \
+	man/hvd_elastic_on_reset.3 \
+	man/hvd_elastic_restore.3 \
+	man/hvd_elastic_run.3 \
+	man/hvd_elastic_sync.3 \
 	man/hvd_epoch.3 \
 	man/hvd_free.3 \
 	man/hvd_grouped_allgather.3 \
@@ -88,8 +103,11 @@ page_links = \
 	man/hvd_result.3 \
 	man/hvd_result_free.3 \
 	man/hvd_sampler_destroy.3 \
+	man/hvd_sampler_epoch.3 \
+	man/hvd_sampler_finish.3 \
 	man/hvd_sampler_left.3 \
 	man/hvd_sampler_next.3 \
+	man/hvd_sampler_place.3 \
 	man/hvd_sampler_processed.3 \
 	man/hvd_sampler_resume.3 \
 	man/hvd_sampler_start_epoch.3 \

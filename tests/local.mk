@@ -52,6 +52,10 @@ unit_tests = \
 	tests/unit/lib/training/checkpoint_list_test \
 	tests/unit/lib/training/checkpoint_test \
 	tests/unit/lib/training/agreement_test \
+	tests/unit/lib/training/elastic_history_test \
+	tests/unit/lib/training/elastic_loop_test \
+	tests/unit/lib/training/elastic_stamp_test \
+	tests/unit/lib/training/elastic_test \
 	tests/unit/lib/engine/counters_test \
 	tests/unit/lib/memory/copy_test \
 	tests/unit/lib/reduce/thread_pool_test \
@@ -349,6 +353,7 @@ unit_tests += \
 	tests/unit/rendezvous/world/elastic_service_test \
 	tests/unit/rendezvous/world/elastic_test \
 	tests/unit/rendezvous/world/pending_workers_test \
+	tests/unit/lib/training/elastic_run_test \
 	tests/unit/lib/world_elastic_test \
 	tests/unit/lib/world_epoch_test \
 	tests/unit/launcher/hosts/local_host_test \
@@ -668,9 +673,11 @@ thread_programs = \
 	tests/unit/lib/join/failure_test \
 	tests/unit/lib/link/link_connect_test \
 	tests/unit/lib/join/news_test \
+	tests/unit/lib/training/elastic_test \
 	tests/unit/lib/training/optimizer_end_test \
 	tests/unit/lib/memory/shared_heap_test \
 	tests/unit/lib/link/shm_ring_test \
+	tests/unit/lib/training/elastic_run_test \
 	tests/unit/lib/world_elastic_test \
 	tests/unit/lib/world_end_test \
 	tests/unit/lib/world_epoch_test \
