@@ -66,6 +66,17 @@ static void is_homogeneous(struct tour *tour, int arg)
     tour_number(tour, hvd_is_homogeneous(), most[0] == -most[1]);
 }
 
+static void epoch(struct tour *tour, int arg)
+{
+    tour_number(tour, hvd_epoch(), arg);
+}
+
+static void hosts_updated(struct tour *tour, int arg)
+{
+    (void)arg;
+    between(tour, hvd_hosts_updated(), 0, (HVD_HOSTS_REMOVED | HVD_HOSTS_ADDED) + 1);
+}
+
 static void version(struct tour *tour, int arg)
 {
     (void)arg;
@@ -137,6 +148,8 @@ static const struct tour_row first[] = {
     { "cross_size()", "hvd_cross_size()", cross_size, 0 },
     { "cross_rank()", "hvd_cross_rank()", cross_rank, 0 },
     { "is_homogeneous()", "hvd_is_homogeneous()", is_homogeneous, 0 },
+    { "-", "hvd_epoch()", epoch, 0 },
+    { "-", "hvd_hosts_updated()", hosts_updated, 0 },
     { "-", "hvd_alloc()", alloc, 3 },
     { "-", "hvd_free()", free_alloc, 3 },
     { "-", "hvd_bytes_sent()", bytes_sent, 0 },

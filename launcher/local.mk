@@ -17,5 +17,6 @@ include launcher/output/local.mk
 include launcher/ssh/local.mk
 include launcher/connect/local.mk
 include launcher/agent/local.mk
+include launcher/elastic/local.mk
 include launcher/verdict/local.mk
 include launcher/job/local.mk

@@ -85,6 +85,28 @@ int hvd_is_homogeneous(void)
     return homogeneous;
 }
 
+int hvd_epoch(void)
+{
+    struct err err;
+    struct world *world = process_enter(&err);
+    if (!world)
+        return process_answer(err.code, &err);
+    int epoch = world_epoch(world);
+    process_exit();
+    return epoch;
+}
+
+int hvd_hosts_updated(void)
+{
+    struct err err;
+    struct world *world = process_enter(&err);
+    if (!world)
+        return process_answer(err.code, &err);
+    int updated = world_hosts_updated(world);
+    process_exit();
+    return updated;
+}
+
 int hvd_start_timeline(const char *file, int mark_cycles)
 {
     struct err err;

@@ -45,8 +45,8 @@
  * hvd_environment(7) lists the variables that are read.
  *
  * Related headers: hvd_optimizer.h, an optimizer that averages gradients as they become ready;
- * hvd_training.h, state, metrics, learning rates, samplers and checkpoints; hvd_device.h, tensors
- * in the memory of an accelerator. */
+ * hvd_training.h, state, metrics, learning rates, samplers and checkpoints; hvd_elastic.h, training
+ * that goes on when ranks come and go; hvd_device.h, tensors in the memory of an accelerator. */
 #ifndef HVD_H
 #define HVD_H
 
@@ -82,8 +82,12 @@ enum hvd_status {
     HVD_ERR_PEER_LOST = -10,      /* another rank, or the launcher, died or became unreachable */
     HVD_ERR_PEER_LEFT =
         -11, /* another rank called hvd_shutdown() or ended before this collective */
-    HVD_ERR_SHUT_DOWN = -12, /* this process has called hvd_shutdown() */
-    HVD_ERR_FORKED = -13     /* this process was forked from one that called hvd_init() */
+    HVD_ERR_SHUT_DOWN = -12,  /* this process has called hvd_shutdown() */
+    HVD_ERR_FORKED = -13,     /* this process was forked from one that called hvd_init() */
+    HVD_ERR_STALE = -14,      /* a handle of an epoch that this process has left */
+    HVD_ERR_REMOVED = -15,    /* elastic: no further world has this process */
+    HVD_HOSTS_UPDATED = -16,  /* elastic, no failure: the job is to go on with other members */
+    HVD_ERR_INTERRUPTED = -17 /* struct hvd_interrupt has ended the wait; the collective goes on */
 };
 
 /* Element types. The numbers are those of Horovod's DataType, which has no bfloat16. A reduction
@@ -122,9 +126,14 @@ enum hvd_op {
  * Without HOROVOD_RANK, HOROVOD_SIZE and any rendezvous the process is a world of its own, of size
  * 1. If another launcher's variables show that the process is one of several, the library writes a
  * warning to stderr. After success, another call changes nothing and returns HVD_OK. After a
- * failure the program may call hvd_init() again if the rendezvous has not accepted this rank
- * (nobody answered, or the environment was wrong). After a failure later than that, and after
- * hvd_shutdown(), it must not. */
+ * failure the program may call hvd_init() again; a rendezvous that has refused this rank refuses it
+ * again, unless the job is elastic.
+ *
+ * After hvd_shutdown() the call joins the next epoch: another world, in which nothing is left of the
+ * former but registered devices and memory of hvd_alloc(). In an elastic job (hvdrun --min-np) the
+ * next epoch has other members when ranks were lost or have come, and this process another rank;
+ * HVD_ERR_REMOVED: it has no place in any. In other jobs it has the same ranks, all of which must
+ * come again, and there is none after a rank was lost. */
 HVD_API int hvd_init(void);
 
 /* Like hvd_init(), and makes `count` process sets, numbered 1 to `count`. Every rank must pass the
@@ -136,7 +145,9 @@ struct hvd_ranks {
 };
 HVD_API int hvd_init_process_sets(const struct hvd_ranks *sets, int count);
 
-/* Leaves the world. Unfinished collectives of this rank fail with HVD_ERR_SHUT_DOWN; on other ranks
+/* Leaves the world and ends its epoch for this process: handles that are left answer HVD_ERR_SHUT_DOWN,
+ * and HVD_ERR_STALE once hvd_init() has joined another. Unfinished collectives of this rank fail with
+ * HVD_ERR_SHUT_DOWN; on other ranks
  * the collectives that need this rank fail with HVD_ERR_PEER_LEFT. Waits for no other rank. Another
  * call, or a call without hvd_init(), changes nothing and returns HVD_OK. Normal exit of the
  * process does the same, unless another thread is inside a call then. */
@@ -160,6 +171,17 @@ HVD_API int hvd_cross_size(void);
 
 /* 1 if every host has the same number of ranks, else 0; or a negative status as for hvd_rank(). */
 HVD_API int hvd_is_homogeneous(void);
+
+/* The epoch of the world: 0 for the first world of a job, one more for each further one; or a
+ * negative status as for hvd_rank(). */
+HVD_API int hvd_epoch(void);
+
+/* Whether an elastic job is to go on with other members than those of this world: 0 if not, else
+ * HVD_HOSTS_REMOVED, HVD_HOSTS_ADDED or the sum of both; or a negative status as for hvd_rank().
+ * Does not wait. The ranks of a world may learn it at different times; when they have agreed on it,
+ * they call hvd_shutdown() and hvd_init(). */
+enum { HVD_HOSTS_REMOVED = 1, HVD_HOSTS_ADDED = 2 };
+HVD_API int hvd_hosts_updated(void);
 
 /* The short forms: blocking, over the whole world, with `count` elements in one dimension. */
 
@@ -210,11 +232,25 @@ struct hvd_tensor {
                             the collective is done; NULL: it is there */
 };
 
+/* Lets a program end a call that waits, as Ctrl-C should in an interpreter whose signal handlers run
+ * later than the signal. The call asks wanted(arg) in the waiting thread: soon after a signal has
+ * interrupted the sleep of this thread, and otherwise four times a second while it waits. wanted()
+ * may make calls of the library. When it returns anything but 0, the call returns
+ * HVD_ERR_INTERRUPTED, and the collective goes on under `handle`: wait for the handle before the
+ * memory is touched. The library expects wanted() not to submit what other ranks wait for, so such
+ * a call counts as one without a deadline. */
+struct hvd_interrupt {
+    int (*wanted)(void *arg);
+    void *arg;
+    int64_t handle; /* set by the library */
+};
+
 /* Options that most calls leave out: zero, or NULL instead of the struct, means the default. */
 struct hvd_options {
     int process_set;  /* 0, the default, is the world */
     double prescale;  /* each rank's input is multiplied by it first; 0 counts as 1 */
     double postscale; /* the result is multiplied by it; 0 counts as 1 */
+    struct hvd_interrupt *interrupt; /* of a call that waits, borrowed; NULL: it has no end */
 };
 
 /* The result of a collective, besides the contents of its output. */
@@ -282,9 +318,15 @@ HVD_API int hvd_join_async(const struct hvd_options *options, int64_t *handle);
 HVD_API int hvd_join(int *last_rank);
 
 /* Blocking forms of the long forms. `result` and `results` (one for each tensor) may be NULL when
- * the caller wants only the output, which then must not be NULL. Allreduce, allgather and broadcast
- * of one tensor have short forms above; for a shape, a set or factors, use the long form and
- * hvd_wait(). */
+ * the caller wants only the output, which then must not be NULL. The allreduce, allgather and
+ * broadcast of one tensor are called hvd_*_tensor(), since the short forms above have their names.
+ */
+HVD_API int hvd_allreduce_tensor(const struct hvd_tensor *tensor, enum hvd_op op,
+                                 const struct hvd_options *options);
+HVD_API int hvd_allgather_tensor(const struct hvd_tensor *tensor, const struct hvd_options *options,
+                                 struct hvd_result *result);
+HVD_API int hvd_broadcast_tensor(const struct hvd_tensor *tensor, int root,
+                                 const struct hvd_options *options);
 HVD_API int hvd_grouped_allreduce(const struct hvd_tensor *tensors, int count, enum hvd_op op,
                                   const struct hvd_options *options);
 HVD_API int hvd_grouped_allgather(const struct hvd_tensor *tensors, int count,
@@ -296,8 +338,8 @@ HVD_API int hvd_reducescatter(const struct hvd_tensor *tensor, enum hvd_op op,
 HVD_API int hvd_grouped_reducescatter(const struct hvd_tensor *tensors, int count, enum hvd_op op,
                                       const struct hvd_options *options);
 
-/* 1 if hvd_wait() would return at once, 0 if not, or HVD_ERR_INVALID if `handle` is not a
- * handle. */
+/* 1 if hvd_wait() would return at once, 0 if not, or HVD_ERR_INVALID if `handle` is not a handle, or
+ * HVD_ERR_STALE if it is one of an earlier epoch. */
 HVD_API int hvd_poll(int64_t handle);
 
 /* Waits until the collective is done, returns its status, and ends the handle. The waiting thread
@@ -312,6 +354,10 @@ HVD_API int hvd_wait_result(int64_t handle, struct hvd_result *result);
  * does not wait). After that time it returns HVD_ERR_TIMEOUT, and the handle can be waited for
  * again. */
 HVD_API int hvd_wait_timeout(int64_t handle, int timeout_ms, struct hvd_result *result);
+
+/* Like hvd_wait_result() (`result` may be NULL), until `interrupt` ends the wait. */
+HVD_API int hvd_wait_interruptible(int64_t handle, struct hvd_interrupt *interrupt,
+                                   struct hvd_result *result);
 
 /* Frees the memory that the library allocated for a result, and empties the result. NULL and empty
  * are fine. */

@@ -20,11 +20,13 @@ static struct {
     enum life life;
     _Atomic(struct world *) world; /* while joined */
     atomic_int inside;             /* threads in a call */
+    struct world_past past;        /* for the thread that has its turn */
     _Atomic pid_t owner;           /* the process that joined or is about to; 0 for none,
                                       OWNED_ELSEWHERE in a forked child */
 } process = { .turns = PTHREAD_MUTEX_INITIALIZER,
               .lock = PTHREAD_MUTEX_INITIALIZER,
-              .empty = PTHREAD_COND_INITIALIZER };
+              .empty = PTHREAD_COND_INITIALIZER,
+              .past = { .worker = -1 } };
 
 static _Thread_local struct err last_error;
 
@@ -159,14 +161,12 @@ static int join_once(struct err *err)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     if (process.life == JOINED)
         return HVD_OK;
-    if (process.life == LEFT)
-        return fail(err, HVD_ERR_SHUT_DOWN, "hvd_init after hvd_shutdown");
     pthread_once(&once, watch_forks);
     atomic_store(&process.owner, getpid());
-    struct world *world = world_join(from_environment, err);
+    struct world *world = world_join(from_environment, &process.past, err);
     if (world)
         set_joined(world);
-    else
+    else if (process.life == NEVER_JOINED)
         atomic_store(&process.owner, 0);
     return world ? HVD_OK : err->code;
 }
@@ -221,7 +221,7 @@ static void part(bool at_exit)
     if (at_exit)
         world_stop(world);
     await_the_last();
-    world_leave(world);
+    world_leave(world, &process.past);
 }
 
 void process_part(bool at_exit)

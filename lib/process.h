@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one world of this process, which the public calls use, and the last error of each thread.
+/* The world of this process, which the public calls use, and the last error of each thread. There is
+ * one at a time.
  *
- *   never joined -> joined -> left
+ *   never joined -> joined -> left -> joined, in another epoch
  *
  * A call enters the world and leaves the world when it returns; hvd_shutdown() waits until no call
  * is inside. A forked child compares its process id before it touches anything else. */

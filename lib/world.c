@@ -13,8 +13,13 @@
 #include "lib/link/linker.h"
 #include "lib/reduce/thread_pool.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+_Static_assert((int)HVD_HOSTS_REMOVED == (int)JOIN_HOSTS_REMOVED &&
+                   (int)HVD_HOSTS_ADDED == (int)JOIN_HOSTS_ADDED,
+               "what the rendezvous tells is what the program hears");
 _Static_assert((int)SETTINGS_STREAMS_MAX == (int)STREAMS_MAX &&
                    (int)SETTINGS_THREADS_MAX == (int)THREAD_POOL_MAX &&
                    (int)SETTINGS_WARMUP_MAX == (int)TUNER_WARMUP_MAX &&
@@ -53,7 +58,7 @@ static struct linker *make_linker(struct rank_assignment *assignment, int stream
 }
 
 static int start_engine(struct world *world, const struct settings *settings,
-                        const struct environment *environment, struct err *err)
+                        const struct environment *environment, int64_t handles, struct err *err)
 {
     struct rank_assignment *assignment = &world->assignment;
     struct linker *linker = make_linker(assignment, settings->streams, err);
@@ -67,6 +72,7 @@ static int start_engine(struct world *world, const struct settings *settings,
         .addresses = &assignment->addresses,
         .linker = linker,
         .failure = &world->failure,
+        .handles = handles,
     };
     world->engine = engine_create(&options, err);
     return world->engine ? HVD_OK : err->code;
@@ -81,9 +87,9 @@ static void tell_rendezvous(void *arg, const struct rank_end *end)
 
 /* The news thread already runs while links are made: a lost rank will never make its links. */
 static int world_start(struct world *world, const struct settings *settings,
-                       const struct environment *environment, struct err *err)
+                       const struct environment *environment, int64_t handles, struct err *err)
 {
-    int rc = start_engine(world, settings, environment, err);
+    int rc = start_engine(world, settings, environment, handles, err);
     if (rc == HVD_OK && has_rendezvous(world)) {
         failure_listen(&world->failure, tell_rendezvous, world);
         rc = news_start(&world->news, &world->assignment.connection, &world->failure, engine_report,
@@ -100,7 +106,21 @@ static void warn_if_alone_among_others(const struct environment *environment)
         log_line(LOG_WARNING, -1, "%s", text);
 }
 
-static int join(struct world *world, environment_get_fn *get, struct err *err)
+/* A later epoch does not write over the files of an earlier one. */
+static int name_files(struct settings *settings, uint32_t epoch, struct err *err)
+{
+    char *files[] = { settings->timeline, settings->autotune_log };
+    for (size_t i = 0; epoch > 0 && i < sizeof files / sizeof *files; i++) {
+        size_t length = strlen(files[i]), room = SETTINGS_PATH_MAX - length;
+        if (length > 0 && snprintf(files[i] + length, room, ".epoch%u", epoch) >= (int)room)
+            return fail(err, HVD_ERR_ENVIRONMENT, "'%s' is too long to have .epoch%u behind it",
+                        files[i], epoch);
+    }
+    return HVD_OK;
+}
+
+static int join(struct world *world, environment_get_fn *get, struct world_past *past,
+                struct err *err)
 {
     struct environment environment;
     struct settings *settings = calloc(1, sizeof *settings);
@@ -114,10 +134,19 @@ static int join(struct world *world, environment_get_fn *get, struct err *err)
     if (rc == HVD_OK) {
         log_configure(settings->log_level, settings->log_hide_time);
         warn_if_alone_among_others(&environment);
-        rc = bootstrap_join(&world->assignment, &environment, processors_count(), err);
+        environment.epoch = past->epoch;
+        if (past->worker >= 0)
+            environment.worker = past->worker;
+        rc = bootstrap_join(&world->assignment, &environment,
+                            processors_count(settings->processors), err);
+    }
+    if (rc == HVD_OK) {
+        past->epoch = world->assignment.welcome.epoch + 1;
+        past->worker = world->assignment.welcome.worker;
+        rc = name_files(settings, world->assignment.welcome.epoch, err);
     }
     if (rc == HVD_OK)
-        rc = world_start(world, settings, &environment, err);
+        rc = world_start(world, settings, &environment, past->handles, err);
     job_key_wipe(&environment.key);
     free(settings);
     return rc;
@@ -132,7 +161,7 @@ static void destroy(struct world *world)
     free(world);
 }
 
-struct world *world_join(environment_get_fn *get, struct err *err)
+struct world *world_join(environment_get_fn *get, struct world_past *past, struct err *err)
 {
     struct world *world = calloc(1, sizeof *world);
     if (!world) {
@@ -142,7 +171,7 @@ struct world *world_join(environment_get_fn *get, struct err *err)
     world->assignment.connection.fd = -1;
     world->assignment.listener = NO_LISTENER;
     failure_init(&world->failure);
-    if (join(world, get, err) == HVD_OK)
+    if (join(world, get, past, err) == HVD_OK)
         return world;
     if (world->engine)
         engine_stop(world->engine);
@@ -158,6 +187,16 @@ const struct rank_info *world_rank_info(const struct world *world)
 bool world_is_homogeneous(const struct world *world)
 {
     return world->assignment.welcome.homogeneous;
+}
+
+int world_epoch(const struct world *world)
+{
+    return (int)world->assignment.welcome.epoch;
+}
+
+int world_hosts_updated(const struct world *world)
+{
+    return atomic_load(&world->news.hosts_updated);
 }
 
 struct engine *world_engine(struct world *world)
@@ -178,9 +217,10 @@ static bool has_lost_descriptors(const struct world *world)
                                                       : engine_wake_fd(world->engine));
 }
 
-void world_leave(struct world *world)
+void world_leave(struct world *world, struct world_past *past)
 {
     struct rank_end end;
+    past->handles = engine_handles(world->engine);
     if (has_lost_descriptors(world)) {
         log_line(
             LOG_WARNING, world_rank_info(world)->rank,

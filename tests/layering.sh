@@ -47,8 +47,8 @@ may lib/autotune lib/collective lib/base
 may lib/engine lib/stall lib/timeline lib/autotune lib/negotiation lib/collective lib/reduce lib/device lib/join lib/link \
     lib/memory lib/request lib/base $hvd
 may lib lib/engine lib/request lib/autotune lib/collective lib/reduce lib/device lib/join lib/link lib/memory lib/base \
-    hvd.h hvd_optimizer.h
-may lib/training lib/device lib/base lib/reduce lib/process.h $hvd lib/hvd_optimizer.h lib/hvd_training.h
+    hvd.h hvd_optimizer.h hvd_training.h
+may lib/training lib/device lib/base lib/reduce lib/process.h $hvd lib/hvd_elastic.h lib/hvd_optimizer.h lib/hvd_training.h
 
 may launcher/base lib/base
 may launcher/hosts launcher/base lib/base
@@ -60,6 +60,7 @@ may launcher/ssh launcher/process launcher/base lib/base
 may launcher/connect launcher/ssh launcher/process launcher/hosts launcher/output launcher/protocol launcher/base lib/base
 may launcher/cleanup launcher/process launcher/base lib/base
 may launcher/agent launcher/cleanup launcher/protocol launcher/process launcher/placement launcher/base lib/base
+may launcher/elastic launcher/process launcher/placement launcher/hosts launcher/base lib/base
 may launcher/verdict launcher/placement launcher/base lib/base
 may launcher/job launcher/verdict launcher/cleanup launcher/connect launcher/output launcher/protocol launcher/process \
     launcher/placement launcher/base lib/base
@@ -71,7 +72,7 @@ may rendezvous/server rendezvous/api rendezvous/world rendezvous/join rendezvous
 may rendezvous/tcp rendezvous/server lib/base
 
 may src/options launcher/hosts launcher/base lib/base
-may src/hvdrun src/options launcher/job launcher/verdict launcher/cleanup launcher/connect launcher/output launcher/process \
+may src/hvdrun src/options launcher/job launcher/verdict launcher/elastic launcher/cleanup launcher/connect launcher/output launcher/process \
     launcher/placement launcher/protocol launcher/hosts launcher/base rendezvous/tcp rendezvous/server rendezvous/base lib/base
 may src/agent launcher/agent launcher/cleanup launcher/base
 may src/service src/options rendezvous/tcp rendezvous/server launcher/base lib/base

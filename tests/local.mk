@@ -14,6 +14,9 @@ tests_support_libsupport_la_SOURCES = \
 	tests/support/model.c tests/support/model.h \
 	tests/support/negotiation_net.c tests/support/negotiation_net.h \
 	tests/support/steady_world.c tests/support/steady_world.h \
+	tests/support/steady_world_impl.h \
+	tests/support/steady_world_set.c \
+	tests/support/steady_world_steady.c \
 	tests/support/operation_net.c tests/support/operation_net.h \
 	tests/support/operation_world.c tests/support/operation_world.h \
 	tests/support/ranks.c tests/support/ranks.h \
@@ -39,6 +42,7 @@ unit_tests = \
 	tests/unit/lib/base/auth_test \
 	tests/unit/lib/training/average_metrics_test \
 	tests/unit/lib/blocking_test \
+	tests/unit/lib/interrupt_test \
 	tests/unit/lib/collective/broadcast_tree_test \
 	tests/unit/lib/autotune/thresholds_file_test \
 	tests/unit/lib/engine/channel_test \
@@ -48,6 +52,10 @@ unit_tests = \
 	tests/unit/lib/training/checkpoint_list_test \
 	tests/unit/lib/training/checkpoint_test \
 	tests/unit/lib/training/agreement_test \
+	tests/unit/lib/training/elastic_history_test \
+	tests/unit/lib/training/elastic_loop_test \
+	tests/unit/lib/training/elastic_stamp_test \
+	tests/unit/lib/training/elastic_test \
 	tests/unit/lib/engine/counters_test \
 	tests/unit/lib/memory/copy_test \
 	tests/unit/lib/reduce/thread_pool_test \
@@ -172,6 +180,7 @@ unit_tests = \
 	tests/unit/lib/world_leave_test \
 	tests/unit/lib/world_mistakes_test \
 	tests/unit/lib/world_process_test \
+	tests/unit/lib/world_steady_steps_test \
 	tests/unit/lib/world_steady_test \
 	tests/unit/lib/world_races_test \
 	tests/unit/lib/world_service_test \
@@ -280,6 +289,7 @@ tests_support_libsupport_la_SOURCES += \
 	tests/support/host_keys.h \
 	tests/support/agent_fixture.c tests/support/agent_fixture.h \
 	tests/support/http_fixture.c tests/support/http_fixture.h \
+	tests/support/live_rendezvous.c tests/support/live_rendezvous.h \
 	tests/support/http_rows.c tests/support/http_rows.h \
 	tests/support/server_fixture.c tests/support/server_fixture.h \
 	tests/support/join_client.c tests/support/join_client.h \
@@ -307,9 +317,14 @@ unit_tests += \
 	tests/unit/launcher/connect/command_words_test \
 	tests/unit/launcher/protocol/heartbeat_timeout_test \
 	tests/unit/launcher/connect/host_connect_test \
+	tests/unit/launcher/elastic/discovery_run_test \
+	tests/unit/launcher/elastic/discovery_test \
+	tests/unit/launcher/elastic/elastic_histories_test \
+	tests/unit/launcher/elastic/elastic_plan_test \
 	tests/unit/launcher/hosts/host_environment_test \
 	tests/unit/launcher/job/host_check_table_test \
 	tests/unit/src/hvdrun/host_interfaces_test \
+	tests/unit/launcher/hosts/host_lines_test \
 	tests/unit/launcher/hosts/host_list_test \
 	tests/unit/launcher/hosts/hostfile_read_test \
 	tests/unit/rendezvous/http/http_access_test \
@@ -324,6 +339,7 @@ unit_tests += \
 	tests/unit/launcher/verdict/job_blame_wrote_test \
 	tests/unit/launcher/verdict/job_judge_test \
 	tests/unit/rendezvous/world/job_declaration_test \
+	tests/unit/launcher/job/job_elastic_test \
 	tests/unit/launcher/job/job_host_relay_test \
 	tests/unit/launcher/verdict/job_state_test \
 	tests/unit/launcher/verdict/stderr_failure_test \
@@ -339,7 +355,12 @@ unit_tests += \
 	tests/unit/launcher/cleanup/orphans_test \
 	tests/unit/launcher/cleanup/supervisor_test \
 	tests/unit/launcher/output/last_line_test \
+	tests/unit/rendezvous/world/elastic_service_test \
+	tests/unit/rendezvous/world/elastic_test \
 	tests/unit/rendezvous/world/pending_workers_test \
+	tests/unit/lib/training/elastic_run_test \
+	tests/unit/lib/world_elastic_test \
+	tests/unit/lib/world_epoch_test \
 	tests/unit/launcher/hosts/local_host_test \
 	tests/unit/rendezvous/api/metrics_test \
 	tests/unit/launcher/process/oom_counter_test \
@@ -355,6 +376,7 @@ unit_tests += \
 	tests/unit/src/service/readiness_test \
 	tests/unit/rendezvous/server/rendezvous_ask_test \
 	tests/unit/rendezvous/server/rendezvous_freeze_test \
+	tests/unit/rendezvous/server/rendezvous_epoch_test \
 	tests/unit/rendezvous/world/rendezvous_membership_test \
 	tests/unit/rendezvous/server/rendezvous_memory_test \
 	tests/unit/rendezvous/server/rendezvous_server_test \
@@ -478,7 +500,7 @@ program_tests = \
 	tests/words_test.sh
 
 if PROGRAMS
-check_PROGRAMS += tests/support/act tests/support/collectives tests/support/horovod_worker tests/support/meet \
+check_PROGRAMS += tests/support/act tests/support/collectives tests/support/elastic_worker tests/support/horovod_worker tests/support/meet \
 	tests/support/refuse tests/support/replay tests/support/stuck_fs tests/support/unauthenticated tests/support/world
 tests_support_collectives_SOURCES = tests/support/collectives.c tests/support/collectives.h \
 	tests/support/collectives_errors.c \
@@ -495,6 +517,8 @@ tests_support_collectives_CFLAGS = $(AM_CFLAGS)
 tests_support_collectives_LDADD = lib/libhvd.la -lm -lpthread
 tests_support_collectives_LDFLAGS = $(AM_LDFLAGS) -no-install
 tests_support_act_LDADD =
+tests_support_elastic_worker_LDADD = lib/libhvd.la
+tests_support_elastic_worker_LDFLAGS = $(AM_LDFLAGS) -no-install
 tests_support_horovod_worker_SOURCES = tests/support/horovod_worker.c \
 	tests/support/horovod_http.c tests/support/horovod_http.h \
 	tests/support/horovod_mesh.c tests/support/horovod_mesh.h
@@ -536,9 +560,12 @@ program_tests += \
 	tests/program/binding_test.sh \
 	tests/program/collectives_test.sh \
 	tests/program/completion_test.sh \
+	tests/program/cxx_test.sh \
+	tests/program/elastic_test.sh \
 	tests/program/ending_test.sh \
 	tests/program/examples_hosts_test.sh \
 	tests/program/function_approximation_test.sh \
+	tests/program/fortran_test.sh \
 	tests/program/horovod_test.sh \
 	tests/program/host_cut_test.sh \
 	tests/program/host_failure_test.sh \
@@ -559,14 +586,18 @@ program_tests += \
 	tests/program/report_test.sh \
 	tests/program/secret_test.sh \
 	tests/program/service_hosts_test.sh \
+	tests/program/service_elastic_test.sh \
 	tests/program/service_test.sh \
 	tests/program/slurm_test.sh \
+	tests/program/status_fd_test.sh \
 	tests/program/status_page_test.sh \
 	tests/program/stock_blame_test.sh \
 	tests/program/unauthenticated_test.sh \
 	tests/program/synthetic_benchmark_test.sh \
 	tests/program/process_managers_test.sh \
 	tests/program/python_distributed_test.sh \
+	tests/program/python_examples_test.sh \
+	tests/program/python_elastic_test.sh \
 	tests/program/python_run_test.sh \
 	tests/program/torch_env_test.sh \
 	tests/program/transport_hosts_test.sh \
@@ -589,12 +620,35 @@ endif
 endif
 
 TESTS += $(program_tests)
-EXTRA_DIST += $(program_tests) tests/coverage.sh tests/support/abi.sh tests/forbidden_words.txt tests/text_readers.txt tests/tap.sh tests/hosts.sh tests/support/fit.sh tests/support/service.sh tests/support/sources.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp tests/python/cases.py tests/python/distributed_cases.py tests/python/stock_horovod.py
+EXTRA_DIST += \
+	$(program_tests) \
+	tests/coverage.sh \
+	tests/forbidden_words.txt \
+	tests/hosts.sh \
+	tests/languages/hvd_cxx.cc \
+	tests/languages/hvd_fortran.f90 \
+	tests/libssh2.supp \
+	tests/python/cases.py \
+	tests/python/compare_checkpoints.py \
+	tests/python/distributed_cases.py \
+	tests/python/run_examples.py \
+	tests/python/stock_horovod.py \
+	tests/slurm-testbed.sh \
+	tests/support/abi.sh \
+	tests/support/fit.sh \
+	tests/support/service.sh \
+	tests/support/sources.sh \
+	tests/tap.sh \
+	tests/testbed.sh \
+	tests/text_readers.txt \
+	tests/python/elastic_worker.py \
+	tests/python/sampler_histories.py \
+	tests/support/elastic.sh
 
 # The installation that is tested
 stage = $(abs_builddir)/tests/stage
 check_DATA = tests/stage.stamp
-tests/stage.stamp: $(bin_PROGRAMS) $(agent_PROGRAMS) $(lib_LTLIBRARIES) lib/hvd.h lib/hvd.pc.in $(man_MANS)
+tests/stage.stamp: $(bin_PROGRAMS) $(agent_PROGRAMS) $(lib_LTLIBRARIES) lib/hvd.h lib/hvd.hpp lib/hvd.pc.in $(nodist_fortranlib_DATA) $(man_MANS)
 	@rm -rf tests/stage
 	@$(MAKE) $(AM_MAKEFLAGS) install DESTDIR=$(stage) >/dev/null
 	@touch $@
@@ -625,14 +679,19 @@ thread_programs = \
 	tests/unit/lib/join/failure_test \
 	tests/unit/lib/link/link_connect_test \
 	tests/unit/lib/join/news_test \
+	tests/unit/lib/training/elastic_test \
 	tests/unit/lib/training/optimizer_end_test \
 	tests/unit/lib/memory/shared_heap_test \
 	tests/unit/lib/link/shm_ring_test \
+	tests/unit/lib/training/elastic_run_test \
+	tests/unit/lib/world_elastic_test \
 	tests/unit/lib/world_end_test \
+	tests/unit/lib/world_epoch_test \
 	tests/unit/lib/world_join_test \
 	tests/unit/lib/world_leave_test \
 	tests/unit/lib/world_mistakes_test \
 	tests/unit/lib/world_process_test \
+	tests/unit/lib/world_steady_steps_test \
 	tests/unit/lib/world_steady_test \
 	tests/unit/lib/world_races_test
 thread_tests = $(thread_programs) $(thread_scripts)
@@ -675,6 +734,7 @@ AM_TESTS_ENVIRONMENT = \
 	HVDRUN='$(stage)$(bindir)/hvdrun'; HVDAGENT='$(stage)$(agentdir)/hvdagent'; HVDRENDEZVOUSD='$(stage)$(bindir)/hvdrendezvousd'; \
 	HVD_BANDWIDTH='$(stage)$(bindir)/hvd-bandwidth'; HVD_TUNE='$(stage)$(bindir)/hvd-tune'; ACT='$(abs_builddir)/tests/support/act'; \
 	COLLECTIVES='$(abs_builddir)/tests/support/collectives'; \
+	ELASTIC_WORKER='$(abs_builddir)/tests/support/elastic_worker'; \
 	HOROVOD_WORKER='$(abs_builddir)/tests/support/horovod_worker'; \
 	MEET='$(abs_builddir)/tests/support/meet'; \
 	REFUSE='$(abs_builddir)/tests/support/refuse'; \
@@ -686,8 +746,9 @@ AM_TESTS_ENVIRONMENT = \
 	SOFTMAX_REGRESSION='$(abs_builddir)/examples/softmax_regression'; \
 	SYNTHETIC_BENCHMARK='$(abs_builddir)/examples/synthetic_benchmark'; \
 	COMPARE_PARAMETERS='$(abs_builddir)/tests/support/compare_parameters'; \
+	FC='$(FC)'; HEAT='$(abs_builddir)/examples/fortran/heat'; \
 	PYTHON='$(PYTHON)'; PYDIR='$(pydir)'; PKGDATADIR='$(pkgdatadir)'; \
 	SANITIZERS='$(ENABLED_SANITIZERS)'; HARDENING='$(HARDENING)'; BUILT_WITH_PMIX='$(BUILT_WITH_PMIX)'; MANDOC='$(MANDOC)'; CC='$(CC)'; \
 	$(sanitizer_options) CK_DEFAULT_TIMEOUT=60 CK_TIMEOUT_MULTIPLIER=3; \
-	export srcdir builddir STAGE PREFIX AGENTDIR INCLUDEDIR LIBDIR MANDIR HVDRUN HVDAGENT HVDRENDEZVOUSD HVD_BANDWIDTH HVD_TUNE ACT COLLECTIVES HOROVOD_WORKER MEET REFUSE WORLD HELLO API_TOUR \
+	export srcdir builddir STAGE PREFIX AGENTDIR INCLUDEDIR LIBDIR MANDIR HVDRUN HVDAGENT HVDRENDEZVOUSD HVD_BANDWIDTH HVD_TUNE ACT COLLECTIVES HEAT FC ELASTIC_WORKER HOROVOD_WORKER MEET REFUSE WORLD HELLO API_TOUR \
 		FASHION_MNIST FUNCTION_APPROXIMATION PINN SOFTMAX_REGRESSION SYNTHETIC_BENCHMARK COMPARE_PARAMETERS PYTHON PYDIR PKGDATADIR SANITIZERS HARDENING BUILT_WITH_PMIX MANDOC CC CK_DEFAULT_TIMEOUT CK_TIMEOUT_MULTIPLIER;

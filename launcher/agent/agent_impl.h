@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The private interface of the agent, shared by agent.c (its life), agent_setup.c (the description
  * of the job), agent_environment.c, agent_binding.c, agent_ranks.c (processes), agent_streams.c
- * (output and stdin), agent_torch.c (the variables of torchrun), agent_relay.c and agent_relay_answer.c (the rendezvous), agent_watch.c
+ * (output and stdin), agent_rank_stop.c (ending one rank), agent_torch.c (the variables of torchrun), agent_relay.c and agent_relay_answer.c (the rendezvous), agent_watch.c
  * (heartbeats) and agent_sweep.c (an agent that only cleans up). A struct below belongs to the file
  * that it names; the other files read it.
  *
@@ -65,6 +65,7 @@ struct agent_rank {
     char **envp;                    /* all of it, while the rank is being started */
     pid_t pid;                      /* 0 before it is started */
     bool running;
+    bool told_to_end; /* alone, by STOP_RANK, while it ran */
     struct agent_pump pumps[OUTPUT_STREAMS];
 };
 
@@ -81,6 +82,12 @@ struct agent_ending {
     uv_timer_t tick; /* runs while processes are being ended */
     struct stop_plan stop;
     uint64_t sweeping_since_ms;
+};
+
+/* agent_rank_stop.c: ranks that are being ended while others run on. */
+struct agent_rank_stops {
+    uv_timer_t tick; /* runs while there are some */
+    struct agent_rank_stop *first;
 };
 
 /* agent_setup.c: the description by hvdrun, and the results of checking it. */
@@ -143,6 +150,7 @@ struct agent {
     struct agent_relay relay;
     struct agent_watch watch;
     struct agent_ending ending;
+    struct agent_rank_stops rank_stops;
 };
 
 /* agent_setup.c: the description of the job. Each function decodes the frame's body and returns a
@@ -242,6 +250,11 @@ void agent_relay_resume(struct agent *agent);
  * come before the report of the exit. */
 void agent_relay_take_rest(struct agent *agent);
 void agent_relay_close(struct agent *agent);
+
+/* agent_rank_stop.c: handles STOP_RANK by ending one rank and what it has started. */
+void agent_rank_stops_init(struct agent *agent);
+int agent_on_stop_rank(struct agent *agent, struct wire_reader *body, struct err *err);
+void agent_rank_stops_close(struct agent *agent);
 
 /* agent_sweep.c: handles SWEEP by ending the processes of an earlier agent; DONE follows. */
 int agent_on_sweep(struct agent *agent, struct wire_reader *body, struct err *err);

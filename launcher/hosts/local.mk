@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 launcher_liblauncher_la_SOURCES += \
 	launcher/hosts/host_environment.c launcher/hosts/host_environment.h \
+	launcher/hosts/host_lines.c launcher/hosts/host_lines.h \
 	launcher/hosts/host_list.c launcher/hosts/host_list.h \
 	launcher/hosts/host_list_build.h \
 	launcher/hosts/host_spec.c launcher/hosts/host_spec.h \

@@ -209,8 +209,10 @@ static void open_host(struct host_check *check, int index)
     };
     struct checked_host *checked = &check->hosts[index];
     checked->host.index = index;
-    checked->host.where = &check->options.plan->hosts[index];
-    checked->row.name = checked->host.where->host->name;
+    checked->host.plan = check->options.plan;
+    checked->host.where = check->options.plan->hosts[index];
+    checked->host.interfaces = check->options.interfaces[index];
+    checked->row.name = checked->host.where.host->name;
     job_host_open(&checked->host, check->pool, check->loop, &check->options, &no_server, &events,
                   check);
 }

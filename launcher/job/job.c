@@ -20,7 +20,7 @@ uint64_t job_now_ms(void)
 
 const char *job_host_name(const struct job *job, int host)
 {
-    return job->options->plan->hosts[host].host->name;
+    return job->plan->hosts[host].host->name;
 }
 
 void job_say(struct job *job, const char *line)
@@ -62,8 +62,9 @@ void job_act(struct job *job, enum job_action action)
 static void on_credit(void *context, int rank, enum output_stream stream, uint32_t nbytes)
 {
     struct job *job = context;
-    int host = job->options->plan->ranks[rank].host;
-    job_host_credit(&job->hosts[host], rank, stream, nbytes);
+    struct job_host *host = job->hosts[job->plan->ranks[rank].host];
+    if (host)
+        job_host_credit(host, rank, stream, nbytes);
 }
 
 static void on_reader_gone(void *context)
@@ -77,8 +78,13 @@ static struct job_output *create_output(struct job *job, struct err *err)
 {
     static const struct job_output_events events = { on_credit, on_reader_gone,
                                                      job_on_output_finished };
+    const struct job_elastic *elastic = job->options->elastic;
     struct job_output_options options = {
-        .nranks = job->options->plan->size,
+        .nranks = elastic ? elastic->first_size : job->plan->size,
+        .elastic = elastic,
+        .size_max = !elastic                             ? 0
+                    : elastic->size_max < WORLD_SIZE_MAX ? elastic->size_max
+                                                         : elastic->first_size,
         .directory = job->options->output_directory,
         .timestamps = job->options->timestamps,
         .keep_lines = job->options->keep_lines,
@@ -92,7 +98,6 @@ struct job *job_create(uv_loop_t *loop, const struct job_options *options,
                        const struct job_rendezvous_interface *rendezvous,
                        const struct job_callbacks *callbacks, void *context, struct err *err)
 {
-    const struct rank_plan *plan = options->plan;
     struct job *job = xcalloc(1, sizeof *job);
     *job = (struct job){ .loop = loop,
                          .options = options,
@@ -106,10 +111,13 @@ struct job *job_create(uv_loop_t *loop, const struct job_options *options,
     job_stop_init(job);
     job_check_start(job);
     job_timeout_start(job);
-    job_state_init(&job->state, plan->host_count, plan->size);
-    job->hosts = xcalloc((size_t)plan->host_count, sizeof *job->hosts);
-    job_report_init(&job->report, plan, options->id, options->epoch_ms, job->created_ms);
-    job->stderr_readers = xcalloc((size_t)plan->size, sizeof *job->stderr_readers);
+    job->plan = options->elastic ? &job->growth.plan : options->plan;
+    job_state_init(&job->state, job->plan->host_count, job->plan->size);
+    job_elastic_init(job);
+    job->hosts = xcalloc((size_t)job->plan->host_count, sizeof *job->hosts);
+    job_report_init(&job->report, job->plan, options->id, options->epoch_ms, job->created_ms);
+    job->report.elastic = options->elastic;
+    job->stderr_readers = xcalloc((size_t)job->plan->size, sizeof *job->stderr_readers);
     job->output = create_output(job, err);
     if (!job->output) {
         job_destroy(job);
@@ -139,6 +147,7 @@ static void on_part_closed(void *context)
     job_processes_fini(job);
     free(job->hosts);
     job_report_fini(&job->report);
+    job_elastic_fini(job);
     free(job->stderr_readers);
     free(job);
 }
@@ -154,11 +163,35 @@ void job_close_handle(struct job *job, uv_handle_t *handle)
     uv_close(handle, on_job_handle_closed);
 }
 
+void job_on_host_closed(void *context)
+{
+    struct job_host *host = context;
+    struct job *job = host->context;
+    free(host);
+    job->growth.nclosing--;
+    if (job->destroyed)
+        on_part_closed(job);
+}
+
+static void close_hosts(struct job *job)
+{
+    for (int i = job->state.nhosts - 1; i >= 0; i--) {
+        struct job_host *host = job->hosts[i];
+        job->hosts[i] = NULL;
+        if (host)
+            job_host_close(host, job_on_host_closed, host);
+    }
+}
+
 void job_destroy(struct job *job)
 {
     if (!job)
         return;
-    job->open_parts = job->state.nhosts;
+    for (int i = 0; i < job->state.nhosts; i++)
+        job->growth.nclosing += job->hosts[i] != NULL;
+    job->destroyed = true;
+    job->open_parts = job->growth.nclosing;
+    job_elastic_close(job);
     job_timeout_close(job);
     job_check_close(job);
     job_stop_close(job);
@@ -166,6 +199,5 @@ void job_destroy(struct job *job)
     job_start_close(job);
     stdin_reader_destroy(job->stdin_reader);
     job_output_destroy(job->output);
-    for (int i = job->state.nhosts - 1; i >= 0; i--)
-        job_host_close(&job->hosts[i], on_part_closed, job);
+    close_hosts(job);
 }

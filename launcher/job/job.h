@@ -24,9 +24,19 @@
 #include <uv.h>
 
 struct job;
+struct children;
+
+/* An elastic job begins without workers. Its owner adds and ends workers while the job runs, and
+ * says when the job is over. */
+struct job_elastic {
+    int size_max;     /* no world has more ranks */
+    int first_size;   /* ranks of the first world: their output files are created with the job */
+    bool one_machine; /* all workers will run on one machine */
+};
 
 struct job_options {
     const struct rank_plan *plan;           /* borrowed until job_destroy(), as all members */
+    const struct job_elastic *elastic;      /* or NULL; an elastic job ignores `plan` */
     const struct connect_settings *connect; /* how to connect to hosts */
     const char *const
         *interfaces; /* for each host of the plan, its part of --network-interfaces; "" for any */
@@ -81,6 +91,14 @@ struct job_rendezvous_interface {
     void *context;
 };
 
+/* Why a worker of an elastic job is no more. */
+enum job_worker_end {
+    JOB_WORKER_FINISHED,    /* exited with status 0 */
+    JOB_WORKER_FAILED,      /* exited otherwise, or was killed */
+    JOB_WORKER_NOT_STARTED, /* its host was not reached or refuses it, or its program does not run */
+    JOB_WORKER_HOST_LOST    /* its host or agent was lost */
+};
+
 struct job_callbacks {
     /* The job has ended; `report` is complete. Returns HVD_OK, or a status and `err`, which is
      * printed before the verdict; a job that went well has then lost output. Called once, or never;
@@ -94,6 +112,11 @@ struct job_callbacks {
     /* After SIGTSTP: the ranks have been told to stop for a while, and hvdrun may stop itself now,
      * unless a SIGCONT has come meanwhile that job_signal() has not seen yet. */
     void (*on_suspended)(void *context);
+
+    /* Elastic jobs: a worker has ended, or will never run. Called once for each worker that was
+     * added, after the rendezvous has heard of it, and no more once the job is being stopped. May
+     * call any function here except job_destroy(). */
+    void (*on_worker_ended)(void *context, int worker, enum job_worker_end end);
 };
 
 /* Begins to connect to the hosts. NULL and `err` when an output file cannot be created. */
@@ -128,6 +151,55 @@ void job_fail(struct job *job, int exit_status, const char *text);
 /* Prints a line on hvdrun's stderr; job_note() only under --verbose. */
 void job_say(struct job *job, const char *line);
 void job_note(struct job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- elastic jobs ----
+ *
+ * A worker is one process, with a number that is given once, ascending from 0. In a job that is not
+ * elastic the worker's number is its rank. In an elastic job a worker has a rank only within a
+ * world, and `rank` in every function above and in struct job_rendezvous_interface is the number of
+ * a worker. */
+
+/* Workers that are started together on one host, by an agent of their own. */
+struct job_batch {
+    const char *host, *user; /* user: or NULL; copied, as all */
+    const char *interfaces;  /* the host's part of --network-interfaces; "" for any */
+    int worker, count;       /* `count` >= 1 workers from the number `worker` on, which is the next
+                              * that no batch has had */
+    const struct rank_info *places; /* of each worker, in the world for which it is started */
+};
+
+/* Begins to connect to the host; its workers start when it is ready. Does nothing if the job is
+ * being stopped. Does not call back before it returns. */
+void job_add_batch(struct job *job, const struct job_batch *batch);
+
+/* The worker is in no next world: its end is not a loss, however it ends. */
+void job_worker_removed(struct job *job, int worker);
+
+/* Ends a worker: SIGTERM, after --grace SIGKILL. on_worker_ended() follows. A worker that does not
+ * run yet is ended as soon as it does. Fine if it has ended. */
+void job_stop_worker(struct job *job, int worker);
+
+/* A report of the rendezvous: the world of that epoch is complete. `workers` in order of rank, all
+ * of them added before. */
+void job_world_made(struct job *job, int epoch, const int *workers, int size);
+
+/* The job is done: workers that still run are stopped, and hvdrun ends with status 0. */
+void job_end(struct job *job);
+
+/* The job cannot go on because `worker` has ended, whose exit status becomes hvdrun's; `text` is
+ * the cause in hvdrun's last line. */
+void job_fail_worker(struct job *job, int worker, const char *text);
+
+/* The host of a worker, as the batch named it; its rank in the last world, or, before its first
+ * world, the rank for which it was started; -1 once it is in none. */
+const char *job_worker_host(const struct job *job, int worker);
+int job_worker_rank(const struct job *job, int worker);
+
+/* Prints the epoch, the members and the hosts of the present world on hvdrun's stderr. */
+void job_say_world(struct job *job);
+
+/* Watches over the children of this process: whoever starts one more must watch it there. */
+struct children *job_children(struct job *job);
 
 /* Call this once the job is over, also from on_finished(). Freed when the loop has run until
  * nothing is active. NULL is fine. */

@@ -23,15 +23,18 @@ static void on_job_check(uv_timer_t *timer)
     uint32_t between_ms = job->options->heartbeat_timeout_ms / HEARTBEATS_MISSED;
     bool is_due = (uint32_t)++job->check.nchecks * HEARTBEAT_CHECK_MS >= between_ms;
     for (int i = 0; i < job->state.nhosts; i++) {
-        job_host_heartbeat_check(&job->hosts[i]);
+        if (!job->hosts[i])
+            continue;
+        job_host_heartbeat_check(job->hosts[i]);
         if (is_due)
-            job_host_send_heartbeat(&job->hosts[i]);
+            job_host_send_heartbeat(job->hosts[i]);
     }
     if (is_due)
         job->check.nchecks = 0;
     job_ends_check(job);
     job_stop_check(job);
     job_start_check(job);
+    job_elastic_check(job);
     job_suspension_check(job);
 }
 

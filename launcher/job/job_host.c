@@ -7,6 +7,7 @@
 
 #include "launcher/base/exit_status.h"
 #include "launcher/base/xalloc.h"
+#include "lib/base/env_names.h"
 #include "lib/base/text.h"
 
 #include <signal.h>
@@ -159,7 +160,7 @@ void job_host_open(struct job_host *host, struct connect_queue *pool, uv_loop_t 
     static const struct connect_events connect_events = { on_job_host_step, on_job_host_note,
                                                           on_connected, on_host_connect_failed,
                                                           on_job_host_process_end };
-    struct connect_target target = { host->where->host->name, host->where->host->user };
+    struct connect_target target = { host->where.host->name, host->where.host->user };
     host->loop = loop;
     host->options = options;
     host->rendezvous = rendezvous;
@@ -167,11 +168,53 @@ void job_host_open(struct job_host *host, struct connect_queue *pool, uv_loop_t 
     host->context = context;
     host->phase = HOST_CONNECTING;
     host->step_since_ms = uv_hrtime() / 1000000;
-    host->ranks = xcalloc((size_t)host->where->local_size, sizeof *host->ranks);
-    for (int i = 0; i < host->where->local_size; i++)
+    host->ranks = xcalloc((size_t)host->where.local_size, sizeof *host->ranks);
+    for (int i = 0; i < host->where.local_size; i++)
         for (int stream = 0; stream < OUTPUT_STREAMS; stream++)
             host->ranks[i].window[stream] = STREAM_WINDOW;
     host->connect = host_connect_start(pool, &target, &connect_events, host);
+}
+
+static void send_stop_rank(struct job_host *host, int rank, int signum, uint32_t grace_ms)
+{
+    struct agent_stop_rank stop = { rank, { signum, grace_ms } };
+    char *id = xasprintf(ENV_JOB_ID "=%s", host->options->id);
+    char *worker = xasprintf(ENV_WORKER "=%d", rank);
+    struct wire_writer *body = frame_link_begin(&host->link, AGENT_STOP_RANK);
+    agent_stop_rank_encode(body, &stop);
+    wire_put_string(body, id);
+    wire_put_string(body, worker);
+    frame_link_send(&host->link);
+    free(id);
+    free(worker);
+}
+
+/* Ranks that were told to end before they were started. */
+static void stop_started_ranks(struct job_host *host)
+{
+    for (int i = 0; i < host->where.local_size; i++)
+        if (host->ranks[i].ends)
+            send_stop_rank(host, host->where.ranks[i], SIGTERM, host->options->grace_ms);
+}
+
+static bool all_ranks_end(const struct job_host *host)
+{
+    for (int i = 0; i < host->where.local_size; i++)
+        if (!host->ranks[i].ends)
+            return false;
+    return true;
+}
+
+void job_host_stop_rank(struct job_host *host, int rank, int signum, uint32_t grace_ms)
+{
+    struct host_rank *found = job_host_find_rank(host, rank);
+    if (!found || host->phase >= HOST_DONE)
+        return;
+    found->ends = true;
+    if (host->phase == HOST_RUNNING)
+        send_stop_rank(host, rank, signum, grace_ms);
+    else if (all_ranks_end(host))
+        job_host_stop(host, signum, grace_ms);
 }
 
 void job_host_start(struct job_host *host, const struct agent_start *start)
@@ -184,6 +227,7 @@ void job_host_start(struct job_host *host, const struct agent_start *start)
         *told.own_address = '\0';
     agent_start_encode(frame_link_begin(&host->link, AGENT_START), &told);
     frame_link_send(&host->link);
+    stop_started_ranks(host);
 }
 
 bool job_host_is_open(const struct job_host *host)
@@ -209,9 +253,9 @@ void job_host_send_heartbeat(struct job_host *host)
 
 int job_host_waiting_rank(const struct job_host *host)
 {
-    for (int i = 0; i < host->where->local_size; i++)
+    for (int i = 0; i < host->where.local_size; i++)
         if (host->ranks[i].phase == RANK_WAITING)
-            return host->where->ranks[i];
+            return host->where.ranks[i];
     return -1;
 }
 

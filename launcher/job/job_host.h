@@ -76,6 +76,7 @@ struct host_rank {
     uint32_t window[OUTPUT_STREAMS]; /* bytes that the agent may still send */
     bool output_ended[OUTPUT_STREAMS];
     bool stopped; /* by a signal, now */
+    bool ends;    /* it was told to end, alone */
     int nstops;   /* how often it was */
 };
 
@@ -84,8 +85,10 @@ struct host_rank {
 enum { JOB_HOST_RELAY_LISTS = 256 };
 
 struct job_host {
-    int index;
-    const struct rank_host *where; /* borrowed from the plan */
+    int index;                    /* these four are set by the owner */
+    const struct rank_plan *plan; /* borrowed; by rank */
+    struct rank_host where;       /* its host and ranks, borrowed */
+    const char *interfaces;       /* its part of --network-interfaces; borrowed */
     enum host_phase phase;
     enum host_step step;
     uint64_t step_since_ms;
@@ -93,15 +96,17 @@ struct job_host {
     bool suspended; /* hvdrun is about to stop for a while */
     struct host_connect *connect;
     struct frame_link link;
-    bool linked;        /* `link` is not closed yet */
-    bool local;         /* the agent is a child of ours */
-    pid_t agent;        /* the local process that stands for it; 0 if there is none */
-    pid_t sweep_pid;    /* the process of the sweep (job_sweep.h); 0 for none */
-    bool agent_ended;   /* `agent`, or else the stream */
-    bool agent_killed;  /* by us, because it did not end */
-    uint64_t end_by_ms; /* on the job's clock, ran_ms: when `agent`, or the stream, should have
+    bool linked;          /* `link` is not closed yet */
+    bool local;           /* the agent is a child of ours */
+    pid_t agent;          /* the local process that stands for it; 0 if there is none */
+    pid_t sweep_pid;      /* the process of the sweep (job_sweep.h); 0 for none */
+    bool agent_ended;     /* `agent`, or else the stream */
+    bool agent_killed;    /* by us, because it did not end */
+    bool over;            /* nothing more comes: an elastic job closes it */
+    uint64_t start_by_ms; /* of an elastic job: when its ranks should run, on the job's clock */
+    uint64_t end_by_ms;   /* on the job's clock, ran_ms: when `agent`, or the stream, should have
                          * ended; or 0 */
-    int agent_status;   /* of the process, as waitpid() gave it */
+    int agent_status;     /* of the process, as waitpid() gave it */
     struct link_history history;        /* on the clock of uv_now() */
     struct heartbeat_timeout heartbeat; /* since bytes have come, or queued bytes have left */
     uint64_t taken;                     /* bytes that had left for the agent at the last check */
@@ -162,6 +167,10 @@ bool job_host_is_starting(const struct job_host *host);
 /* Stops the ranks there. A host that is still connecting is given up (on_connect_failed() with
  * status 0, later). */
 void job_host_stop(struct job_host *host, int signum, uint32_t grace_ms);
+
+/* Stops one rank there. A rank that does not run yet is stopped as soon as it does, and a host that
+ * has no other ranks is stopped instead. Of a rank that has ended, what it has left behind is. */
+void job_host_stop_rank(struct job_host *host, int rank, int signum, uint32_t grace_ms);
 
 /* Sends a signal to the ranks, if they run. SIGSTOP also announces that hvdrun is about to stop,
  * and SIGCONT that it goes on. */

@@ -30,17 +30,20 @@ static void send_texts(struct job_host *host, uint16_t type, char *const *texts)
 
 static void send_ranks(struct job_host *host, const struct job_options *options)
 {
-    const struct rank_plan *plan = options->plan;
-    for (int i = 0; i < host->where->local_size; i++) {
-        const struct rank_info *rank_info = &plan->ranks[host->where->ranks[i]].rank_info;
+    const struct rank_plan *plan = host->plan;
+    for (int i = 0; i < host->where.local_size; i++) {
+        int worker = host->where.ranks[i];
+        const struct rank_info *rank_info = &plan->ranks[worker].rank_info;
         struct string_list own = { 0 };
-        worker_environment_rank(&own, rank_info, host->where->host->name, options->id,
+        worker_environment_rank(&own, rank_info, host->where.host->name, options->id,
                                 options->job_key);
+        if (options->elastic)
+            worker_environment_elastic(&own, worker, host->index);
         if (options->attributes.torch_env)
             torch_environment_rank(&own, rank_info, host->index, plan->host_count);
         struct wire_writer *body = frame_link_begin(&host->link, AGENT_RANK);
         body->secret = true; /* ENVIRONMENT has the key of the job */
-        wire_put_i32(body, rank_info->rank);
+        wire_put_i32(body, worker);
         for (size_t n = 0; n < own.count; n++)
             wire_put_string(body, own.items[n]);
         frame_link_send(&host->link);
@@ -55,12 +58,13 @@ void job_host_describe(struct job_host *host, const struct job_options *options)
 {
     struct agent_job job = { .version = AGENT_VERSION };
     job.own_environment = !host->local;
-    job.one_machine = host->where->local_size == options->plan->size;
+    job.one_machine = options->elastic ? options->elastic->one_machine
+                                       : host->where.local_size == host->plan->size;
     job.heartbeat_timeout_ms = host->local ? 0 : options->heartbeat_timeout_ms;
     job.answer_ms = options->heartbeat_timeout_ms;
     job.attributes = options->attributes;
     job.check_libraries = options->check_libraries;
-    snprintf(job.interfaces, sizeof job.interfaces, "%s", options->interfaces[host->index]);
+    snprintf(job.interfaces, sizeof job.interfaces, "%s", host->interfaces);
     snprintf(job.python_path, sizeof job.python_path, "%s",
              options->python_path ? options->python_path : "");
     snprintf(job.cwd, sizeof job.cwd, "%s", options->cwd);

@@ -13,10 +13,16 @@ enum { PROCESSES_MAX = 1 << 22, NOTES_MAX = 16 };
 
 struct host_rank *job_host_find_rank(struct job_host *host, int rank)
 {
-    const struct rank_plan *plan = host->options->plan;
-    if (rank < 0 || rank >= plan->size || plan->ranks[rank].host != host->index)
-        return NULL;
-    return &host->ranks[plan->ranks[rank].rank_info.local_rank];
+    int low = 0, high = host->where.local_size;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (host->where.ranks[middle] < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < host->where.local_size && host->where.ranks[low] == rank ? &host->ranks[low]
+                                                                          : NULL;
 }
 
 static int not_here(int rank, struct err *err)
@@ -132,7 +138,7 @@ static int on_stdin_credit(struct job_host *host, struct wire_reader *body, stru
     int rc = agent_frame_finished(body, AGENT_STDIN_CREDIT, err);
     if (rc < 0)
         return rc;
-    if (host->where->ranks[0] != 0 || nbytes > STDIN_WINDOW - host->stdin_window)
+    if (host->where.ranks[0] != 0 || nbytes > STDIN_WINDOW - host->stdin_window)
         return fail(err, HVD_ERR_PROTOCOL, "the agent asks for stdin that is not its");
     host->stdin_window += nbytes;
     host->events->on_stdin_credit(host->context, nbytes);
@@ -207,11 +213,11 @@ static int on_job_host_frames_done(struct job_host *host, struct wire_reader *bo
         return rc;
     if (left < 0 || left > PROCESSES_MAX)
         return fail(err, HVD_ERR_PROTOCOL, "DONE with %d processes left", left);
-    for (int i = 0; i < host->where->local_size; i++)
+    for (int i = 0; i < host->where.local_size; i++)
         if (host->ranks[i].phase == RANK_RUNNING
                 ? left == 0
                 : host->ranks[i].phase == RANK_WAITING && !host->stopping)
-            return not_here(host->where->ranks[i], err);
+            return not_here(host->where.ranks[i], err);
     host->phase = HOST_DONE;
     host->history.done_ms = uv_now(host->loop);
     host->events->on_done(host->context, host->index, left);

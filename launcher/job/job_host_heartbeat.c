@@ -52,7 +52,7 @@ static bool may_be_silent(const struct job_host *host)
  * memory. */
 static void check_queue(struct job_host *host)
 {
-    size_t limit = ((size_t)QUEUE_MIB + QUEUE_RANK_MIB * (size_t)host->where->local_size) << 20;
+    size_t limit = ((size_t)QUEUE_MIB + QUEUE_RANK_MIB * (size_t)host->where.local_size) << 20;
     if (job_host_is_watched(host) && frame_link_queued(&host->link) > limit)
         job_host_lose(host, STATUS_HOST_LOST, "the agent does not read what it is sent");
 }

@@ -2,7 +2,8 @@
 /* The private interface of a job, shared by job.c (its life), job_events.c (reports of hosts),
  * job_check.c (periodic checks), job_start.c (until all ranks run), job_stop.c (bringing the job to
  * an end), job_lost.c (agents that end too early), job_signals.c (signals to hvdrun), job_timeout.c
- * (--timeout) and job_progress.c (the progress of the job, in words). */
+ * (--timeout), job_progress.c (the progress of the job, in words), job_elastic.c (batches, workers
+ * and worlds of an elastic job) and job_losses.c (the workers that it has lost). */
 #ifndef LAUNCHER_JOB_JOB_IMPL_H
 #define LAUNCHER_JOB_JOB_IMPL_H
 
@@ -68,16 +69,25 @@ struct job_processes {
     struct cleanup cleanup; /* of processes of dead agents of this machine */
 };
 
+/* job_elastic.c: the workers of an elastic job. */
+struct job_growth {
+    struct rank_plan plan;    /* of all batches: by worker, and by host */
+    uv_timer_t cleanup_timer; /* while processes of lost agents are being killed */
+    bool cleans;              /* agents of this machine were lost */
+    int nclosing;             /* hosts whose memory libuv still uses */
+};
+
 struct job {
     uv_loop_t *loop;
     const struct job_options *options;
+    const struct rank_plan *plan; /* that of the options, or of `growth` */
     struct job_rendezvous_interface rendezvous;
     struct job_callbacks callbacks;
     void *context;
     uint64_t created_ms;
     struct job_state state;
     struct job_report report; /* of ranks as they start and end; the rest is filled in at the end */
-    struct job_host *hosts;
+    struct job_host **hosts;  /* owned; NULL: of an elastic job, closed */
     struct connect_queue *pool;
     struct job_output *output;
     struct stderr_reader *stderr_readers; /* of each rank */
@@ -87,8 +97,10 @@ struct job {
     struct job_suspension suspension;
     struct job_timeout timeout;
     struct job_stop stop;
+    struct job_growth growth;
     struct job_processes processes;
     int open_parts; /* handles and hosts whose memory libuv still uses */
+    bool destroyed;
 };
 
 /* job.c: carries out the action. */
@@ -100,8 +112,12 @@ void job_close_handle(struct job *job, uv_handle_t *handle);
 const char *job_host_name(const struct job *job, int host);
 uint64_t job_now_ms(void);
 
+/* job.c: a host is closed, by job_destroy() or before. */
+void job_on_host_closed(void *host);
+
 /* job_events.c */
 void job_open_hosts(struct job *job);
+void job_open_host(struct job *job, int index, const char *interfaces);
 
 /* job_check.c */
 void job_check_start(struct job *job);
@@ -140,6 +156,9 @@ void job_processes_fini(struct job *job);
 void job_on_host_lost(void *context, int host);
 void job_on_host_done(void *context, int host, int left);
 
+/* Nothing more comes from the host. */
+void job_host_over(struct job *job, struct job_host *host);
+
 /* Was the connection to the host cut before the job began to stop, in one direction or both? */
 bool job_host_was_away(const struct job *job, const struct job_host *host);
 void job_on_agent_end(void *context, int host);
@@ -151,6 +170,32 @@ int job_missing_hosts(const struct job *job, char *text, size_t size); /* names,
 int job_running_ranks(const struct job *job, char *text, size_t size); /* number, and names */
 void job_progress_text(const struct job *job, char *text, size_t size);
 void job_interrupted_text(const struct job *job, char *text, size_t size); /* "": all is well */
+
+/* job_elastic.c and job_losses.c */
+void job_elastic_init(struct job *job);
+void job_elastic_close(struct job *job);
+void job_elastic_fini(struct job *job);
+void job_elastic_check(struct job *job); /* every HEARTBEAT_CHECK_MS */
+
+/* An agent of this machine was lost: processes that it has left behind are being ended. */
+void job_elastic_clean(struct job *job);
+
+/* A worker has ended, or will never run: reports it, once. May call the owner of the job. */
+void job_worker_ended(struct job *job, int worker, enum job_worker_end end);
+
+/* All workers of a host that have not ended before, in the same way. */
+void job_workers_ended(struct job *job, const struct job_host *host, enum job_worker_end end);
+
+/* The ranks of the present world; of a job that is not elastic, all. */
+int job_world_size(const struct job *job);
+int job_world_worker(const struct job *job, int rank);
+
+/* Writes "rank 2 on node1", and "(worker 5)" behind it in an elastic job. */
+void job_worker_name(const struct job *job, int worker, char *text, size_t size);
+
+/* job_losses.c: a worker of an elastic job is lost; prints it, unless it was printed with its host. */
+void job_lose_worker(struct job *job, int worker, int exit_status, const char *why);
+void job_say_losses(struct job *job); /* at the end: all of them */
 
 /* job_timeout.c */
 void job_timeout_start(struct job *job);
@@ -168,6 +213,10 @@ void job_record_wrote_end(struct job *job, int rank);
 void job_record_lost(struct job *job, int rank);
 void job_record_verdict(struct job *job, const char *text);
 void job_record_finish(struct job *job);
+
+/* A host that is about to be closed; the last lines of a rank whose output has ended. */
+void job_record_host(struct job *job, const struct job_host *host);
+void job_record_said(struct job *job, int rank);
 
 /* One check for processes of dead agents of this machine. False: the cleanup is over. */
 bool job_check_orphans(struct job *job);

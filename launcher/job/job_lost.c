@@ -35,17 +35,30 @@ static bool agent_lives(const struct job_host *host)
     return host->phase >= HOST_DESCRIBING && !host->agent_ended;
 }
 
+void job_host_over(struct job *job, struct job_host *host)
+{
+    if (job->options->elastic) {
+        host->over = true;
+        job_workers_ended(job, host, JOB_WORKER_NOT_STARTED);
+    }
+    job_act(job, job_state_on_host_done(&job->state));
+}
+
 bool job_check_orphans(struct job *job)
 {
     pid_t *spared = xcalloc((size_t)(2 * job->state.nhosts), sizeof *spared);
     int count = 0;
     for (int i = 0; i < job->state.nhosts; i++) {
-        const struct job_host *host = &job->hosts[i];
+        const struct job_host *host = job->hosts[i];
+        if (!host)
+            continue;
         if (host->agent > 0 && agent_lives(host)) /* the agent ends its own processes */
             spared[count++] = host->agent;
         if (host->sweep_pid > 0)
             spared[count++] = host->sweep_pid;
     }
+    if (job->options->elastic) /* agents that are being connected, and the discovery script */
+        count = children_append(job->processes.children, &spared, count);
     count = adopted_append_not_ours(&job->processes.adopted, job->options->connect->job_id, &spared,
                                     count);
     const struct cleanup_search search = { .spared = spared, .nspared = count };
@@ -57,8 +70,8 @@ bool job_check_orphans(struct job *job)
 void job_kill_agents(struct job *job, enum host_phase least, enum host_phase most)
 {
     for (int i = 0; i < job->state.nhosts; i++) {
-        struct job_host *host = &job->hosts[i];
-        if (!agent_lives(host) || host->phase < least || host->phase > most)
+        struct job_host *host = job->hosts[i];
+        if (!host || !agent_lives(host) || host->phase < least || host->phase > most)
             continue;
         job_host_end_agent(host);
     }
@@ -68,8 +81,8 @@ void job_kill_agents(struct job *job, enum host_phase least, enum host_phase mos
 static void give_up_ranks(struct job *job, struct job_host *host)
 {
     static const struct job_rank_end lost = { { .kind = RANK_END_HOST_LOST }, false };
-    for (int i = 0; i < host->where->local_size; i++) {
-        int rank = host->where->ranks[i];
+    for (int i = 0; i < host->where.local_size; i++) {
+        int rank = host->where.ranks[i];
         if (host->ranks[i].phase == RANK_RUNNING) {
             job_state_on_rank_lost(&job->state);
             job_record_lost(job, rank);
@@ -146,6 +159,19 @@ static void check_unresponsive(struct job *job, const struct job_host *host)
                                                   host->unanswered_us <= job->stop.since_ms * 1000;
 }
 
+/* Of an elastic job: the job goes on, and the line stands for all workers of the host. */
+static void say_lost_host(struct job *job, const struct job_host *host, const char *text,
+                          int status)
+{
+    int count = 0;
+    job->report.hosts[host->index].status = status;
+    for (int i = 0; i < host->where.local_size; i++)
+        count += host->ranks[i].phase != RANK_ENDED;
+    if (job->state.phase < JOB_STOPPING)
+        job_output_say(job->output, "%s: %s, and with it %d worker%s",
+                       job_host_name(job, host->index), text, count, count == 1 ? "" : "s");
+}
+
 /* Both the link and the agent have ended, too early. */
 static void lose_host(struct job *job, struct job_host *host)
 {
@@ -153,17 +179,23 @@ static void lose_host(struct job *job, struct job_host *host)
     (host->local ? local_end_text : remote_end_text)(host, text, sizeof text);
     job_report_reason(&job->report, host->index, text);
     int status = ran_out(host) ? STATUS_RESOURCE : host->lost_status;
+    if (job->options->elastic && !job->report.hosts[host->index].status)
+        say_lost_host(job, host, text, status);
     bool silent = job_host_was_away(job, host);
     check_unresponsive(job, host);
     job_act(job, job_state_on_host_lost(&job->state, host->index, status, text, silent));
     job_host_hang_up_relay(host);
     give_up_ranks(job, host);
-    if (host->local) {
+    if (host->local && job->options->elastic) {
+        job_elastic_clean(job);
+    } else if (host->local) {
         cleanup_start(&job->processes.cleanup, CLEANUP_LOCAL_AGENT, uv_now(job->loop));
         job_check_orphans(job);
     }
+    if (job->options->elastic)
+        job_workers_ended(job, host, JOB_WORKER_HOST_LOST);
     if (!job_sweep_start(job, host))
-        job_act(job, job_state_on_host_done(&job->state));
+        job_host_over(job, host);
 }
 
 /* Agents that are done or have lost their links should have ended. Links whose agents have ended
@@ -181,7 +213,8 @@ static void check_end(struct job *job, struct job_host *host)
 void job_ends_check(struct job *job)
 {
     for (int i = 0; i < job->state.nhosts; i++)
-        check_end(job, &job->hosts[i]);
+        if (job->hosts[i])
+            check_end(job, job->hosts[i]);
 }
 
 void job_on_host_done(void *context, int host, int left)
@@ -189,17 +222,17 @@ void job_on_host_done(void *context, int host, int left)
     struct job *job = context;
     job_note(job, "%s is done", job_host_name(job, host));
     job_state_on_left(&job->state, left);
-    check_unresponsive(job, &job->hosts[host]);
-    if (job->hosts[host].agent_ended)
-        job_act(job, job_state_on_host_done(&job->state));
+    check_unresponsive(job, job->hosts[host]);
+    if (job->hosts[host]->agent_ended)
+        job_host_over(job, job->hosts[host]);
     else
-        await_end(job, &job->hosts[host]);
+        await_end(job, job->hosts[host]);
 }
 
 void job_on_host_lost(void *context, int index)
 {
     struct job *job = context;
-    struct job_host *host = &job->hosts[index];
+    struct job_host *host = job->hosts[index];
     if (host->agent_ended)
         lose_host(job, host);
     else
@@ -209,11 +242,11 @@ void job_on_host_lost(void *context, int index)
 void job_on_agent_end(void *context, int index)
 {
     struct job *job = context;
-    struct job_host *host = &job->hosts[index];
+    struct job_host *host = job->hosts[index];
     if (host->phase == HOST_LOST)
         lose_host(job, host);
     else if (host->phase == HOST_DONE)
-        job_act(job, job_state_on_host_done(&job->state));
+        job_host_over(job, host);
     else
         await_end(job, host);
 }

@@ -51,8 +51,8 @@ static const struct job_host **list_missing(const struct job *job, int *count)
     const struct job_host **hosts = xcalloc((size_t)job->state.nhosts, sizeof *hosts);
     *count = 0;
     for (int i = 0; i < job->state.nhosts; i++)
-        if (is_missing(&job->hosts[i]))
-            hosts[(*count)++] = &job->hosts[i];
+        if (job->hosts[i] && is_missing(job->hosts[i]))
+            hosts[(*count)++] = job->hosts[i];
     qsort(hosts, (size_t)*count, sizeof *hosts, compare_since);
     return hosts;
 }
@@ -75,54 +75,70 @@ int job_missing_hosts(const struct job *job, char *text, size_t size)
     return missing;
 }
 
+/* A rank of the present world. */
+static const struct report_rank *record_of(const struct job *job, int rank)
+{
+    return &job->report.ranks[job_world_worker(job, rank)];
+}
+
 static bool still_runs(const void *context, int rank)
 {
-    const struct job *job = context;
-    return job->report.ranks[rank].end == END_LEFT;
+    return record_of(context, rank)->end == END_LEFT;
+}
+
+/* Of an elastic job that has had no world yet. */
+static int running_workers(const struct job *job, char *text, size_t size)
+{
+    int count = job->state.ranks_running;
+    snprintf(text, size, "%d worker%s", count, count == 1 ? "" : "s");
+    return count;
 }
 
 int job_running_ranks(const struct job *job, char *text, size_t size)
 {
-    return rank_names_text(text, size, job->state.nranks, still_runs, job);
+    if (job->options->elastic && job_world_size(job) == 0)
+        return running_workers(job, text, size);
+    return rank_names_text(text, size, job_world_size(job), still_runs, job);
 }
 
 /* The rank runs and has not called hvd_init, in which others may wait for it. */
 static bool has_not_met(const void *context, int rank)
 {
     const struct job *job = context;
-    return still_runs(job, rank) && !job->report.ranks[rank].met;
+    return still_runs(job, rank) && !record_of(job, rank)->met;
 }
 
 static bool has_met(const void *context, int rank)
 {
     const struct job *job = context;
-    return still_runs(job, rank) && job->report.ranks[rank].met;
+    return still_runs(job, rank) && record_of(job, rank)->met;
 }
 
 static bool waits_to_meet(const void *context, int rank)
 {
     const struct job *job = context;
-    return has_met(job, rank) && !job->report.ranks[rank].left_because;
+    return has_met(job, rank) && !record_of(job, rank)->left_because;
 }
 
 static bool is_stopped(const void *context, int rank)
 {
     const struct job *job = context;
-    return job_host_rank_is_stopped(&job->hosts[job->report.ranks[rank].host], rank);
+    const struct job_host *host = job->hosts[record_of(job, rank)->host];
+    return host && job_host_rank_is_stopped(host, job_world_worker(job, rank));
 }
 
 static bool waits_for_others(const void *context, int rank)
 {
     const struct job *job = context;
-    return still_runs(job, rank) && job->report.ranks[rank].waits;
+    return still_runs(job, rank) && record_of(job, rank)->waits;
 }
 
 /* Do ranks wait in hvd_init for others? False in a job that does not use libhvd. */
 static bool is_joining(const struct job *job)
 {
     char names[256];
-    return rank_names_text(names, sizeof names, job->state.nranks, has_met, job) > 0 &&
-           rank_names_text(names, sizeof names, job->state.nranks, has_not_met, job) > 0;
+    return rank_names_text(names, sizeof names, job_world_size(job), has_met, job) > 0 &&
+           rank_names_text(names, sizeof names, job_world_size(job), has_not_met, job) > 0;
 }
 
 /* States in which ranks may be; the first two while they join. */
@@ -143,7 +159,8 @@ static bool rank_states(const struct job *job, char *text, size_t size)
     text[0] = '\0';
     for (size_t i = is_joining(job) ? 0 : 2; i < sizeof states / sizeof *states; i++) {
         char names[256];
-        int count = rank_names_text(names, sizeof names, job->state.nranks, states[i].is_one, job);
+        int count =
+            rank_names_text(names, sizeof names, job_world_size(job), states[i].is_one, job);
         if (count > 0 && used < size)
             used += (size_t)snprintf(text + used, size - used, "%s%s %s", used ? ", " : "", names,
                                      count == 1 ? states[i].one : states[i].several);
@@ -156,8 +173,8 @@ static bool rank_states(const struct job *job, char *text, size_t size)
 
 static bool has_running_rank(const struct job *job, const struct job_host *host)
 {
-    for (int i = 0; i < host->where->local_size; i++)
-        if (still_runs(job, host->where->ranks[i]))
+    for (int i = 0; i < host->where.local_size; i++)
+        if (job->report.ranks[host->where.ranks[i]].end == END_LEFT)
             return true;
     return false;
 }
@@ -170,7 +187,7 @@ static void running_hosts(const struct job *job, char *text, size_t size)
     text[0] = '\0';
     for (int i = 0; i < job->state.nhosts; i++) {
         const char *name = job_host_name(job, i);
-        if (!has_running_rank(job, &job->hosts[i]))
+        if (!job->hosts[i] || !has_running_rank(job, job->hosts[i]))
             continue;
         if (more > 0 || (used > 0 && used + strlen(name) > HOSTS_ROOM))
             more++;
@@ -186,7 +203,7 @@ static bool silent_host(const struct job *job, char *text, size_t size)
 {
     uint64_t longest_ms = 0;
     for (int i = 0; i < job->state.nhosts; i++) {
-        uint64_t silent_ms = job_host_silent_ms(&job->hosts[i]);
+        uint64_t silent_ms = job->hosts[i] ? job_host_silent_ms(job->hosts[i]) : 0;
         if (silent_ms <= longest_ms)
             continue;
         longest_ms = silent_ms;
@@ -227,7 +244,9 @@ void job_interrupted_text(const struct job *job, char *text, size_t size)
     char state_text[600], silent[320];
     bool is_silent = silent_host(job, silent, sizeof silent);
     text[0] = '\0';
-    if (job->start.nstarted < job->state.nranks && job->state.phase <= JOB_RUNNING)
+    bool starts =
+        job->options->elastic ? job_world_size(job) == 0 : job->start.nstarted < job->state.nranks;
+    if (starts && job->state.phase <= JOB_RUNNING)
         job_progress_text(job, text, size);
     else if (rank_states(job, state_text, sizeof state_text))
         snprintf(text, size, "when %s%s%s", state_text, is_silent ? " and " : "",

@@ -4,6 +4,7 @@
 #include "launcher/job/job_impl.h"
 
 #include "launcher/base/xalloc.h"
+#include "lib/base/rank_end_text.h"
 
 #include <stdio.h>
 
@@ -23,7 +24,7 @@ void job_record_exited(struct job *job, const struct agent_exited *exited)
     record->terminated = job->state.verdict.cause != CAUSE_NONE;
     record->after_ms = exited->after_ms;
     record->slack_us =
-        job_host_time(&job->hosts[record->host], exited->end.at_us, &record->ended_us);
+        job_host_time(job->hosts[record->host], exited->end.at_us, &record->ended_us);
     record->ended_ms = record->ended_us / 1000;
     if (record->started_ms > record->ended_ms) /* hvdrun was told of the start later */
         record->started_ms = record->ended_ms;
@@ -33,7 +34,7 @@ void job_record_wrote(struct job *job, int rank, uint64_t read_us, const char *d
 {
     struct report_rank *record = &job->report.ranks[rank];
     uint64_t at_us;
-    record->wrote_slack_us = job_host_time(&job->hosts[record->host], read_us, &at_us);
+    record->wrote_slack_us = job_host_time(job->hosts[record->host], read_us, &at_us);
     stderr_reader_feed(&job->stderr_readers[rank], data, length, at_us);
     record->wrote = job->stderr_readers[rank].failure;
 }
@@ -77,6 +78,12 @@ void job_rank_left(struct job *job, int rank, const struct rank_end *end)
 void job_world_failed(struct job *job, const struct rank_end *end)
 {
     struct job_report *report = &job->report;
+    if (job->options->elastic) { /* each world may fail */
+        char text[400];
+        rank_end_text(text, sizeof text, end);
+        job_report_end_world(report, text, job_now_ms());
+        return;
+    }
     if (report->origin.status != HVD_OK)
         return;
     report->origin = *end;
@@ -105,18 +112,31 @@ void job_record_verdict(struct job *job, const char *text)
     report->rank = is_of_host ? verdict->rank : -1;
     report->pid = report->rank >= 0 ? report->ranks[report->rank].pid : 0;
     report->ended_ms = job_now_ms();
+    job_report_end_world(report, *text ? text : "all ranks have finished", report->ended_ms);
     snprintf(report->text, sizeof report->text, "%s", text);
+}
+
+void job_record_host(struct job *job, const struct job_host *host)
+{
+    struct report_host *record = &job->report.hosts[host->index];
+    record->transport = host_transport_of(host);
+    record->agent = (int)host->agent;
+    record->history = host->history;
+}
+
+void job_record_said(struct job *job, int rank)
+{
+    struct report_rank *record = &job->report.ranks[rank];
+    if (job->options->keep_lines && !record->said)
+        record->said = job_output_last_lines(job->output, rank, &record->said_on_stdout);
 }
 
 void job_record_finish(struct job *job)
 {
     struct job_report *report = &job->report;
-    for (int i = 0; i < report->nhosts; i++) {
-        report->hosts[i].transport = host_transport_of(&job->hosts[i]);
-        report->hosts[i].agent = (int)job->hosts[i].agent;
-        report->hosts[i].history = job->hosts[i].history;
-    }
-    for (int i = 0; job->options->keep_lines && i < report->nranks; i++)
-        report->ranks[i].said =
-            job_output_last_lines(job->output, i, &report->ranks[i].said_on_stdout);
+    for (int i = 0; i < report->nhosts; i++)
+        if (job->hosts[i])
+            job_record_host(job, job->hosts[i]);
+    for (int i = 0; i < report->nranks; i++)
+        job_record_said(job, i);
 }

@@ -29,7 +29,7 @@ void job_suspension_close(struct job *job)
 static bool all_agents_know(const struct job *job)
 {
     for (int i = 0; i < job->state.nhosts; i++)
-        if (!job_host_has_read(&job->hosts[i], job->suspension.since_us))
+        if (job->hosts[i] && !job_host_has_read(job->hosts[i], job->suspension.since_us))
             return false;
     return true;
 }
@@ -73,7 +73,8 @@ void job_suspension_check(struct job *job)
 static void signal_ranks(struct job *job, int signum)
 {
     for (int i = 0; i < job->state.nhosts; i++)
-        job_host_signal(&job->hosts[i], signum);
+        if (job->hosts[i])
+            job_host_signal(job->hosts[i], signum);
 }
 
 static void suspend(struct job *job)
@@ -82,7 +83,8 @@ static void suspend(struct job *job)
     job->suspension.by_ms = job->check.ran_ms + SUSPEND_MS;
     signal_ranks(job, SIGSTOP);
     for (int i = 0; i < job->state.nhosts; i++)
-        job_host_send_heartbeat(&job->hosts[i]);
+        if (job->hosts[i])
+            job_host_send_heartbeat(job->hosts[i]);
     job_on_alive(job, -1);
 }
 

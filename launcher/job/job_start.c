@@ -37,10 +37,12 @@ static void on_status_line(uv_timer_t *timer)
     struct job *job = timer->data;
     char text[160], line[200];
     struct job_status_host *hosts = xcalloc((size_t)job->state.nhosts, sizeof *hosts);
+    int nhosts = 0;
     for (int i = 0; i < job->state.nhosts; i++)
-        hosts[i] = (struct job_status_host){ job_host_name(job, i), job->hosts[i].step,
-                                             job->hosts[i].step_since_ms };
-    job_status_text(text, sizeof text, hosts, job->state.nhosts, job_now_ms());
+        if (job->hosts[i])
+            hosts[nhosts++] = (struct job_status_host){ job_host_name(job, i), job->hosts[i]->step,
+                                                        job->hosts[i]->step_since_ms };
+    job_status_text(text, sizeof text, hosts, nhosts, job_now_ms());
     snprintf(line, sizeof line, "hvdrun: %.*s", terminal_width() - 9, text);
     job_output_status(job->output, line);
     free(hosts);
@@ -69,8 +71,8 @@ void job_end_status_line(struct job *job)
 static const char *own_address(const struct job *job)
 {
     for (int i = 0; i < job->state.nhosts; i++)
-        if (*job->hosts[i].facts.caller)
-            return job->hosts[i].facts.caller;
+        if (job->hosts[i] && *job->hosts[i]->facts.caller)
+            return job->hosts[i]->facts.caller;
     return "";
 }
 
@@ -79,9 +81,9 @@ static const char *own_address(const struct job *job)
  * the one that the user gave it unless that is a name of loopback. */
 static void find_master(const struct job *job, struct agent_start *start)
 {
-    const struct rank_plan *plan = job->options->plan;
+    const struct rank_plan *plan = job->plan;
     int index = plan->ranks[0].host;
-    const struct job_host *host = &job->hosts[index];
+    const struct job_host *host = job->hosts[index];
     const char *address = job_host_name(job, index);
     char name[HOST_NAME_MAX + 1] = "";
     if (plan->hosts[index].local_size == plan->size)
@@ -103,10 +105,13 @@ void job_start_ranks(struct job *job)
     if (job->options->attributes.torch_env)
         find_master(job, &start);
     job_end_status_line(job);
-    job->start.started_ms = job_now_ms();
-    job_note(job, "every host is ready, starting the ranks (size %d)", job->state.nranks);
+    if (job->start.started_ms == 0)
+        job->start.started_ms = job_now_ms();
+    if (!job->options->elastic)
+        job_note(job, "every host is ready, starting the ranks (size %d)", job->state.nranks);
     for (int i = 0; i < job->state.nhosts; i++)
-        job_host_start(&job->hosts[i], &start);
+        if (job->hosts[i])
+            job_host_start(job->hosts[i], &start);
 }
 
 void job_on_rank_started(void *context, int rank, pid_t pid)
@@ -130,7 +135,7 @@ static void fail_start(struct job *job)
 void job_start_check(struct job *job)
 {
     const struct job_state *state = &job->state;
-    if (job->check.ran_ms >= job->options->start_timeout_ms &&
+    if (!state->elastic && job->check.ran_ms >= job->options->start_timeout_ms &&
         (state->phase == JOB_PREPARING ||
          (state->phase == JOB_RUNNING && job->start.nstarted < state->nranks)))
         fail_start(job);
@@ -139,7 +144,8 @@ void job_start_check(struct job *job)
 void job_tell_failure(struct job *job, int host, const char *text)
 {
     const struct job_verdict *verdict = &job->state.verdict;
-    if (job->start.started_ms > 0 || verdict->cause != CAUSE_HOST || verdict->host == host)
+    if (job->options->elastic || job->start.started_ms > 0 || verdict->cause != CAUSE_HOST ||
+        verdict->host == host)
         return;
     if (job->start.nfailures < FAILURES_TOLD)
         job_output_say(job->output, "%s: %s", job_host_name(job, host), text);

@@ -89,12 +89,13 @@ static void say_verdict(struct job *job)
     char text[1024] = "";
     job_judge(&job->state, &job->report);
     if (verdict->cause != CAUSE_NONE)
-        job_verdict_text(text, sizeof text, &job->state, job->options->plan,
+        job_verdict_text(text, sizeof text, &job->state, job->plan,
                          verdict->rank >= 0 ? job->report.ranks[verdict->rank].pid : 0,
                          job_now_ms() -
                              (job->start.started_ms ? job->start.started_ms : job->created_ms));
     else if (job_output_lost(job->output))
         lose_output(job, text, sizeof text, "output");
+    job_say_losses(job);
     hand_over_report(job, text, sizeof text);
     job->rendezvous.on_over(job->rendezvous.context, &job->report);
     say_last_line(job);
@@ -133,9 +134,9 @@ void job_stop_finish(struct job *job)
 {
     job_end_status_line(job);
     job->stop.kill_by_ms = 0;
-    bool lost = false;
+    bool lost = job->growth.cleans;
     for (int i = 0; i < job->state.nhosts; i++)
-        lost |= job->hosts[i].local && job->hosts[i].phase == HOST_LOST;
+        lost |= job->hosts[i] && job->hosts[i]->local && job->hosts[i]->phase == HOST_LOST;
     if (!lost) {
         job_output_finish(job->output);
         return;
@@ -196,7 +197,8 @@ void job_stop_hosts(struct job *job)
     if (job->stop.since_ms == 0)
         job->stop.since_ms = uv_now(job->loop);
     for (int i = job->state.nhosts - 1; i >= 0; i--) /* hosts that wait for their turn get none */
-        job_host_stop(&job->hosts[i], job->state.stop_signal, job->options->grace_ms);
+        if (job->hosts[i])
+            job_host_stop(job->hosts[i], job->state.stop_signal, job->options->grace_ms);
     uint64_t asking_ms =
         job->state.stop_signal == SIGKILL ? 0 : job->options->grace_ms + STOP_INSIST_MS;
     job->stop.kill_by_ms = job->check.ran_ms + asking_ms + STOP_KILL_MS + STOP_SLACK_MS;

@@ -5,6 +5,7 @@
  *
  *   connect -> JOB, SWEEP -> DONE, so many are left -> hang up -> the host is done
  *
+ * In an elastic job other agents may run on that host, and the environment names the agent too.
  * Fails when the host cannot be reached or takes too long; then nothing is reported about processes
  * that may be left. A silent host is not tried: it would not answer now, and its agent ends
  * everything by itself. */
@@ -34,9 +35,10 @@ static void on_job_sweep_timer_closed(uv_handle_t *handle)
 {
     struct job_sweep *sweep = handle->data;
     struct job *job = sweep->job;
+    struct job_host *host = sweep->host;
     job_state_on_left(&job->state, sweep->left);
-    job_act(job, job_state_on_host_done(&job->state));
     free(sweep);
+    job_host_over(job, host);
 }
 
 static void on_sweep_connect_closed(void *context)
@@ -102,14 +104,18 @@ static void send_sweep(struct job_sweep *sweep)
     struct agent_job job = { .version = AGENT_VERSION, .own_environment = true };
     char *id = xasprintf(ENV_JOB_ID "=%s", options->id);
     char *name = xasprintf(ENV_HOSTNAME "=%s", job_host_name(sweep->job, sweep->host->index));
+    char *agent = options->elastic ? xasprintf(ENV_AGENT "=%d", sweep->host->index) : NULL;
     agent_job_encode(frame_link_begin(&sweep->link, AGENT_JOB), &job);
     frame_link_send(&sweep->link);
     struct wire_writer *body = frame_link_begin(&sweep->link, AGENT_SWEEP);
     wire_put_string(body, id);
     wire_put_string(body, name);
+    if (agent)
+        wire_put_string(body, agent);
     frame_link_send(&sweep->link);
     free(id);
     free(name);
+    free(agent);
 }
 
 static void on_sweep_connected(void *context, const struct host_stream *stream)
@@ -170,7 +176,7 @@ bool job_sweep_start(struct job *job, struct job_host *host)
     static const struct connect_events events = { on_job_sweep_step, on_job_sweep_note,
                                                   on_sweep_connected, on_job_sweep_failed,
                                                   on_job_sweep_process_end };
-    struct connect_target target = { host->where->host->name, host->where->host->user };
+    struct connect_target target = { host->where.host->name, host->where.host->user };
     if (host->local || job->start.started_ms == 0 || !may_answer(job, host))
         return false;
     struct job_sweep *sweep = xcalloc(1, sizeof *sweep);

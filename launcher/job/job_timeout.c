@@ -66,12 +66,13 @@ bool job_rank_told(struct job *job, int rank, enum rank_waits_for waits_for, con
     if (!timeout->asking)
         return false;
     record->waits = waits_for == WAITS_FOR_RANKS;
-    if ((!*timeout->quoted && record->waits) || (rank == 0 && waits_for == WAITS_FOR_ITSELF)) {
-        timeout->quoted_rank = rank;
+    int place = job_worker_rank(job, rank);
+    if ((!*timeout->quoted && record->waits) || (place == 0 && waits_for == WAITS_FOR_ITSELF)) {
+        timeout->quoted_rank = place;
         snprintf(timeout->quoted, sizeof timeout->quoted, "%.*s", (int)strcspn(text, "\n"), text);
         text_make_line(timeout->quoted); /* the text may be cut inside a character */
     }
-    if (rank == job->state.nranks - 1)
+    if (place == job_world_size(job) - 1)
         uv_timer_start(&timeout->timer, job_timeout_give_up, 0, 0);
     return true;
 }

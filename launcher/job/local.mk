@@ -4,6 +4,7 @@ launcher_liblauncher_la_SOURCES += \
 	launcher/job/host_check_table.c launcher/job/host_check_table.h \
 	launcher/job/job.c launcher/job/job.h \
 	launcher/job/job_check.c \
+	launcher/job/job_elastic.c \
 	launcher/job/job_events.c \
 	launcher/job/job_host.c launcher/job/job_host.h \
 	launcher/job/job_host_describe.c \
@@ -12,6 +13,7 @@ launcher_liblauncher_la_SOURCES += \
 	launcher/job/job_host_impl.h \
 	launcher/job/job_host_relay.c \
 	launcher/job/job_impl.h \
+	launcher/job/job_losses.c \
 	launcher/job/job_lost.c \
 	launcher/job/job_progress.c \
 	launcher/job/job_record.c \

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ranks' output on its way to the console and to files; see job_output.h. Fails during set-up
+/* The ranks' output on its way to the console and to files; see job_output.h. job_output_workers.c
+ * has the ranks, and their files. Fails during set-up
  * when a directory or file cannot be created. Later, a destination that cannot be written is given
  * up and reported once, and the job goes on without it. */
-#include "launcher/output/job_output.h"
+#include "launcher/output/job_output_impl.h"
 
 #include "launcher/base/xalloc.h"
-#include "launcher/output/last_line.h"
-#include "launcher/output/last_lines.h"
-#include "launcher/output/output_files.h"
-#include "launcher/output/output_lines.h"
-#include "launcher/output/output_writer.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -24,44 +20,6 @@ enum { HIGH_WATER = 1 << 20, PIECE = 32 * 1024 };
 
 /* The most failed destinations that are named. */
 enum { BROKEN_NAMED_MAX = 3 };
-
-/* hvdrun's stdout or stderr. */
-struct console {
-    struct output_writer *writer;
-    struct output_sink *sink;
-    bool closed;   /* closed when hvdrun was started: all output is lost */
-    bool dangling; /* a stream ended without an end of line: the next record begins on a new line */
-    bool returned; /* the last output ended in "\r": hvdrun's own lines begin on a new line */
-};
-
-struct rank_stream {
-    struct output_lines lines;
-    struct output_sink *file;   /* NULL without files */
-    struct text_buffer waiting; /* bytes that wait until the destinations have room */
-    bool ended;                 /* nothing comes after `waiting` */
-    struct last_lines last_lines;
-};
-
-struct rank_output {
-    struct rank_stream streams[OUTPUT_STREAMS];
-    struct last_line last_line; /* on stderr */
-};
-
-struct job_output {
-    struct job_output_options options;
-    struct job_output_events events;
-    void *context;
-    struct console own[OUTPUT_STREAMS];
-    struct console *consoles[OUTPUT_STREAMS]; /* one and the same if stdout and stderr are */
-    struct output_writer *files;              /* NULL without files */
-    struct rank_output *ranks;
-    struct text_buffer scratch;
-    int nbroken;    /* destinations that were given up */
-    bool congested; /* some stream has bytes waiting */
-    bool finishing, lost;
-    bool status_shown; /* the last thing on the terminal is a line of job_output_status() */
-    int last_rank;     /* the rank that wrote last to our stderr; -1: another writer */
-};
 
 static size_t pending(const struct job_output *output)
 {
@@ -139,7 +97,7 @@ static void console_write(struct job_output *output, enum output_stream stream, 
 static void write_records(struct job_output *output, int rank, enum output_stream stream)
 {
     struct text_buffer *records = &output->scratch;
-    struct output_sink *file = output->ranks[rank].streams[stream].file;
+    struct output_sink *file = output->ranks[rank]->streams[stream].file;
     console_write(output, stream, records->data, records->length);
     if (file && records->length > 0)
         output_sink_write(file, records->data, records->length);
@@ -166,9 +124,9 @@ static void write_piece(struct job_output *output, int rank, enum output_stream 
 {
     char text[OUTPUT_STAMP_SIZE];
     if (stream == STREAM_STDERR)
-        last_line_feed(&output->ranks[rank].last_line, data, length);
-    output_lines_feed(&output->ranks[rank].streams[stream].lines, data, length, stamp(output, text),
-                      &output->scratch);
+        last_line_feed(&output->ranks[rank]->last_line, data, length);
+    output_lines_feed(&output->ranks[rank]->streams[stream].lines, data, length,
+                      stamp(output, text), &output->scratch);
     note_last(output, rank, stream);
     write_records(output, rank, stream);
     output->events.on_credit(output->context, rank, stream, (uint32_t)length);
@@ -178,7 +136,7 @@ static void write_piece(struct job_output *output, int rank, enum output_stream 
 static void write_end(struct job_output *output, int rank, enum output_stream stream)
 {
     char text[OUTPUT_STAMP_SIZE];
-    output_lines_end(&output->ranks[rank].streams[stream].lines, stamp(output, text),
+    output_lines_end(&output->ranks[rank]->streams[stream].lines, stamp(output, text),
                      &output->scratch);
     bool rest = output->scratch.length > 0;
     note_last(output, rank, stream);
@@ -191,7 +149,7 @@ static void write_end(struct job_output *output, int rank, enum output_stream st
  * there is room. False if some bytes must wait. */
 static bool write_waiting(struct job_output *output, int rank, enum output_stream stream)
 {
-    struct rank_stream *from = &output->ranks[rank].streams[stream];
+    struct rank_stream *from = &output->ranks[rank]->streams[stream];
     size_t done = 0;
     while (done < from->waiting.length && pending(output) < HIGH_WATER) {
         size_t left = from->waiting.length - done;
@@ -213,16 +171,17 @@ static bool write_waiting(struct job_output *output, int rank, enum output_strea
 static void resume(struct job_output *output)
 {
     output->congested = false;
-    for (int rank = 0; rank < output->options.nranks; rank++)
-        for (int stream = 0; stream < OUTPUT_STREAMS; stream++)
+    for (int rank = 0; rank < output->nranks; rank++)
+        for (int stream = 0; output->ranks[rank] && stream < OUTPUT_STREAMS; stream++)
             if (!write_waiting(output, rank, (enum output_stream)stream))
                 output->congested = true;
+    job_output_release(output);
 }
 
 void job_output_take(struct job_output *output, int rank, enum output_stream stream,
                      const char *data, size_t length)
 {
-    struct rank_stream *from = &output->ranks[rank].streams[stream];
+    struct rank_stream *from = &output->ranks[rank]->streams[stream];
     last_lines_feed(&from->last_lines, data, length);
     while (length > 0 && from->waiting.length == 0 && pending(output) < HIGH_WATER) {
         size_t piece = length < PIECE ? length : PIECE;
@@ -238,7 +197,7 @@ void job_output_take(struct job_output *output, int rank, enum output_stream str
 
 void job_output_end(struct job_output *output, int rank, enum output_stream stream)
 {
-    struct rank_stream *from = &output->ranks[rank].streams[stream];
+    struct rank_stream *from = &output->ranks[rank]->streams[stream];
     if (from->waiting.length > 0)
         from->ended = true;
     else
@@ -277,7 +236,7 @@ void job_output_line_ended(struct job_output *output, enum output_stream stream)
 
 const char *job_output_last_line(struct job_output *output, int rank)
 {
-    return last_line_text(&output->ranks[rank].last_line);
+    return output->ranks[rank] ? last_line_text(&output->ranks[rank]->last_line) : "";
 }
 
 bool job_output_shows_last_line(const struct job_output *output, int rank)
@@ -287,7 +246,9 @@ bool job_output_shows_last_line(const struct job_output *output, int rank)
 
 char *job_output_last_lines(const struct job_output *output, int rank, bool *on_stdout)
 {
-    const struct rank_stream *streams = output->ranks[rank].streams;
+    if (!output->ranks[rank])
+        return xstrdup("");
+    const struct rank_stream *streams = output->ranks[rank]->streams;
     char *text = last_lines_text(&streams[STREAM_STDERR].last_lines);
     *on_stdout = *text == '\0';
     if (!*on_stdout)
@@ -299,7 +260,9 @@ char *job_output_last_lines(const struct job_output *output, int rank, bool *on_
 char *job_output_tail(const struct job_output *output, int rank, enum output_stream stream,
                       size_t nbytes)
 {
-    return last_lines_tail(&output->ranks[rank].streams[stream].last_lines, JOB_OUTPUT_TAIL_LINES,
+    if (!output->ranks[rank])
+        return xstrdup("");
+    return last_lines_tail(&output->ranks[rank]->streams[stream].last_lines, JOB_OUTPUT_TAIL_LINES,
                            nbytes);
 }
 
@@ -363,29 +326,11 @@ static void open_consoles(struct job_output *output, uv_loop_t *loop)
 static int open_files(struct job_output *output, uv_loop_t *loop, struct err *err)
 {
     static const struct output_writer_events events = { on_progress, on_job_output_broken };
-    const struct job_output_options *options = &output->options;
+    int rc = HVD_OK;
     output->files = output_writer_create(loop, &events, output);
-    for (int rank = 0; rank < options->nranks; rank++) {
-        for (int stream = 0; stream < OUTPUT_STREAMS; stream++) {
-            const char *name = stream == STREAM_STDOUT ? "stdout" : "stderr";
-            char *path = output_file_path(options->directory, rank, options->nranks, name);
-            int fd = output_file_create(options->directory, rank, options->nranks, name, err);
-            if (fd >= 0)
-                output->ranks[rank].streams[stream].file =
-                    output_sink_add(output->files, fd, path, true);
-            free(path);
-            if (fd < 0)
-                return fd;
-        }
-    }
-    return HVD_OK;
-}
-
-/* The bytes to keep of each stream. */
-static size_t bytes_kept(const struct job_output_options *options)
-{
-    size_t share = (size_t)JOB_OUTPUT_KEPT / OUTPUT_STREAMS / (size_t)options->nranks;
-    return options->keep_lines || share > LAST_LINES_KEPT ? LAST_LINES_KEPT : share;
+    for (int rank = 0; rc == HVD_OK && rank < output->options.nranks; rank++)
+        rc = job_output_open_files(output, rank, err);
+    return rc;
 }
 
 struct job_output *job_output_create(uv_loop_t *loop, const struct job_output_options *options,
@@ -397,19 +342,13 @@ struct job_output *job_output_create(uv_loop_t *loop, const struct job_output_op
     output->events = *events;
     output->context = context;
     output->last_rank = -1;
-    output->ranks = xcalloc((size_t)options->nranks, sizeof *output->ranks);
-    for (int rank = 0; rank < options->nranks; rank++) {
-        struct rank_stream *streams = output->ranks[rank].streams;
-        output_lines_init(&streams[STREAM_STDOUT].lines, rank, "stdout");
-        output_lines_init(&streams[STREAM_STDERR].lines, rank, "stderr");
-        for (int stream = 0; stream < OUTPUT_STREAMS; stream++)
-            streams[stream].last_lines.most = bytes_kept(options);
-    }
     open_consoles(output, loop);
     if (options->directory && open_files(output, loop, err) < 0) {
         job_output_destroy(output);
         return NULL;
     }
+    for (int rank = 0; !options->elastic && rank < options->nranks; rank++)
+        job_output_add(output, rank, rank);
     return output;
 }
 
@@ -420,13 +359,7 @@ void job_output_destroy(struct job_output *output)
     for (int i = 0; i < OUTPUT_STREAMS; i++)
         output_writer_destroy(output->own[i].writer);
     output_writer_destroy(output->files);
-    for (int rank = 0; rank < output->options.nranks; rank++)
-        for (int stream = 0; stream < OUTPUT_STREAMS; stream++) {
-            output_lines_fini(&output->ranks[rank].streams[stream].lines);
-            last_lines_fini(&output->ranks[rank].streams[stream].last_lines);
-            text_buffer_fini(&output->ranks[rank].streams[stream].waiting);
-        }
+    job_output_free_ranks(output);
     text_buffer_fini(&output->scratch);
-    free(output->ranks);
     free(output);
 }

@@ -2,6 +2,10 @@
 /* The destinations of the ranks' output: prefixed lines on hvdrun's stdout and stderr, and files if
  * requested.
  *
+ * In an elastic job `rank` is the number of a worker in all functions but job_output_set_rank(), and
+ * workers are added and forgotten. Prefix and file are those of the rank that the worker has at the
+ * time. All workers that have one rank, one after the other, write to the same file.
+ *
  * A rank may have STREAM_WINDOW bytes of each stream under way. They are given back as credit when
  * the lines made of them have been written, so that a slow reader slows the ranks down and memory
  * stays bounded.
@@ -21,7 +25,9 @@
 struct job_output;
 
 struct job_output_options {
-    int nranks;
+    int nranks;            /* in an elastic job: ranks whose files are created at once */
+    bool elastic;          /* it has no rank until job_output_add() */
+    int size_max;          /* of an elastic job: its ranks have the digits of a job of this size */
     const char *directory; /* of the files, or NULL */
     bool timestamps;
     bool keep_lines;                   /* keep all lines that job_output_last_lines() may return */
@@ -43,6 +49,18 @@ struct job_output_events {
 struct job_output *job_output_create(uv_loop_t *loop, const struct job_output_options *options,
                                      const struct job_output_events *events, void *context,
                                      struct err *err);
+
+/* Elastic jobs: adds a worker, with the next number. */
+void job_output_add(struct job_output *output, int worker, int rank);
+
+/* Elastic jobs: the worker has another rank from now on. Its file is created if no other worker has
+ * had that rank; if it cannot be created, a line says so, and its output is lost. */
+void job_output_set_rank(struct job_output *output, int worker, int rank);
+
+/* Elastic jobs: nothing comes from the worker any more. The last lines of the workers that were
+ * forgotten last are kept, up to this number. */
+enum { JOB_OUTPUT_FORGOTTEN = 32 };
+void job_output_forget(struct job_output *output, int worker);
 
 /* Adds bytes of a stream; ends a stream. */
 void job_output_take(struct job_output *output, int rank, enum output_stream stream,

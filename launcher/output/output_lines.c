@@ -13,6 +13,11 @@ enum { PARTIAL_IDLE_MAX = 1 << 16 };
 void output_lines_init(struct output_lines *lines, int rank, const char *stream)
 {
     *lines = (struct output_lines){ .prefix_length = 0 };
+    output_lines_set_rank(lines, rank, stream);
+}
+
+void output_lines_set_rank(struct output_lines *lines, int rank, const char *stream)
+{
     int length = snprintf(lines->prefix, sizeof lines->prefix, "[%d]<%s>:", rank, stream);
     lines->prefix_length = (size_t)length;
 }

@@ -35,6 +35,9 @@ struct output_lines {
 void output_lines_init(struct output_lines *lines, int rank, const char *stream);
 void output_lines_fini(struct output_lines *lines);
 
+/* The next records begin with another rank. */
+void output_lines_set_rank(struct output_lines *lines, int rank, const char *stream);
+
 /* Adds the stream's next bytes and appends to `out` the records that they complete. `stamp` is NULL
  * or a terminated text, see output_stamp(). `out` grows by at most length x (1 + prefix + stamp)
  * plus the kept bytes, so bound `length`: a chunk of newlines grows fifteenfold. */

@@ -26,9 +26,13 @@ static const char *const ours[] = {
     ENV_GLOO_IFACE,
     ENV_NCCL_SOCKET_IFNAME,
     ENV_NETWORK_INTERFACES, /* each host gets its own part */
+    ENV_PROCESSORS,         /* of the host, if ranks are bound */
     ENV_PYTHONUNBUFFERED,
     ENV_JOB_ID,
     ENV_JOB_KEY,
+    ENV_ELASTIC,
+    ENV_WORKER,
+    ENV_AGENT,
     ENV_RENDEZVOUS, /* for ranks without a launcher */
     ENV_COMMAND_OF, /* of the connection to the host */
     "OLDPWD",
@@ -107,6 +111,13 @@ void worker_environment_rank(struct string_list *list, const struct rank_info *r
         string_list_take(list, xasprintf("%s=%d", numbers[i].name, numbers[i].value));
     string_list_take(list, xasprintf(ENV_JOB_ID "=%s", job_id));
     string_list_take(list, xasprintf(ENV_JOB_KEY "=%s", job_key));
+}
+
+void worker_environment_elastic(struct string_list *list, int worker, int agent)
+{
+    string_list_take(list, xstrdup(ENV_ELASTIC "=1"));
+    string_list_take(list, xasprintf(ENV_WORKER "=%d", worker));
+    string_list_take(list, xasprintf(ENV_AGENT "=%d", agent));
 }
 
 /* strcmp() of the names alone. */

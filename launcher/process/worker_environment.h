@@ -32,6 +32,10 @@ void worker_environment_devices(struct string_list *list, char *const *environme
 void worker_environment_rank(struct string_list *list, const struct rank_info *rank_info,
                              const char *host, const char *job_id, const char *job_key);
 
+/* Appends the variables of a worker of an elastic job: its number, and that of its agent, by which
+ * its processes are found when the agent is lost. */
+void worker_environment_elastic(struct string_list *list, int worker, int agent);
+
 /* Sorts the list by name; of entries with the same name only the last one stays. */
 void worker_environment_finish(struct string_list *list);
 

@@ -2,6 +2,8 @@
 /* The bodies of the agent's frames; see agent_protocol.h. */
 #include "launcher/protocol/agent_protocol.h"
 
+#include <signal.h>
+
 const char *agent_frame_name(int type)
 {
     static const char *const names[AGENT_FRAME_TYPES] = {
@@ -31,6 +33,7 @@ const char *agent_frame_name(int type)
         [AGENT_STOPPED] = "STOPPED",
         [AGENT_NOTE] = "NOTE",
         [AGENT_SWEEP] = "SWEEP",
+        [AGENT_STOP_RANK] = "STOP_RANK",
     };
     return type > 0 && type < AGENT_FRAME_TYPES ? names[type] : "unknown";
 }
@@ -220,6 +223,25 @@ int agent_stop_decode(struct agent_stop *message, struct wire_reader *reader, st
     message->signum = wire_get_i32(reader);
     message->grace_ms = wire_get_u32(reader);
     return agent_frame_finished(reader, AGENT_STOP, err);
+}
+
+void agent_stop_rank_encode(struct wire_writer *writer, const struct agent_stop_rank *message)
+{
+    wire_put_i32(writer, message->rank);
+    agent_stop_encode(writer, &message->stop);
+}
+
+int agent_stop_rank_decode(struct agent_stop_rank *message, struct wire_reader *reader,
+                           struct err *err)
+{
+    message->rank = wire_get_i32(reader);
+    message->stop.signum = wire_get_i32(reader);
+    message->stop.grace_ms = wire_get_u32(reader);
+    if (reader->failed)
+        return fail(err, HVD_ERR_PROTOCOL, "malformed STOP_RANK frame");
+    if (message->stop.signum <= 0 || message->stop.signum >= NSIG)
+        return fail(err, HVD_ERR_PROTOCOL, "STOP_RANK with signal %d", message->stop.signum);
+    return HVD_OK;
 }
 
 void agent_relay_client_encode(struct wire_writer *writer, const struct agent_relay_client *message)

@@ -23,6 +23,8 @@
  *                                      <-  STDIN_CREDIT nbytes
  *   SIGNAL   signum                    ->             to every rank's process group
  *   STOP     signum, grace             ->             signum now, SIGKILL after the grace
+ *   STOP_RANK rank, signum, grace, NAME=VALUE texts   the same for one rank, and for every process
+ *                                      ->             with all of these in its environment
  *                                      <-  STOPPED    the record of an end (rank_end.h), stopped:
  *                                                     a signal has stopped it; none: it goes on
  *                                      <-  EXITED     the record of an end, exited or killed;
@@ -66,7 +68,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { AGENT_VERSION = 10 };
+enum { AGENT_VERSION = 11 };
 
 /* Bytes of one output stream that hvdrun may not have written yet, and the same limit for stdin. */
 enum { STREAM_WINDOW = 128 * 1024, STDIN_WINDOW = 64 * 1024 };
@@ -101,6 +103,7 @@ enum agent_frame {
     AGENT_STOPPED,
     AGENT_NOTE,
     AGENT_SWEEP,
+    AGENT_STOP_RANK,
     AGENT_FRAME_TYPES
 };
 
@@ -175,6 +178,12 @@ struct agent_stop {
     uint32_t grace_ms;
 };
 
+/* The head of STOP_RANK; texts follow. */
+struct agent_stop_rank {
+    int rank;
+    struct agent_stop stop;
+};
+
 /* RELAY_OPEN. */
 struct agent_relay_client {
     uint32_t id;
@@ -214,6 +223,11 @@ void agent_note_encode(struct wire_writer *writer, const struct agent_note *mess
 int agent_note_decode(struct agent_note *message, struct wire_reader *reader, struct err *err);
 void agent_stop_encode(struct wire_writer *writer, const struct agent_stop *message);
 int agent_stop_decode(struct agent_stop *message, struct wire_reader *reader, struct err *err);
+void agent_stop_rank_encode(struct wire_writer *writer, const struct agent_stop_rank *message);
+
+/* Reads the head only. */
+int agent_stop_rank_decode(struct agent_stop_rank *message, struct wire_reader *reader,
+                           struct err *err);
 void agent_relay_client_encode(struct wire_writer *writer,
                                const struct agent_relay_client *message);
 int agent_relay_client_decode(struct agent_relay_client *message, struct wire_reader *reader,

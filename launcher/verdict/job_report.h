@@ -24,6 +24,12 @@ enum report_end {
 
 struct report_rank {
     int host;
+    int rank;        /* of an elastic job's worker: its rank in the last world that it was in */
+    bool removed;    /* of an elastic job: it is in no next world, so its end is no loss */
+    char *loss;      /* owned; of an elastic job: why the worker was lost; NULL: it was not */
+    int loss_status; /* hvdrun's exit status for that */
+    uint64_t loss_ms;
+    bool over; /* of an elastic job: its end was reported */
     enum report_end end;
     int pid;                       /* 0: not started */
     struct rank_end_how how;       /* of BY_ITSELF and TERMINATED: EXITED or KILLED */
@@ -56,10 +62,20 @@ struct report_host {
     const char *name; /* borrowed */
     enum report_transport transport;
     int agent;         /* the local process that stands for it; 0: none */
+    int status;        /* of an elastic job: hvdrun's exit status for that */
     char reason[600];  /* why it could not be connected, or was lost; "" */
     bool unresponsive; /* it has answered nothing for a while, since before the job began to stop */
     bool lost;         /* it was the first host to be lost after the job had begun to stop */
     struct link_history history;
+};
+
+/* A world of an elastic job. */
+struct report_world {
+    int epoch, size;
+    int *workers; /* owned; in order of rank */
+    uint64_t began_ms, ended_ms;
+    char why[400];    /* it has ended; "": it has not */
+    bool member_lost; /* `why` names the member */
 };
 
 struct job_report {
@@ -76,15 +92,31 @@ struct job_report {
     bool origin_ran_on;     /* at origin_us no rank had failed, and that rank had not ended at
                              * all */
     bool amid_line;         /* the report goes to a stream whose last line has no end yet */
+    bool elastic;           /* `ranks` are by worker, and each agent has a row in `hosts` */
     struct report_rank *ranks;
     struct report_host *hosts;
     int nranks, nhosts;
+    struct report_world *worlds;
+    int nworlds;
 };
 
 /* An empty report of a job that begins now. `id` and `plan` are borrowed. */
 void job_report_init(struct job_report *report, const struct rank_plan *plan, const char *id,
                      uint64_t epoch_ms, uint64_t now_ms);
 void job_report_fini(struct job_report *report);
+
+/* Elastic jobs: one host more, whose name is borrowed, and its ranks; another world. */
+void job_report_add(struct job_report *report, const char *host, int nranks);
+void job_report_add_world(struct job_report *report, int epoch, const int *workers, int size,
+                          uint64_t now_ms);
+
+/* The present world, or NULL. */
+struct report_world *job_report_world(const struct job_report *report);
+
+/* Why the present world has ended. The first reason counts, but the first loss of a member counts
+ * more. */
+void job_report_end_world(struct job_report *report, const char *why, uint64_t now_ms);
+void job_report_lost_member(struct job_report *report, const char *why, uint64_t now_ms);
 
 /* Why `host` was not reached, or is lost. The first reason counts. */
 void job_report_reason(struct job_report *report, int host, const char *text);

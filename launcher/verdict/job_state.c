@@ -16,6 +16,32 @@ void job_state_init(struct job_state *state, int nhosts, int nranks)
     };
 }
 
+void job_state_init_elastic(struct job_state *state)
+{
+    job_state_init(state, 0, 0);
+    state->elastic = true;
+}
+
+void job_state_on_host_added(struct job_state *state, int nranks)
+{
+    state->nhosts++;
+    state->nranks += nranks;
+}
+
+/* Stops the hosts that there are; an elastic job may have none at all. */
+static enum job_action enter_stopping(struct job_state *state)
+{
+    bool has_hosts = state->hosts_done < state->nhosts;
+    state->phase = has_hosts ? JOB_STOPPING : JOB_FINISHED;
+    return has_hosts ? JOB_STOP : JOB_FINISH;
+}
+
+/* An end that stops nothing: that of a rank or a host of an elastic job. */
+static bool is_let_be(const struct job_state *state)
+{
+    return state->elastic && state->verdict.cause == CAUSE_NONE;
+}
+
 /* Records the verdict if there is none yet, and stops the job. */
 static enum job_action job_state_stop(struct job_state *state, enum job_cause cause,
                                       int exit_status, int signum)
@@ -25,15 +51,25 @@ static enum job_action job_state_stop(struct job_state *state, enum job_cause ca
         state->verdict.exit_status = exit_status;
         state->stop_signal = signum;
     }
+    return state->phase >= JOB_STOPPING ? JOB_WAIT : enter_stopping(state);
+}
+
+enum job_action job_state_on_end(struct job_state *state)
+{
     if (state->phase >= JOB_STOPPING)
         return JOB_WAIT;
-    state->phase = JOB_STOPPING;
-    return JOB_STOP;
+    state->stop_signal = SIGTERM;
+    return enter_stopping(state);
 }
 
 enum job_action job_state_on_host_ready(struct job_state *state)
 {
     state->hosts_ready++;
+    if (state->elastic) {
+        if (state->phase == JOB_PREPARING)
+            state->phase = JOB_RUNNING;
+        return state->phase == JOB_RUNNING ? JOB_START : JOB_WAIT;
+    }
     if (state->phase != JOB_PREPARING || state->hosts_ready < state->nhosts)
         return JOB_WAIT;
     state->phase = JOB_RUNNING;
@@ -67,7 +103,7 @@ enum job_action job_state_on_rank_exited(struct job_state *state, int host, int 
         state->terminated += !is_cause;
         return JOB_WAIT;
     }
-    if (rank_end_is_clean_exit(how))
+    if (rank_end_is_clean_exit(how) || is_let_be(state))
         return JOB_WAIT;
     return fail_rank(state, host, rank, how, after_ms);
 }
@@ -83,13 +119,15 @@ enum job_action job_state_on_rank_stopped(struct job_state *state, int host, int
 enum job_action job_state_on_rank_lost(struct job_state *state)
 {
     state->ranks_running--;
-    state->terminated++;
+    state->terminated += !is_let_be(state);
     return JOB_WAIT;
 }
 
 enum job_action job_state_on_host_failed(struct job_state *state, int host, int rank,
                                          int exit_status, const char *text)
 {
+    if (is_let_be(state))
+        return JOB_WAIT;
     if (state->verdict.cause == CAUSE_NONE) {
         state->verdict.host = host;
         state->verdict.rank = rank;
@@ -122,7 +160,7 @@ enum job_action job_state_on_host_lost(struct job_state *state, int host, int ex
 
 enum job_action job_state_on_host_done(struct job_state *state)
 {
-    if (++state->hosts_done < state->nhosts)
+    if (++state->hosts_done < state->nhosts || (state->elastic && state->phase < JOB_STOPPING))
         return JOB_WAIT;
     state->phase = JOB_FINISHED;
     return JOB_FINISH;

@@ -10,7 +10,11 @@
  * being brought to an end. finished: every host is done.
  *
  * The first failure is the job's verdict. Later failures do not change it, except a host that was
- * lost before. */
+ * lost before.
+ *
+ * In an elastic job hosts are added while it runs, each host's ranks start when it is ready, and the
+ * ends of ranks and hosts stop nothing. The job ends when its owner says so (job_state_on_end(),
+ * job_state_on_failed()), by a signal, or by time. */
 #ifndef LAUNCHER_VERDICT_JOB_STATE_H
 #define LAUNCHER_VERDICT_JOB_STATE_H
 
@@ -23,13 +27,14 @@ enum job_phase { JOB_PREPARING, JOB_RUNNING, JOB_STOPPING, JOB_FINISHED };
 
 enum job_action {
     JOB_WAIT,   /* nothing to do now */
-    JOB_START,  /* tell every agent to start its ranks */
+    JOB_START,  /* tell every agent that is ready to start its ranks */
     JOB_STOP,   /* tell every agent to stop its ranks, with state->stop_signal */
     JOB_FINISH, /* deliver the rest of the output and end */
 };
 
 struct job_state {
     enum job_phase phase;
+    bool elastic;
     int nhosts, hosts_ready, hosts_done;
     int nranks, ranks_running;
     bool told_to_stop; /* by a signal to hvdrun or by time, whatever the cause is */
@@ -43,6 +48,13 @@ struct job_state {
 };
 
 void job_state_init(struct job_state *state, int nhosts, int nranks);
+
+/* An elastic job, which has no host yet; a host with so many ranks is added to it. */
+void job_state_init_elastic(struct job_state *state);
+void job_state_on_host_added(struct job_state *state, int nranks);
+
+/* The owner of an elastic job has ended it: it went well. */
+enum job_action job_state_on_end(struct job_state *state);
 
 enum job_action job_state_on_host_ready(struct job_state *state);
 enum job_action job_state_on_rank_started(struct job_state *state);

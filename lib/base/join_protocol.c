@@ -9,7 +9,7 @@
 
 /* A neighbour takes 4 bytes for its rank, 4 and its host, 1 and its addresses, 4 more for each
  * address. */
-_Static_assert(PROOF_SIZE + 6 * 4 + 1 + 4 + 4 + 1 +
+_Static_assert(PROOF_SIZE + 6 * 4 + 1 + 4 + 4 + 4 + 1 +
                        NEIGHBOURS_MAX * (4 + 4 + JOIN_HOST_MAX + 1 +
                                          JOIN_ADDRESSES_MAX * (4 + JOIN_ADDRESS_MAX)) <=
                    JOIN_RENDEZVOUS_MAX,
@@ -25,6 +25,7 @@ static int decoded(const struct wire_reader *reader, bool valid, const char *nam
     return HVD_OK;
 }
 
+/* Statuses with which a rank or its world ends. */
 static bool is_failure(int status)
 {
     return status <= HVD_ERR_INVALID && status >= HVD_ERR_FORKED;
@@ -107,6 +108,8 @@ void join_hello_encode(struct wire_writer *writer, const struct join_hello *mess
 {
     wire_put_i32(writer, message->rank);
     wire_put_i32(writer, message->size);
+    wire_put_i32(writer, message->worker);
+    wire_put_u32(writer, message->epoch);
     wire_put_string(writer, message->host);
     wire_put_i32(writer, message->pid);
     wire_put_i32(writer, message->processors);
@@ -117,12 +120,17 @@ int join_hello_decode(struct join_hello *message, struct wire_reader *reader, st
 {
     message->rank = wire_get_i32(reader);
     message->size = wire_get_i32(reader);
+    message->worker = wire_get_i32(reader);
+    message->epoch = wire_get_u32(reader);
     wire_get_string(reader, message->host, sizeof message->host);
     message->pid = wire_get_i32(reader);
     message->processors = wire_get_i32(reader);
     join_addresses_decode(&message->addresses, reader);
     int rank = message->rank == -1 ? 0 : message->rank;
-    bool valid = rank_valid(rank, message->size) && message->processors >= 0;
+    bool elastic = message->rank == -1 && message->size == 0;
+    bool valid = (elastic || rank_valid(rank, message->size)) && message->worker >= -1 &&
+                 message->worker <= WORKER_NUMBER_MAX && message->epoch <= INT32_MAX &&
+                 message->processors >= 0;
     int rc = decoded(reader, valid, "HELLO", err);
     if (rc == HVD_OK)
         text_make_line(message->host);
@@ -186,6 +194,7 @@ void join_welcome_encode(struct wire_writer *writer, const struct join_welcome *
 {
     rank_info_encode(writer, &message->rank_info);
     wire_put_u8(writer, message->homogeneous);
+    wire_put_i32(writer, message->worker);
     wire_put_u32(writer, message->epoch);
     wire_put_i32(writer, message->star);
     wire_put_u8(writer, (uint8_t)message->nneighbours);
@@ -197,11 +206,13 @@ int join_welcome_decode(struct join_welcome *message, struct wire_reader *reader
 {
     bool valid = rank_info_decode(&message->rank_info, reader);
     message->homogeneous = wire_get_u8(reader) != 0;
+    message->worker = wire_get_i32(reader);
     message->epoch = wire_get_u32(reader);
     message->star = wire_get_i32(reader);
     message->nneighbours = 0;
-    valid = valid && message->star >= 1 && message->star <= message->rank_info.size &&
-            neighbours_decode(message, reader);
+    valid = valid && message->worker >= 0 && message->worker <= WORKER_NUMBER_MAX &&
+            message->epoch < INT32_MAX && message->star >= 1 &&
+            message->star <= message->rank_info.size && neighbours_decode(message, reader);
     return decoded(reader, valid, "WELCOME", err);
 }
 
@@ -215,7 +226,9 @@ int join_waiting_decode(struct join_waiting *message, struct wire_reader *reader
 {
     message->most_ms = wire_get_u32(reader);
     wire_get_string(reader, message->text, sizeof message->text);
-    int rc = decoded(reader, message->most_ms <= JOIN_WAITING_MAX_MS, "WAITING", err);
+    bool valid =
+        message->most_ms <= JOIN_WAITING_MAX_MS || message->most_ms == JOIN_WAITING_NO_LIMIT;
+    int rc = decoded(reader, valid, "WAITING", err);
     if (rc == HVD_OK)
         text_make_ascii(message->text);
     return rc;
@@ -264,6 +277,20 @@ int join_ask_decode(struct join_ask *message, struct wire_reader *reader, struct
 {
     message->size = wire_get_i32(reader);
     return decoded(reader, message->size >= 1 && message->size <= JOIN_REPORT_MAX, "ASK", err);
+}
+
+void join_update_encode(struct wire_writer *writer, const struct join_update *message)
+{
+    wire_put_u32(writer, message->serial);
+    wire_put_u8(writer, (uint8_t)message->hosts);
+}
+
+int join_update_decode(struct join_update *message, struct wire_reader *reader, struct err *err)
+{
+    message->serial = wire_get_u32(reader);
+    message->hosts = wire_get_u8(reader);
+    bool valid = message->hosts >= 1 && message->hosts <= (JOIN_HOSTS_REMOVED | JOIN_HOSTS_ADDED);
+    return decoded(reader, valid, "UPDATE", err);
 }
 
 void join_report_encode(struct wire_writer *writer, const struct join_report *message)

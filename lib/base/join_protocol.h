@@ -11,6 +11,7 @@
  *                                     <-  REFUSED    instead of WELCOME: status and text
  *                                     <-  NEWS       a rank was lost or has left; after WELCOME
  *                                     <-  ASK        for the status text; after WELCOME
+ *                                     <-  UPDATE     elastic: other members; after WELCOME
  *   REPORT   what I do and have done  ->             to each ASK, one; the next ASK waits for it
  *   BROKEN   why my world is broken   ->             once, before the program learns it
  *   GOODBYE  why I leave              ->             and closes
@@ -30,7 +31,13 @@
  * cannot prove the key learns nothing. A worker that sends rank -1 gets a rank from the rendezvous,
  * by its host and in order of arrival.
  *
- * The connection stays open for the life of the worker. A connection that ends without GOODBYE
+ * A process that has left a world may join the next epoch, over a new connection: HELLO says the
+ * first epoch that it may join. In an elastic job HELLO has rank -1, size 0 and the number of the
+ * worker, which is -1 for a worker that has none yet; WELCOME says the number. A worker that no
+ * further world has is REFUSED with HVD_ERR_REMOVED. UPDATE says that the job is to go on with other
+ * members than those of this world; each has a higher serial number than the one before.
+ *
+ * The connection stays open while the worker is in the world. A connection that ends without GOODBYE
  * means that the worker has died. */
 #ifndef LIB_BASE_JOIN_PROTOCOL_H
 #define LIB_BASE_JOIN_PROTOCOL_H
@@ -46,14 +53,18 @@
 #include "lib/base/wire.h"
 
 enum {
-    JOIN_VERSION = 9,
+    JOIN_VERSION = 10,
     JOIN_HOST_MAX = 256,
     JOIN_ADDRESS_MAX = 64,
     JOIN_ADDRESSES_MAX = 16,
     JOIN_TEXT_MAX = 500,
     JOIN_REPORT_MAX = 16 * 1024,
-    JOIN_WAITING_MAX_MS = 86400 * 1000
+    JOIN_WAITING_MAX_MS = 86400 * 1000,
+    WORKER_NUMBER_MAX = (1 << 20) - 1
 };
+
+/* WAITING: for as long as it takes. */
+#define JOIN_WAITING_NO_LIMIT UINT32_MAX
 
 /* The longest body of a frame: before a proven HELLO, from a proven worker, and from the rendezvous
  * after CHALLENGE. */
@@ -74,7 +85,8 @@ enum join_type {
     JOIN_ASK,
     JOIN_REPORT,
     JOIN_BROKEN,
-    JOIN_WAITING
+    JOIN_WAITING,
+    JOIN_UPDATE
 };
 
 /* OPEN and CHALLENGE, the two bodies that carry no proof. */
@@ -98,7 +110,9 @@ struct join_addresses {
 };
 
 struct join_hello {
-    int rank, size;           /* HOROVOD_RANK, or -1 for any, and HOROVOD_SIZE */
+    int rank, size;           /* HOROVOD_RANK, or -1 for any, and HOROVOD_SIZE; -1, 0: elastic */
+    int worker;               /* elastic: its number; -1: none. Else its last rank, or -1 */
+    uint32_t epoch;           /* the first that this process may join: 0, or the last left and 1 */
     char host[JOIN_HOST_MAX]; /* HOROVOD_HOSTNAME, or the host's own name */
     int pid;
     int processors; /* that the ranks of its host share; 0: not known */
@@ -115,7 +129,8 @@ struct join_peer {
 struct join_welcome {
     struct rank_info rank_info;
     bool homogeneous;
-    uint32_t epoch; /* of the world's membership; 0 for the first */
+    int worker;     /* its number; the rank unless the job is elastic */
+    uint32_t epoch; /* of the world; 0 for the first */
     int star;       /* of the world's tree (topology.h), 1 <= star <= size */
     int nneighbours;
     struct join_peer neighbours[NEIGHBOURS_MAX]; /* those of topology.h, ascending by rank */
@@ -123,7 +138,7 @@ struct join_welcome {
 
 /* Sent until WELCOME or REFUSED. */
 struct join_waiting {
-    uint32_t most_ms;         /* until the start timeout */
+    uint32_t most_ms;         /* until the start timeout, or JOIN_WAITING_NO_LIMIT */
     char text[JOIN_TEXT_MAX]; /* the missing ranks: "ranks 2, 3 on node1" */
 };
 
@@ -136,6 +151,13 @@ struct join_ask {
     int size; /* of the text of the report, with its terminating NUL */
 };
 
+enum { JOIN_HOSTS_REMOVED = 1, JOIN_HOSTS_ADDED = 2 };
+
+struct join_update {
+    uint32_t serial;
+    int hosts; /* JOIN_HOSTS_*, at least one of them */
+};
+
 struct join_report {
     char text[JOIN_REPORT_MAX]; /* lines for people, each ended by a newline */
     struct rank_stats stats;
@@ -144,8 +166,8 @@ struct join_report {
 
 /* Writers append a body, or addresses or a peer in a body, to the writer; readers read one. The
  * readers return HVD_ERR_PROTOCOL and the message's name when a field is missing, out of range, or
- * too long. Their results satisfy 0 <= rank < size <= WORLD_SIZE_MAX (-1 <= rank in HELLO), and
- * strings are terminated; a job id is valid or empty; the host of HELLO is one printable line, the
+ * too long. Their results satisfy 0 <= rank < size <= WORLD_SIZE_MAX (-1 <= rank in HELLO, and size 0
+ * with rank -1) and -1 <= worker <= WORKER_NUMBER_MAX (0 <= worker in WELCOME), and strings are terminated; a job id is valid or empty; the host of HELLO is one printable line, the
  * text of REPORT is printable (text.h). NEWS, GOODBYE and BROKEN are written with
  * rank_end_encode(). */
 void join_addresses_encode(struct wire_writer *writer, const struct join_addresses *addresses);
@@ -170,6 +192,8 @@ int join_goodbye_decode(struct rank_end *goodbye, struct wire_reader *reader, st
 int join_broken_decode(struct rank_end *broken, struct wire_reader *reader, struct err *err);
 void join_ask_encode(struct wire_writer *writer, const struct join_ask *message);
 int join_ask_decode(struct join_ask *message, struct wire_reader *reader, struct err *err);
+void join_update_encode(struct wire_writer *writer, const struct join_update *message);
+int join_update_decode(struct join_update *message, struct wire_reader *reader, struct err *err);
 void join_report_encode(struct wire_writer *writer, const struct join_report *message);
 int join_report_decode(struct join_report *message, struct wire_reader *reader, struct err *err);
 

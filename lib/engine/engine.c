@@ -67,6 +67,7 @@ struct engine *engine_create(const struct engine_options *options, struct err *e
     engine->one_host = engine->local_size == engine->size;
     engine->failure = options->failure;
     engine->linker = options->linker;
+    in_flight_init(&engine->in_flight, options->handles);
     sets_init(engine);
     int rc =
         progress_init(engine, options->welcome->rank_info.local_size, options->processors, err);
@@ -191,6 +192,14 @@ void engine_abandon(struct engine *engine)
 {
     if (engine->progress.thread.exists)
         pthread_detach(engine->progress.thread.id);
+}
+
+int64_t engine_handles(struct engine *engine)
+{
+    engine_lock(engine);
+    int64_t generation = engine->in_flight.generation;
+    engine_unlock(engine);
+    return generation;
 }
 
 int64_t engine_bytes_sent(struct engine *engine)

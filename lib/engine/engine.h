@@ -36,6 +36,7 @@ struct engine_options {
                                              * only */
     struct linker *linker;                  /* taken over, also on failure */
     struct failure *failure;                /* borrowed */
+    int64_t handles; /* generation of the last handle of an earlier world; 0: there was none */
 };
 
 /* The engine of a world whose links are still to be made. NULL and `err` on failure. */
@@ -58,16 +59,27 @@ void engine_destroy(struct engine *engine);
  * ends. */
 void engine_abandon(struct engine *engine);
 
+/* Generation of the last handle that was given out. */
+int64_t engine_handles(struct engine *engine);
+
 /* HVD_OK and a handle, or a status: this rank's own mistake, or the failure of the world. */
 int engine_submit(struct engine *engine, const struct submission *submission, int64_t *handle,
                   struct err *err);
 
-/* engine_submit() and engine_wait() in one call. */
-int engine_run(struct engine *engine, const struct submission *submission,
-               struct hvd_result *results, struct err *err);
+/* Instead of a timeout in milliseconds. ENGINE_INTERRUPTIBLE is no deadline to the stall inspector,
+ * but the wait pauses when a signal has interrupted the sleep of the thread, and after
+ * ENGINE_SIGNALS_NS: the call returns ENGINE_PAUSED, and the caller decides whether to wait again. */
+enum { ENGINE_FOR_EVER = -1, ENGINE_INTERRUPTIBLE = -2 };
+enum { ENGINE_PAUSED = 1 };
+#define ENGINE_SIGNALS_NS 250000000ull
 
-/* Like hvd_poll() and hvd_wait_timeout(); a timeout below 0 is none. `results` may be NULL, or have
- * room for as many as there are tensors. */
+/* engine_submit() and engine_wait() in one call. `handle` NULL: waits for ever; else interruptibly,
+ * and stores the handle when it returns ENGINE_PAUSED. */
+int engine_run(struct engine *engine, const struct submission *submission,
+               struct hvd_result *results, int64_t *handle, struct err *err);
+
+/* Like hvd_poll() and hvd_wait_timeout(). `results` may be NULL, or have room for as many as there
+ * are tensors. */
 int engine_poll(struct engine *engine, int64_t handle, struct err *err);
 int engine_wait(struct engine *engine, int64_t handle, int timeout_ms, struct hvd_result *results,
                 struct err *err);

@@ -2,7 +2,8 @@
 /* Tensors and handles in flight; see in_flight.h.
  *
  * A handle's number is its place in the table in the low bits and a count above them, so that an
- * old number is not mistaken for a new one. */
+ * old number is not mistaken for a new one. The count goes on from one world of the process to the
+ * next. */
 #include "lib/engine/in_flight.h"
 
 #include <stdlib.h>
@@ -71,6 +72,12 @@ struct ticket *in_flight_ticket(struct in_flight *in_flight, int count)
 void in_flight_release(struct in_flight *in_flight, struct ticket *ticket)
 {
     put_back(in_flight, ticket, ticket_index(ticket->number));
+}
+
+bool in_flight_is_stale(const struct in_flight *in_flight, int64_t number)
+{
+    int64_t generation = number >> PLACE_BITS;
+    return generation > 0 && generation <= in_flight->first_generation;
 }
 
 struct ticket *in_flight_find(const struct in_flight *in_flight, int64_t number)
@@ -147,6 +154,11 @@ bool in_flight_done(struct in_flight *in_flight, struct tensor *tensor, bool wel
     else
         in_flight_keep(in_flight, tensor);
     return --tensor->ticket->missing == 0;
+}
+
+void in_flight_init(struct in_flight *in_flight, int64_t generation)
+{
+    *in_flight = (struct in_flight){ .generation = generation, .first_generation = generation };
 }
 
 void in_flight_fini(struct in_flight *in_flight)

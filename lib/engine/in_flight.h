@@ -61,14 +61,16 @@ struct in_flight {
     struct ticket **tickets; /* by the low bits of their number */
     int tickets_count, tickets_capacity;
     struct ticket *free_tickets;
-    int64_t generation;
-    struct tensor *first, *free_tensors; /* in flight, oldest last; unused */
-    struct tensor *last_done;            /* for reports: its name and kind; NULL: none yet */
-    bool last_is_borrowed;               /* it is none of these */
+    int64_t generation, first_generation; /* of the last handle; of the last of earlier worlds */
+    struct tensor *first, *free_tensors;  /* in flight, oldest last; unused */
+    struct tensor *last_done;             /* for reports: its name and kind; NULL: none yet */
+    bool last_is_borrowed;                /* it is none of these */
     uint64_t last_done_ns;
     int count;
 };
 
+/* Handles are numbered after those of `generation`. */
+void in_flight_init(struct in_flight *in_flight, int64_t generation);
 void in_flight_fini(struct in_flight *in_flight);
 
 /* A ticket for `count` tensors, none of which exists yet; NULL when out of memory. */
@@ -76,6 +78,9 @@ struct ticket *in_flight_ticket(struct in_flight *in_flight, int count);
 
 /* Gives a ticket back; the caller has dealt with its results before. */
 void in_flight_release(struct in_flight *in_flight, struct ticket *ticket);
+
+/* A handle that an earlier world of this process gave out. */
+bool in_flight_is_stale(const struct in_flight *in_flight, int64_t number);
 
 /* NULL if the number is no handle (any more). */
 struct ticket *in_flight_find(const struct in_flight *in_flight, int64_t number);

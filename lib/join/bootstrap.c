@@ -16,11 +16,11 @@
 int bootstrap_join_alone(struct rank_assignment *assignment, const struct environment *environment,
                          struct err *err)
 {
-    (void)environment;
     (void)err;
     assignment->welcome.rank_info =
         (struct rank_info){ .size = 1, .local_size = 1, .cross_size = 1 };
     assignment->welcome.homogeneous = true;
+    assignment->welcome.epoch = environment->epoch;
     assignment->welcome.star = 1;
     return HVD_OK;
 }
@@ -37,7 +37,7 @@ static int listen_for_ranks(struct rank_assignment *assignment,
 {
     const struct rank_info *rank_info = &environment->rank_info;
     int rank = rank_info->rank >= 0 ? rank_info->rank : (int)getpid();
-    bool on_loopback = rank_info->local_size == rank_info->size;
+    bool on_loopback = rank_info->local_size == rank_info->size && !environment->elastic;
     if (assignment->network.limited && !on_loopback)
         return listener_open_at(&assignment->listener, &environment->ports, rank,
                                 &assignment->network.interfaces, err);
@@ -45,7 +45,8 @@ static int listen_for_ranks(struct rank_assignment *assignment,
 }
 
 /* Opens the port for other ranks and stores its addresses. A job that is known to be on one host
- * listens on no network. With a service the hosts are known too late for that. */
+ * listens on no network. With a service the hosts are known too late for that, and an elastic job may
+ * get others. */
 static int offer_port(struct rank_assignment *assignment, const struct environment *environment,
                       struct err *err)
 {
@@ -70,6 +71,11 @@ static int check_welcome(const struct join_welcome *welcome, const struct enviro
 {
     int rank = welcome->rank_info.rank, size = welcome->rank_info.size;
     bool any = environment->rank_info.rank < 0;
+    if (welcome->epoch < environment->epoch)
+        return fail(err, HVD_ERR_PROTOCOL, "asked for epoch %u or a later one, was given %u",
+                    environment->epoch, welcome->epoch);
+    if (environment->elastic)
+        return HVD_OK;
     if (any && size != environment->rank_info.size)
         return fail(err, HVD_ERR_PROTOCOL, "asked for a size of %d, was given %d",
                     environment->rank_info.size, size);
@@ -82,14 +88,17 @@ static int check_welcome(const struct join_welcome *welcome, const struct enviro
 static int say_hello(struct rank_assignment *assignment, const struct environment *environment,
                      struct err *err)
 {
+    bool elastic = environment->elastic;
     struct join_hello hello = {
-        .rank = environment->rank_info.rank,
-        .size = environment->rank_info.size,
+        .rank = elastic ? -1 : environment->rank_info.rank,
+        .size = elastic ? 0 : environment->rank_info.size,
+        .worker = environment->worker,
+        .epoch = environment->epoch,
         .pid = (int)getpid(),
         .processors = assignment->processors,
     };
     memcpy(hello.host, environment->host, sizeof hello.host);
-    int rc = hello.size > 1 ? offer_port(assignment, environment, err) : HVD_OK;
+    int rc = hello.size != 1 ? offer_port(assignment, environment, err) : HVD_OK;
     hello.addresses = assignment->addresses;
     if (rc == HVD_OK)
         rc = join_hello(&assignment->connection, &hello, err);

@@ -23,6 +23,8 @@ static const struct number numbers[] = {
     { ENV_CROSS_RANK, 0, WORLD_SIZE_MAX - 1, offsetof(struct environment, rank_info.cross_rank) },
     { ENV_CROSS_SIZE, 1, WORLD_SIZE_MAX, offsetof(struct environment, rank_info.cross_size) },
     { ENV_RENDEZVOUS_PORT, 1, 65535, offsetof(struct environment, rendezvous_port) },
+    { ENV_ELASTIC, 0, 1, offsetof(struct environment, elastic) },
+    { ENV_WORKER, 0, WORKER_NUMBER_MAX, offsetof(struct environment, worker) },
 };
 
 static const struct number start_timeout = { ENV_START_TIMEOUT, 1, JOIN_TIMEOUT_MAX_S,
@@ -48,7 +50,7 @@ static const struct {
 } companions[] = {
     { ENV_RENDEZVOUS, ENV_JOB_ID, NULL },
     { ENV_RENDEZVOUS, ENV_JOB_KEY, NULL },
-    { ENV_RENDEZVOUS, ENV_SIZE, NULL },
+    { ENV_RENDEZVOUS, ENV_SIZE, ENV_ELASTIC },
     { ENV_RANK, ENV_SIZE, NULL },
     { ENV_SIZE, ENV_RANK, ENV_RENDEZVOUS },
     { ENV_LOCAL_RANK, ENV_LOCAL_SIZE, NULL },
@@ -58,7 +60,7 @@ static const struct {
     { ENV_RENDEZVOUS_ADDR, ENV_RENDEZVOUS_PORT, NULL },
     { ENV_RENDEZVOUS_PORT, ENV_RENDEZVOUS_ADDR, NULL },
     { ENV_RENDEZVOUS_ADDR, ENV_JOB_KEY, NULL },
-    { ENV_RENDEZVOUS_ADDR, ENV_RANK, NULL },
+    { ENV_RENDEZVOUS_ADDR, ENV_RANK, ENV_ELASTIC },
 };
 
 /* The first must be smaller than the second, or at most equal to it. */
@@ -295,6 +297,8 @@ static int read_rendezvous(struct environment *environment, environment_get_fn *
         return fail(err, HVD_ERR_ENVIRONMENT, "%s is %d but %s is not set", ENV_SIZE,
                     environment->rank_info.size, ENV_RENDEZVOUS_ADDR);
     if (!environment->has_rendezvous)
+        environment->elastic = 0;
+    if (!environment->has_rendezvous)
         return HVD_OK;
     int rc = is_service ? read_service(environment, get, err) : read_address(environment, get, err);
     return rc < 0 ? rc : job_key_parse(&environment->key, get(ENV_JOB_KEY), err);
@@ -312,6 +316,7 @@ int environment_read(struct environment *environment, environment_get_fn *get, s
         .get = get,
         .rank_info = { .size = 1, .local_size = 1, .cross_size = 1 },
         .join_timeout_s = JOIN_TIMEOUT_S,
+        .worker = -1,
     };
     if ((rc = bootstrap_choose(&environment->bootstrap, get, err)) < 0)
         return rc;

@@ -29,6 +29,10 @@ enum { JOIN_TIMEOUT_S = 30, JOIN_TIMEOUT_MAX_S = 86400 };
 struct environment {
     environment_get_fn *get;           /* what was read */
     struct bootstrap_choice bootstrap; /* HVD_BOOTSTRAP */
+    int elastic; /* 1: HOROVOD_ELASTIC says so, and there is a rendezvous; `rank_info` is only what the
+                    launcher thought when it started the process */
+    int worker;     /* HVD_WORKER, or -1; the caller sets it to what the last world has told */
+    uint32_t epoch; /* 0; the caller sets it to the first epoch that this process may join */
     struct rank_info
         rank_info;       /* sizes 1 and ranks 0 where nothing is said; with `is_service` the rank is
                             -1 if none is wanted, and only the size counts besides */

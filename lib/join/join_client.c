@@ -304,7 +304,10 @@ int join_wait(struct join_connection *connection, uint32_t answer_ms, struct joi
     struct wire_reader body;
     struct join_waiting waiting = { .text = "" };
     for (;;) {
-        int rc = wait_answer(connection, &frame, waiting.most_ms + (uint64_t)answer_ms, err);
+        uint64_t left_ms = waiting.most_ms == JOIN_WAITING_NO_LIMIT
+                               ? UINT64_MAX
+                               : waiting.most_ms + (uint64_t)answer_ms;
+        int rc = wait_answer(connection, &frame, left_ms, err);
         if (rc == HVD_ERR_TIMEOUT && !has_begun(connection))
             return fell_silent(connection, &waiting, answer_ms, err);
         if (rc < 0)
@@ -330,6 +333,8 @@ static int decode_message(struct join_message *message, const struct frame *fram
         return join_news_decode(&message->news, body, err);
     case JOIN_ASK:
         return join_ask_decode(&message->ask, body, err);
+    case JOIN_UPDATE:
+        return join_update_decode(&message->update, body, err);
     default:
         return unexpected(frame, err);
     }

@@ -55,7 +55,8 @@ int join_hello(struct join_connection *connection, const struct join_hello *hell
 enum { JOIN_ANSWER_MS = 30000 };
 
 /* Waits for WELCOME: `answer_ms` for a first answer. When the answer is WAITING, waits as long as
- * WAITING says and `answer_ms` more, because the rendezvous applies the timeout; when a part of an
+ * WAITING says, which may be without a limit, and `answer_ms` more, because the rendezvous applies
+ * the timeout; when a part of an
  * answer has come, waits less for the rest. Time in which this process is stopped does not count.
  * HVD_ERR_TIMEOUT names the missing ranks, as far as known. */
 int join_wait(struct join_connection *connection, uint32_t answer_ms, struct join_welcome *welcome,
@@ -63,10 +64,11 @@ int join_wait(struct join_connection *connection, uint32_t answer_ms, struct joi
 
 /* A message of the rendezvous to a member of a world. */
 struct join_message {
-    enum join_type type; /* JOIN_NEWS or JOIN_ASK */
+    enum join_type type; /* JOIN_NEWS, JOIN_ASK or JOIN_UPDATE */
     union {
         struct rank_end news;
         struct join_ask ask;
+        struct join_update update;
     };
 };
 

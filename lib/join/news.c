@@ -63,6 +63,8 @@ static int news_receive(struct news *news)
         record_lost_rendezvous(news, &err);
     else if (rc > 0 && message.type == JOIN_ASK)
         news_answer(news, &message.ask);
+    else if (rc > 0 && message.type == JOIN_UPDATE)
+        atomic_fetch_or(&news->hosts_updated, message.update.hosts);
     else if (rc > 0) {
         news->server_left |=
             is_of_server(news, &message.news) && message.news.status == HVD_ERR_PEER_LEFT;

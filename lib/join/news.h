@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A thread that listens to the rendezvous. It sleeps until a rank is lost or leaves or the launcher
- * ends, records the end (failure.h), and wakes the driver of the progress engine. When the
+ * ends, records the end (failure.h), and wakes the driver of the progress engine. It notes that an
+ * elastic job is to go on with other members. When the
  * rendezvous asks for the status of this rank, the thread answers, also when the program has hung.
  * The thread does not wake up while nothing happens. */
 #ifndef LIB_JOIN_NEWS_H
@@ -11,6 +12,7 @@
 #include "lib/join/join_client.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -28,6 +30,7 @@ struct news {
     bool server_left; /* the rank that serves the rendezvous has left, so its connection may end */
     pthread_t thread;
     bool running;
+    atomic_int hosts_updated; /* JOIN_HOSTS_*, of all UPDATEs that have come */
 };
 
 /* After a failure nothing has to be undone. */

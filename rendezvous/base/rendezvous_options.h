@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The one job of a launcher: the ranks that it plans, what it tells the rendezvous of them, and the
- * events that it hears. These are the values of rendezvous.h; the job table keeps them. */
+ * events that it hears. These are the values of rendezvous.h; the job table keeps them.
+ *
+ * A worker is one process. The launcher numbers the workers from 0 and never uses a number again.
+ * In a job that is not elastic, the workers are the ranks. In an elastic job a worker has a rank
+ * only within a world, and the launcher says which workers the next world is to have. */
 #ifndef RENDEZVOUS_BASE_RENDEZVOUS_OPTIONS_H
 #define RENDEZVOUS_BASE_RENDEZVOUS_OPTIONS_H
 
@@ -20,15 +24,22 @@ struct rendezvous_slot {
     const char *host; /* borrowed for the life of the rendezvous */
 };
 
-/* What the launcher learns. All may call anything here, rendezvous_destroy() too, except running
+/* A worker that the next world of an elastic job is to have. */
+struct rendezvous_member {
+    int worker;
+    const char *host; /* as the launcher names it; ranks with the same host share it */
+};
+
+/* What the launcher learns. Ranks are numbers of workers in all events, also those in a struct
+ * rank_end (`rank`, `because_of`). All may call anything here, rendezvous_destroy() too, except running
  * the loop. */
 struct rendezvous_events {
-    /* The world of `size` ranks is complete: every rank has said HELLO. */
+    /* The first world is complete: every rank has said HELLO. */
     void (*complete)(void *context);
 
-    /* `start_timeout_ms` after the first HELLO some ranks are still missing. `text` is one line
-     * that names the missing ranks and their hosts; borrowed for the call. Those that wait have
-     * been refused with HVD_ERR_TIMEOUT already. */
+    /* `start_timeout_ms` after the first HELLO for a world some ranks are still missing; never in an
+     * elastic job. `text` is one line that names the missing ranks and their hosts; borrowed for the
+     * call. Those that wait have been refused with HVD_ERR_TIMEOUT already. */
     void (*timed_out)(void *context, const char *text);
 
     /* A rank that meets the others by itself, as Horovod's own workers do, has failed before all
@@ -51,8 +62,8 @@ struct rendezvous_events {
 
     /* The first failure, which has broken the world, is that of the rank `end->because_of`, which is
      * in the world: it was lost (HVD_ERR_PEER_LOST), has left before all had come
-     * (HVD_ERR_PEER_LEFT), or has failed, as it has said itself or another has heard. Once. Borrowed
-     * for the call. May be NULL. */
+     * (HVD_ERR_PEER_LEFT), or has failed, as it has said itself or another has heard. Once for each
+     * world. Borrowed for the call. May be NULL. */
     void (*origin)(void *context, const struct rank_end *end);
 
     /* The connection of a rank that was there has ended without GOODBYE; if its process has ended,
@@ -62,10 +73,15 @@ struct rendezvous_events {
     /* Somebody wants to see the last lines that `rank` has written to stdout or stderr: at most
      * `nbytes`, each line ended by a newline. The caller frees it; NULL: none. May be NULL. */
     char *(*output)(void *context, int rank, bool of_stderr, size_t nbytes);
+
+    /* A world is complete, the first or a later one: `workers` are its `size` members in order of
+     * rank, borrowed for the call. May be NULL. */
+    void (*world)(void *context, int epoch, const int *workers, int size);
 };
 
 struct rendezvous_options {
     const char *id;                      /* of the job (job_id.h); copied */
+    bool elastic;                        /* no `slots`; rendezvous_intend() says who is to come */
     const struct rendezvous_slot *slots; /* `size` of them; copied */
     int size;
     const struct job_key *key; /* copied */

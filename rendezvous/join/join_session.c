@@ -232,6 +232,14 @@ void join_session_news(struct join_session *session, struct wire_writer *out,
     put_sealed(session, out, JOIN_NEWS, &payload);
 }
 
+void join_session_update(struct join_session *session, struct wire_writer *out,
+                         const struct join_update *update)
+{
+    struct wire_writer payload = { 0 };
+    join_update_encode(&payload, update);
+    put_sealed(session, out, JOIN_UPDATE, &payload);
+}
+
 void join_session_ask(struct join_session *session, struct wire_writer *out, int size)
 {
     struct wire_writer payload = { 0 };

@@ -69,6 +69,9 @@ void join_session_refuse(struct join_session *session, struct wire_writer *out, 
 void join_session_news(struct join_session *session, struct wire_writer *out,
                        const struct rank_end *news);
 
+void join_session_update(struct join_session *session, struct wire_writer *out,
+                         const struct join_update *update);
+
 /* Does nothing while the last ASK is not answered. */
 void join_session_ask(struct join_session *session, struct wire_writer *out, int size);
 

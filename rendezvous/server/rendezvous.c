@@ -183,6 +183,20 @@ void rendezvous_tell_verdict(struct rendezvous *rendezvous,
     arm(rendezvous);
 }
 
+int rendezvous_intend(struct rendezvous *rendezvous, const struct rendezvous_member *members,
+                      int count, struct err *err)
+{
+    int rc = server_intend(&rendezvous->server, members, count, rendezvous_now_ms(rendezvous), err);
+    arm(rendezvous);
+    return rc;
+}
+
+void rendezvous_remove(struct rendezvous *rendezvous, int worker)
+{
+    server_remove(&rendezvous->server, worker, rendezvous_now_ms(rendezvous));
+    arm(rendezvous);
+}
+
 int rendezvous_ask(struct rendezvous *rendezvous, struct err *err)
 {
     int rc = server_ask(&rendezvous->server, rendezvous_now_ms(rendezvous), err);

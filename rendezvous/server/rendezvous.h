@@ -71,6 +71,22 @@ void rendezvous_hangup(struct rendezvous_connection *connection);
 /* These three calls, for a carrier that cannot include this header. */
 struct rendezvous_server rendezvous_server(struct rendezvous *rendezvous);
 
+/* The workers that the next world of an elastic job is to have, in order of rank; copied. Replaces
+ * what was intended before. As soon as all of them wait in hvd_init(), the world is complete: they
+ * are its ranks, and `world` is called, maybe before this returns. A worker that waits and is not
+ * intended goes on waiting. If the members differ from those of a world that runs, its ranks are
+ * told (hvd_hosts_updated()). There is no timeout: a worker that dies while it waits is forgotten,
+ * and the launcher intends another world. HVD_ERR_INVALID for a worker that was removed or is there
+ * twice; HVD_ERR_NOMEM. In both cases the former intention holds. */
+int rendezvous_intend(struct rendezvous *rendezvous, const struct rendezvous_member *members,
+                      int count, struct err *err);
+
+/* No further world of an elastic job has `worker`: its hvd_init() fails with HVD_ERR_REMOVED, now or
+ * when it comes. Its present world is not touched. */
+void rendezvous_remove(struct rendezvous *rendezvous, int worker);
+
+/* The next calls and `report` name a rank by its worker in an elastic job. */
+
 /* The process of `rank` has been started. */
 void rendezvous_rank_started(struct rendezvous *rendezvous, int rank, int pid);
 

@@ -209,10 +209,10 @@ static void over(struct rendezvous_connection *connection,
 {
     struct server *server = connection->server;
     struct rendezvous_job *job = connection->job;
-    int rank = connection->rank, pending_worker = connection->pending_worker;
+    struct server_place place = connection->place;
     end(connection);
     if (job)
-        server_on_broken(server, job, rank, pending_worker);
+        server_on_broken(server, job, place);
 }
 
 void server_send_away(struct rendezvous_connection *connection)
@@ -238,7 +238,6 @@ struct rendezvous_connection *server_accept(struct server *server, struct rendez
     connection->server = server;
     connection->stream = stream;
     connection->origin = origin;
-    connection->rank = connection->pending_worker = -1;
     connection->deadline_ms = now_ms + SERVER_UNAUTHENTICATED_MS;
     server_enter(server, now_ms);
     server_make_room(server);

@@ -13,7 +13,7 @@
  * never sent away for it.
  *
  *   unauthenticated -> client      HTTP
- *   unauthenticated -> worker      frames; pending, then of a rank
+ *   unauthenticated -> worker      frames; its place: struct server_place
  *   any of them -> dead
  *
  * Everything may be called from inside the launcher's callbacks. What is closed meanwhile stays in
@@ -46,6 +46,18 @@ enum server_role {
     SERVER_ROLES
 };
 
+/* Where a worker is in its job. */
+struct server_place {
+    enum {
+        SERVER_NOWHERE,   /* no worker, or one of a world that another has replaced */
+        SERVER_PENDING,   /* pending worker `index` */
+        SERVER_RANK,      /* rank `index` of the world */
+        SERVER_NEXT_RANK, /* rank `index` of the epoch that gathers */
+        SERVER_WAITING    /* worker `index` of an elastic job, which waits */
+    } kind;
+    int index;
+};
+
 struct rendezvous_connection {
     struct server *server;
     struct rendezvous_stream *stream; /* NULL once the connection is over */
@@ -55,8 +67,7 @@ struct rendezvous_connection {
     uint64_t deadline_ms;                    /* unless it is a worker's */
 
     struct rendezvous_job *job; /* of a worker */
-    int rank;                   /* -1: pending, or no worker */
-    int pending_worker;         /* while it is pending; -1 otherwise */
+    struct server_place place;
 
     unsigned char first[4]; /* until they tell the language */
     size_t nfirst;
@@ -101,7 +112,7 @@ void server_init_service(struct server *server, const struct rendezvous_service_
 void server_close(struct server *server);
 void server_fini(struct server *server);
 
-/* As their namesakes in rendezvous.h; the last five for the one job of a launcher's. */
+/* As their namesakes in rendezvous.h; the last seven for the one job of a launcher's. */
 struct rendezvous_connection *server_accept(struct server *server, struct rendezvous_stream *stream,
                                             enum rendezvous_origin origin, uint64_t now_ms);
 void server_receive(struct rendezvous_connection *connection, const void *data, size_t length,
@@ -111,6 +122,9 @@ void server_rank_started(struct server *server, int rank, int pid);
 void server_rank_ended(struct server *server, int rank, const struct rank_end_how *how,
                        uint64_t now_ms);
 int server_ask(struct server *server, uint64_t now_ms, struct err *err);
+int server_intend(struct server *server, const struct rendezvous_member *members, int count,
+                  uint64_t now_ms, struct err *err);
+void server_remove(struct server *server, int worker, uint64_t now_ms);
 void server_tell_end(struct server *server, int rank, const struct rendezvous_end *end,
                      uint64_t now_ms);
 void server_tell_verdict(struct server *server, const struct rendezvous_verdict *verdict,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The server from inside: what server.c (who is connected), server_admission.c (how many may be),
- * server_receive.c (what comes in), server_job.c (what becomes of jobs) and server_rank_query.c
- * (what their ranks do) share. */
+ * server_receive.c (what comes in), server_job.c (what becomes of jobs), server_elastic.c (of elastic
+ * ones) and server_rank_query.c (what their ranks do) share. */
 #ifndef RENDEZVOUS_SERVER_SERVER_IMPL_H
 #define RENDEZVOUS_SERVER_SERVER_IMPL_H
 
@@ -51,11 +51,39 @@ void server_on_hello(struct rendezvous_connection *connection, const struct join
 void server_on_report(struct rendezvous_connection *connection, const struct join_report *report);
 void server_on_word(struct rendezvous_connection *connection, const struct rank_end *word);
 void server_on_goodbye(struct rendezvous_connection *connection, const struct rank_end *goodbye);
-void server_on_broken(struct server *server, struct rendezvous_job *job, int rank,
-                      int pending_worker);
+void server_on_broken(struct server *server, struct rendezvous_job *job, struct server_place place);
 
 /* A connection of a job is over, whatever it has said. */
 void server_worker_gone(struct rendezvous_connection *connection);
+
+/* What server_job.c and server_elastic.c need of each other: does what the last event has made
+ * necessary; takes a connection in as a worker's; refuses a worker and ends its connection; tells a
+ * worker to wait (SERVER_NEVER: without a limit); says a line to the people of a service. */
+void server_carry_out(struct server *server, struct rendezvous_job *job);
+void server_take_in(struct rendezvous_connection *connection, struct rendezvous_job *job,
+                    struct server_place place);
+void server_refuse(struct rendezvous_connection *connection, int status, const char *text);
+void server_tell_to_wait(struct rendezvous_connection *connection, uint64_t until_ms,
+                         struct join_waiting *waiting);
+void server_job_say(struct server *server, const char *job, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The world is about to be replaced: its connections are nowhere from now on. */
+void server_leave_world(struct server *server, struct rendezvous_job *job);
+
+/* A HELLO for an elastic job. */
+int server_elastic_hello(struct rendezvous_connection *connection, struct rendezvous_job *job,
+                         const struct join_hello *hello, struct err *err);
+
+/* Carries out what an elastic job wants: makes worlds, refuses, tells of other members. */
+void server_elastic_move(struct server *server, struct rendezvous_job *job);
+
+/* Refuses all workers of an elastic job that wait. */
+void server_elastic_refuse_all(struct server *server, struct rendezvous_job *job, int status,
+                               const char *text);
+
+/* Ends a rank query that is under way, because the world that it asks is replaced. */
+void server_query_end(struct server *server, struct rendezvous_job *job);
 
 /* Time has passed for a job. */
 void server_job_tick(struct server *server, struct rendezvous_job *job);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Changes of a job when a worker sends a message or ends, or when time passes: pending workers and
- * membership decide, and this file carries out their decisions on the workers' connections. A
+ * membership decide, and this file carries out their decisions on the workers' connections
+ * (server_elastic.c: those about elastic jobs). A
  * worker counts as disconnected if memory for a message to it runs out. */
 #include "rendezvous/server/server_impl.h"
 
@@ -8,12 +9,13 @@
 #include "rendezvous/world/membership_text.h"
 #include "rendezvous/world/pending_workers_text.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* To the people of a service. */
-static void __attribute__((format(printf, 3, 4)))
-server_job_say(struct server *server, const char *job, const char *format, ...)
+void server_job_say(struct server *server, const char *job, const char *format, ...)
 {
     char text[JOIN_TEXT_MAX];
     va_list args;
@@ -25,8 +27,7 @@ server_job_say(struct server *server, const char *job, const char *format, ...)
     server->say(server->context, job, text);
 }
 
-static void server_job_refuse(struct rendezvous_connection *connection, int status,
-                              const char *text)
+void server_refuse(struct rendezvous_connection *connection, int status, const char *text)
 {
     struct wire_writer out = { 0 };
     join_session_refuse(&connection->join, &out, status, text);
@@ -34,12 +35,30 @@ static void server_job_refuse(struct rendezvous_connection *connection, int stat
     server_end(connection);
 }
 
-static void put_message(const struct rendezvous_job *job, const struct membership_action *action,
+/* A world of a job: the present one, or the epoch that gathers. */
+struct world {
+    struct membership *membership;
+    struct rendezvous_job_rank *ranks;
+    bool *told_origin;
+};
+
+static struct world present_world(struct rendezvous_job *job)
+{
+    return (struct world){ &job->membership, job->ranks, &job->told_origin };
+}
+
+static struct world next_world(struct rendezvous_job *job)
+{
+    return (struct world){ &job->next->membership, job->next->ranks, &job->next->told_origin };
+}
+
+static void put_message(const struct world *world, const struct membership_action *action,
                         struct join_session *session, struct wire_writer *out)
 {
     struct join_welcome welcome;
     if (action->act == MEMBERSHIP_WELCOME) {
-        membership_welcome(&job->membership, action->rank, &welcome);
+        membership_welcome(world->membership, action->rank, &welcome);
+        welcome.worker = world->ranks[action->rank].worker;
         join_session_welcome(session, out, &welcome);
     } else if (action->act == MEMBERSHIP_REFUSE) {
         struct err err;
@@ -50,27 +69,49 @@ static void put_message(const struct rendezvous_job *job, const struct membershi
     }
 }
 
-static void tell_rank(struct server *server, struct rendezvous_job *job,
+static void tell_rank(struct server *server, const struct world *world,
                       const struct membership_action *action)
 {
-    struct rendezvous_connection *connection = job->ranks[action->rank].connection;
+    struct rendezvous_connection *connection = world->ranks[action->rank].connection;
     if (!connection)
         return;
     struct wire_writer out = { 0 };
-    put_message(job, action, &connection->join, &out);
+    put_message(world, action, &connection->join, &out);
     bool told = server_flush(connection, &out);
     if (!told || action->act == MEMBERSHIP_REFUSE)
         server_end(connection);
     if (!told)
-        membership_broke(&job->membership, action->rank, server->now_ms);
+        membership_broke(world->membership, action->rank, server->now_ms);
+}
+
+/* To the launcher: who is in the world now. */
+static void tell_world(struct server *server, const struct rendezvous_job *job)
+{
+    int size = job->size;
+    assert(size > 0);
+    int *workers = server->events.world ? calloc((size_t)size, sizeof *workers) : NULL;
+    for (int rank = 0; workers && rank < size; rank++)
+        workers[rank] = job->ranks[rank].worker;
+    if (workers)
+        server->events.world(server->context, (int)job->membership.epoch, workers, size);
+    free(workers);
 }
 
 static void on_complete(struct server *server, struct rendezvous_job *job)
 {
-    metrics_joined(&server->metrics, server->now_ms - job->first_ms);
-    if (server->events.complete)
+    uint32_t epoch = job->membership.epoch;
+    bool first = !job->was_complete;
+    job->was_complete = true;
+    if (first)
+        metrics_joined(&server->metrics, server->now_ms - job->first_ms);
+    if (first && server->events.complete)
         server->events.complete(server->context);
-    server_job_say(server, job->id, "all %d workers have come", job->size);
+    if (!server->closed)
+        tell_world(server, job);
+    if (epoch == 0)
+        server_job_say(server, job->id, "all %d workers have come", job->size);
+    else
+        server_job_say(server, job->id, "all %d workers of epoch %u have come", job->size, epoch);
 }
 
 /* Nobody is left of a service's job. */
@@ -86,34 +127,89 @@ static void check_over(struct server *server, struct rendezvous_job *job)
     server->trim = true;
 }
 
-/* To the launcher, once. */
-static void tell_origin(struct server *server, struct rendezvous_job *job)
+/* An end as the launcher hears it: its ranks are workers. */
+static struct rank_end end_for_launcher(const struct world *world, const struct rank_end *end)
 {
-    const struct rank_end *origin = &job->membership.origin;
-    if (job->told_origin || origin->status == HVD_OK || server->closed)
-        return;
-    job->told_origin = true;
-    if (server->events.origin)
-        server->events.origin(server->context, origin);
+    struct rank_end told = *end;
+    if (told.rank >= 0 && told.rank < world->membership->size)
+        told.rank = world->ranks[told.rank].worker;
+    if (told.because_of >= 0 && told.because_of < world->membership->size)
+        told.because_of = world->ranks[told.because_of].worker;
+    return told;
 }
 
-/* Does what the last event has made necessary; the launcher's callbacks may cause further events
- * meanwhile, and server_close(). */
-static void carry_out(struct server *server, struct rendezvous_job *job)
+/* To the launcher, once. */
+static void tell_origin(struct server *server, const struct world *world)
+{
+    if (*world->told_origin || world->membership->origin.status == HVD_OK || server->closed)
+        return;
+    *world->told_origin = true;
+    struct rank_end origin = end_for_launcher(world, &world->membership->origin);
+    if (server->events.origin)
+        server->events.origin(server->context, &origin);
+}
+
+/* Does the next thing for the world, or for the epoch that gathers; false when all is done. The world
+ * may be another one after it. */
+static bool carry_out_next(struct server *server, struct rendezvous_job *job, bool gathering)
 {
     struct membership_action action;
-    while (job->slots && !server->closed && membership_next(&job->membership, &action)) {
-        if (action.act == MEMBERSHIP_COMPLETE)
-            on_complete(server, job);
-        else if (action.act == MEMBERSHIP_TIMED_OUT && server->events.timed_out)
-            server->events.timed_out(server->context, action.cause->words);
-        else if (action.act != MEMBERSHIP_TIMED_OUT)
-            tell_rank(server, job, &action);
+    if (server->closed || (gathering ? !job->next : !job->slots))
+        return false;
+    struct world world = gathering ? next_world(job) : present_world(job);
+    if (!membership_next(world.membership, &action)) {
+        tell_origin(server, &world);
+        return false;
     }
-    if (job->slots)
-        tell_origin(server, job);
+    if (action.act == MEMBERSHIP_COMPLETE)
+        on_complete(server, job);
+    else if (action.act == MEMBERSHIP_TIMED_OUT && server->events.timed_out)
+        server->events.timed_out(server->context, action.cause->words);
+    else if (action.act != MEMBERSHIP_TIMED_OUT)
+        tell_rank(server, &world, &action);
+    return true;
+}
+
+/* The epoch that gathers shares the fate of a world that breaks, and takes its place when it is
+ * complete. */
+static void move_next(struct server *server, struct rendezvous_job *job)
+{
+    if (!job->next)
+        return;
+    if (job->membership.world == WORLD_BROKEN)
+        membership_follow(&job->next->membership, &job->membership.cause);
+    if (job->next->membership.world != WORLD_COMPLETE)
+        return;
+    server_leave_world(server, job);
+    rendezvous_job_advance(job);
+    for (int rank = 0; rank < job->size; rank++)
+        if (job->ranks[rank].connection)
+            job->ranks[rank].connection->place.kind = SERVER_RANK;
+}
+
+/* The launcher's callbacks may cause further events meanwhile, and server_close(). */
+void server_carry_out(struct server *server, struct rendezvous_job *job)
+{
+    do {
+        while (carry_out_next(server, job, false))
+            ;
+        move_next(server, job);
+    } while (carry_out_next(server, job, true) || carry_out_next(server, job, false));
+    if (job->elastic)
+        server_elastic_move(server, job);
     server_due(server, rendezvous_job_deadline(job));
     check_over(server, job);
+}
+
+void server_leave_world(struct server *server, struct rendezvous_job *job)
+{
+    server_query_end(server, job);
+    for (int rank = 0; job->ranks && rank < job->size; rank++) {
+        struct rendezvous_connection *connection = job->ranks[rank].connection;
+        if (connection)
+            connection->place = (struct server_place){ .kind = SERVER_NOWHERE };
+        job->ranks[rank].connection = NULL;
+    }
 }
 
 /* Not all workers will come: those that wait are told why. */
@@ -123,7 +219,7 @@ static void clear_pending_workers(struct server *server, struct rendezvous_job *
     for (int i = 0; i < pending->count && !server->closed; i++) {
         struct rendezvous_connection *connection = pending->workers[i].owner;
         if (connection)
-            server_job_refuse(connection, pending->cause.code, pending->cause.text);
+            server_refuse(connection, pending->cause.code, pending->cause.text);
     }
     check_over(server, job);
 }
@@ -136,22 +232,22 @@ static void assign_ranks(struct server *server, struct rendezvous_job *job)
         clear_pending_workers(server, job);
         return;
     }
-    for (int rank = 0; rank < job->size; rank++) {
-        job->ranks[rank].connection->rank = rank;
-        job->ranks[rank].connection->pending_worker = -1;
-    }
-    carry_out(server, job);
+    for (int rank = 0; rank < job->size; rank++)
+        job->ranks[rank].connection->place = (struct server_place){ SERVER_RANK, rank };
+    server_carry_out(server, job);
 }
 
 /* It can tell then that we have fallen silent, and what it waited for. One that cannot be told has
  * disconnected. */
-static void tell_to_wait(struct rendezvous_connection *connection, uint64_t until_ms,
+void server_tell_to_wait(struct rendezvous_connection *connection, uint64_t until_ms,
                          struct join_waiting *waiting)
 {
     struct wire_writer out = { 0 };
     uint64_t now_ms = connection->server->now_ms,
              most_ms = until_ms > now_ms ? until_ms - now_ms : 0;
     waiting->most_ms = most_ms < JOIN_WAITING_MAX_MS ? (uint32_t)most_ms : JOIN_WAITING_MAX_MS;
+    if (until_ms == SERVER_NEVER)
+        waiting->most_ms = JOIN_WAITING_NO_LIMIT;
     join_session_wait(&connection->join, &out, waiting);
     if (!server_flush(connection, &out))
         server_send_away(connection);
@@ -164,7 +260,7 @@ static void tell_member_to_wait(struct rendezvous_connection *connection,
     if (membership->world != WORLD_GATHERING)
         return;
     membership_text_awaited(waiting.text, membership);
-    tell_to_wait(connection, membership->start_deadline_ms, &waiting);
+    server_tell_to_wait(connection, membership->start_deadline_ms, &waiting);
 }
 
 static void tell_pending_worker_to_wait(struct rendezvous_connection *connection,
@@ -172,27 +268,47 @@ static void tell_pending_worker_to_wait(struct rendezvous_connection *connection
 {
     struct join_waiting waiting;
     pending_workers_text_awaited(waiting.text, pending);
-    tell_to_wait(connection, pending->deadline_ms, &waiting);
+    server_tell_to_wait(connection, pending->deadline_ms, &waiting);
 }
 
 /* From now on it is a worker of the job's. */
-static void take_in(struct rendezvous_connection *connection, struct rendezvous_job *job)
+void server_take_in(struct rendezvous_connection *connection, struct rendezvous_job *job,
+                    struct server_place place)
 {
     server_set_role(connection, SERVER_WORKER);
     connection->job = job;
+    connection->place = place;
     if (job->connected++ == 0 && job->first_ms == 0)
         job->first_ms = connection->server->now_ms;
+}
+
+/* A rank that has left the world comes for the next epoch. */
+static int join_again(struct rendezvous_connection *connection, struct rendezvous_job *job,
+                      const struct join_hello *hello, struct err *err)
+{
+    int rank;
+    struct server *server = connection->server;
+    int rc = rendezvous_job_come_again(job, hello, connection, server->now_ms, &rank, err);
+    if (rc < 0) {
+        server_carry_out(server, job); /* the epoch may have failed with it */
+        return rc;
+    }
+    server_take_in(connection, job, (struct server_place){ SERVER_NEXT_RANK, rank });
+    tell_member_to_wait(connection, &job->next->membership);
+    server_carry_out(server, job);
+    return HVD_OK;
 }
 
 static int join_planned(struct rendezvous_connection *connection, struct rendezvous_job *job,
                         const struct join_hello *hello, struct err *err)
 {
+    if (hello->epoch > 0)
+        return join_again(connection, job, hello, err);
     uint64_t now_ms = connection->server->now_ms;
     int rc = membership_join(&job->membership, hello, now_ms, err);
     if (rc < 0)
         return rc;
-    take_in(connection, job);
-    connection->rank = hello->rank;
+    server_take_in(connection, job, (struct server_place){ SERVER_RANK, hello->rank });
     struct rendezvous_job_rank *rank = &job->ranks[hello->rank];
     rank->connection = connection;
     rank->pid = hello->pid;
@@ -200,7 +316,7 @@ static int join_planned(struct rendezvous_connection *connection, struct rendezv
     rank->joined_ms = rank->heard_ms = now_ms;
     struct server *server = connection->server;
     tell_member_to_wait(connection, &job->membership);
-    carry_out(server, job);
+    server_carry_out(server, job);
     return HVD_OK;
 }
 
@@ -209,13 +325,20 @@ static int join_pending_workers(struct rendezvous_connection *connection,
                                 struct err *err)
 {
     struct server *server = connection->server;
+    if (job->slots && hello->epoch > 0)
+        return join_again(connection, job, hello, err);
     if (job->slots && job->membership.world == WORLD_BROKEN)
         return rank_end_fail(err, &job->membership.cause);
-    int rc = pending_workers_join(&job->pending, hello, connection, server->now_ms,
-                                  &connection->pending_worker, err);
+    int worker;
+    struct join_hello known = *hello;
+    if (hello->rank < 0 && hello->epoch > 0) /* all have left the job that it was in */
+        known.rank = hello->worker < hello->size ? hello->worker : -1;
+    int rc = pending_workers_join(&job->pending, &known, connection, server->now_ms, &worker, err);
     if (rc < 0)
         return rc;
-    take_in(connection, job);
+    if (job->first_epoch < hello->epoch)
+        job->first_epoch = hello->epoch;
+    server_take_in(connection, job, (struct server_place){ SERVER_PENDING, worker });
     if (job->pending.count == 1)
         server_job_say(server, job->id, "a worker on %s is the first of %d",
                        job->pending.workers[0].host, job->pending.size);
@@ -229,11 +352,17 @@ static int join_pending_workers(struct rendezvous_connection *connection,
 }
 
 /* The job that the worker has proved to belong to; made, if it is a service's and not there yet. */
-static struct rendezvous_job *find_job(struct server *server, const char *id, struct err *err)
+static struct rendezvous_job *find_job(struct server *server, const char *id,
+                                       const struct join_hello *hello, struct err *err)
 {
     struct rendezvous_job *job = job_table_find(&server->job_table, id);
     if (job && !rendezvous_job_is_over(job))
         return job;
+    if (server->keyring.service && hello->size == 0) {
+        fail(err, HVD_ERR_ENVIRONMENT,
+             "there is no elastic job '%s' here: one must be declared (PUT /v1/jobs/ID)", id);
+        return NULL;
+    }
     if (!server->keyring.service || !*id) {
         fail(err, HVD_ERR_ENVIRONMENT, "HVD_JOB_ID: there is no job '%s' here", id);
         return NULL;
@@ -241,13 +370,29 @@ static struct rendezvous_job *find_job(struct server *server, const char *id, st
     return job_table_make(&server->job_table, id, 0, 0, server->now_ms, err);
 }
 
+static int check_elastic(const struct rendezvous_job *job, const struct join_hello *hello,
+                         struct err *err)
+{
+    bool elastic = hello->size == 0;
+    if (elastic == (job->elastic != NULL))
+        return HVD_OK;
+    return elastic ? fail(err, HVD_ERR_ENVIRONMENT,
+                          "HOROVOD_ELASTIC is set, but job %s is not elastic", job->id)
+                   : fail(err, HVD_ERR_ENVIRONMENT,
+                          "HOROVOD_ELASTIC is not set, but job %s is elastic", job->id);
+}
+
 void server_on_hello(struct rendezvous_connection *connection, const struct join_hello *hello)
 {
     struct err err = { 0 };
-    struct rendezvous_job *job = find_job(connection->server, connection->join.job, &err);
-    if (job && connection->server->events.met && hello->rank >= 0 && hello->rank < job->size)
-        connection->server->events.met(connection->server->context, hello->rank);
-    int rc = !job           ? err.code
+    struct rendezvous_job *job = find_job(connection->server, connection->join.job, hello, &err);
+    int number = job && job->elastic ? hello->worker : hello->rank;
+    if (job && connection->server->events.met && number >= 0 &&
+        (job->elastic || number < job->size))
+        connection->server->events.met(connection->server->context, number);
+    int rc = !job ? err.code : check_elastic(job, hello, &err);
+    if (rc == HVD_OK)
+        rc = job->elastic   ? server_elastic_hello(connection, job, hello, &err)
              : job->planned ? join_planned(connection, job, hello, &err)
                             : join_pending_workers(connection, job, hello, &err);
     if (rc == HVD_OK)
@@ -255,24 +400,33 @@ void server_on_hello(struct rendezvous_connection *connection, const struct join
     connection->server->metrics.refused_workers++;
     server_job_say(connection->server, connection->join.job, "refused a worker on %s (pid %d): %s",
                    hello->host, hello->pid, err.text);
-    server_job_refuse(connection, rc, err.text);
+    server_refuse(connection, rc, err.text);
 }
 
 void server_on_report(struct rendezvous_connection *connection, const struct join_report *report)
 {
     struct rendezvous_job *job = connection->job;
-    rendezvous_job_heard(job, connection->rank, report, connection->server->now_ms);
-    rank_query_answer(&job->rank_query, connection->rank, report->waits.for_whom, report->text);
+    int rank = connection->place.index;
+    if (connection->place.kind != SERVER_RANK)
+        return;
+    rendezvous_job_heard(job, rank, report, connection->server->now_ms);
+    rank_query_answer(&job->rank_query, rank, report->waits.for_whom, report->text);
 }
 
 void server_worker_gone(struct rendezvous_connection *connection)
 {
     struct rendezvous_job *job = connection->job;
+    int index = connection->place.index;
     job->connected--;
-    if (connection->rank >= 0)
-        job->ranks[connection->rank].connection = NULL;
-    else
-        job->pending.workers[connection->pending_worker].owner = NULL;
+    if (connection->place.kind == SERVER_RANK)
+        job->ranks[index].connection = NULL;
+    else if (connection->place.kind == SERVER_NEXT_RANK)
+        job->next->ranks[index].connection = NULL;
+    else if (connection->place.kind == SERVER_PENDING)
+        job->pending.workers[index].owner = NULL;
+    else if (connection->place.kind == SERVER_WAITING)
+        elastic_gone(job->elastic, index);
+    connection->place.kind = SERVER_NOWHERE;
     connection->job = NULL;
 }
 
@@ -285,49 +439,75 @@ static void pending_worker_lost(struct server *server, struct rendezvous_job *jo
     clear_pending_workers(server, job);
 }
 
-/* Only who is in a world has one that can break. */
+static bool has_rank(const struct server_place *place)
+{
+    return place->kind == SERVER_RANK || place->kind == SERVER_NEXT_RANK;
+}
+
+static struct world world_of(struct rendezvous_job *job, const struct server_place *place)
+{
+    return place->kind == SERVER_NEXT_RANK ? next_world(job) : present_world(job);
+}
+
+static void tell_left(struct server *server, const struct world *world, int rank,
+                      const struct rank_end *said)
+{
+    struct rank_end told = end_for_launcher(world, said);
+    if (server->events.left)
+        server->events.left(server->context, world->ranks[rank].worker, &told);
+}
+
+/* Only who is in a world has one that can break. A world that another has replaced is of no interest
+ * any more. */
 void server_on_word(struct rendezvous_connection *connection, const struct rank_end *word)
 {
     struct server *server = connection->server;
     struct rendezvous_job *job = connection->job;
-    int rank = connection->rank;
-    if (rank < 0 || !membership_was_complete(&job->membership)) {
+    int rank = connection->place.index;
+    if (connection->place.kind == SERVER_NOWHERE)
+        return;
+    if (connection->place.kind != SERVER_RANK || !membership_was_complete(&job->membership)) {
         server_send_away(connection);
         return;
     }
-    if (server->events.left)
-        server->events.left(server->context, rank, word);
+    struct world world = present_world(job);
     membership_word(&job->membership, rank, word);
-    carry_out(server, job);
+    tell_left(server, &world, rank, word);
+    server_carry_out(server, job);
 }
 
 void server_on_goodbye(struct rendezvous_connection *connection, const struct rank_end *goodbye)
 {
     struct server *server = connection->server;
     struct rendezvous_job *job = connection->job;
-    int rank = connection->rank, pending_worker = connection->pending_worker;
+    struct server_place place = connection->place;
     server_end(connection);
-    if (rank < 0) {
-        pending_worker_lost(server, job, pending_worker, true);
-        return;
+    if (place.kind == SERVER_PENDING)
+        pending_worker_lost(server, job, place.index, true);
+    if (has_rank(&place)) {
+        struct world world = world_of(job, &place);
+        membership_goodbye(world.membership, place.index, goodbye);
+        if (goodbye->status != HVD_OK)
+            tell_left(server, &world, place.index, goodbye);
     }
-    if (goodbye->status != HVD_OK && server->events.left)
-        server->events.left(server->context, rank, goodbye);
-    membership_goodbye(&job->membership, rank, goodbye);
-    carry_out(server, job);
+    if (place.kind != SERVER_PENDING)
+        server_carry_out(server, job);
 }
 
-void server_on_broken(struct server *server, struct rendezvous_job *job, int rank,
-                      int pending_worker)
+void server_on_broken(struct server *server, struct rendezvous_job *job, struct server_place place)
 {
-    if (rank < 0) {
-        pending_worker_lost(server, job, pending_worker, false);
+    if (place.kind == SERVER_PENDING) {
+        pending_worker_lost(server, job, place.index, false);
         return;
     }
-    membership_broke(&job->membership, rank, server->now_ms);
-    if (job->membership.members[rank].state == MEMBER_BROKEN && server->events.disconnected)
-        server->events.disconnected(server->context, rank);
-    carry_out(server, job);
+    if (has_rank(&place)) {
+        struct world world = world_of(job, &place);
+        membership_broke(world.membership, place.index, server->now_ms);
+        if (world.membership->members[place.index].state == MEMBER_BROKEN &&
+            server->events.disconnected)
+            server->events.disconnected(server->context, world.ranks[place.index].worker);
+    }
+    server_carry_out(server, job);
 }
 
 /* A worker of Horovod's own gives up without saying for whom it has waited. */
@@ -338,22 +518,38 @@ static void tell_missing(struct server *server, struct rendezvous_job *job)
         server->events.missing(server->context, text);
 }
 
-void server_rank_started(struct server *server, int rank, int pid)
+void server_rank_started(struct server *server, int worker, int pid)
 {
-    server->job_table.only->ranks[rank].pid = pid;
+    struct rendezvous_job *job = server->job_table.only;
+    int rank = rendezvous_job_rank_of(job, worker);
+    if (rank >= 0)
+        job->ranks[rank].pid = pid;
 }
 
-void server_rank_ended(struct server *server, int rank, const struct rank_end_how *how,
+/* A worker that waits is dropped at once: no world must be made with it. */
+static void worker_ended(struct rendezvous_job *job, int worker)
+{
+    if (elastic_state_of(job->elastic, worker) == ELASTIC_WAITING)
+        server_send_away(elastic_hello_of(job->elastic, worker)->owner);
+}
+
+void server_rank_ended(struct server *server, int worker, const struct rank_end_how *how,
                        uint64_t now_ms)
 {
     struct rendezvous_job *job = server->job_table.only;
     server_enter(server, now_ms);
-    bool met_elsewhere = job->membership.members[rank].state == MEMBER_ELSEWHERE;
-    bool gathering = job->membership.world == WORLD_GATHERING;
-    membership_ended(&job->membership, rank, how, now_ms);
+    int rank = rendezvous_job_rank_of(job, worker);
+    bool met_elsewhere = rank >= 0 && job->membership.members[rank].state == MEMBER_ELSEWHERE;
+    bool gathering = rank >= 0 && job->membership.world == WORLD_GATHERING;
+    if (rank >= 0)
+        membership_ended(&job->membership, rank, how, now_ms);
+    if (job->next)
+        membership_ended(&job->next->membership, worker, how, now_ms);
+    if (job->elastic)
+        worker_ended(job, worker);
     if (met_elsewhere && gathering && job->membership.world == WORLD_BROKEN)
         tell_missing(server, job);
-    carry_out(server, job);
+    server_carry_out(server, job);
     server_leave(server);
 }
 
@@ -383,9 +579,15 @@ void server_end_job(struct http_service *service, struct rendezvous_job *job, co
 {
     struct server *server = server_of(service);
     server_enter(server, now_ms);
+    if (job->elastic) {
+        pending_workers_end(&job->pending, why);
+        server_elastic_refuse_all(server, job, job->pending.cause.code, job->pending.cause.text);
+    }
     if (job->slots) {
         membership_end(&job->membership, why);
-        carry_out(server, job);
+        server_carry_out(server, job);
+    } else if (job->elastic) {
+        check_over(server, job);
     } else {
         pending_workers_end(&job->pending, why);
         clear_pending_workers(server, job);
@@ -395,6 +597,8 @@ void server_end_job(struct http_service *service, struct rendezvous_job *job, co
 
 void server_job_tick(struct server *server, struct rendezvous_job *job)
 {
+    if (job->next)
+        membership_tick(&job->next->membership, server->now_ms);
     if (job->slots) {
         membership_tick(&job->membership, server->now_ms);
         rank_query_tick(&job->rank_query, server->now_ms);
@@ -404,5 +608,5 @@ void server_job_tick(struct server *server, struct rendezvous_job *job)
         if (job->pending.state == PENDING_WORKERS_BROKEN)
             clear_pending_workers(server, job);
     }
-    carry_out(server, job);
+    server_carry_out(server, job);
 }

@@ -32,7 +32,7 @@ static int ask_all(struct server *server, struct rendezvous_job *job, struct err
 int server_ask(struct server *server, uint64_t now_ms, struct err *err)
 {
     struct rendezvous_job *job = server->job_table.only;
-    if (server->closed || job->asked_by_launcher)
+    if (server->closed || job->asked_by_launcher || !job->slots)
         return HVD_OK;
     if (rank_query_is_open(&job->rank_query)) {
         job->ask_again = true;
@@ -61,6 +61,19 @@ int server_ask_job(struct http_service *service, struct rendezvous_job *job, uin
     return rc;
 }
 
+/* The launcher hears of every rank. */
+void server_query_end(struct server *server, struct rendezvous_job *job)
+{
+    bool asked = job->asked_by_launcher && server->events.report;
+    for (int rank = job->rank_query.next;
+         asked && rank_query_is_open(&job->rank_query) && rank < job->rank_query.size; rank++)
+        server->events.report(server->context, job->ranks[rank].worker, WAITS_FOR_NOTHING,
+                              "has left its world for the next");
+    rank_query_fini(&job->rank_query);
+    job->asked_by_launcher = false;
+    wait_list_wake(&job->watchers, &server->service.woken);
+}
+
 static void report_of(struct server *server, struct rendezvous_job *job)
 {
     int rank;
@@ -72,7 +85,7 @@ static void report_of(struct server *server, struct rendezvous_job *job)
            rank_query_next(&job->rank_query, &job->membership, &rank, &waits_for, &text)) {
         job->ranks[rank].silent = job->ranks[rank].heard_ms < job->asked_ms;
         if (job->asked_by_launcher)
-            server->events.report(server->context, rank, waits_for, text);
+            server->events.report(server->context, job->ranks[rank].worker, waits_for, text);
     }
     if (!rank_query_is_open(&job->rank_query)) {
         job->asked_by_launcher = false;

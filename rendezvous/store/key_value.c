@@ -28,12 +28,14 @@ struct scope {
     size_t size; /* of the items, as they cost */
     int members; /* 0: not planned */
     int deleted; /* items */
+    struct scope *next_planned;
     char bytes[];
 };
 
 struct key_value {
-    void *scopes;     /* tree of struct scope */
-    size_t unplanned; /* scopes */
+    void *scopes;          /* tree of struct scope */
+    struct scope *planned; /* those that are planned, a list */
+    size_t unplanned;      /* scopes */
     size_t keys;
     size_t size;  /* of scopes and items, as they cost */
     size_t taken; /* of it, from the budget */
@@ -182,12 +184,26 @@ int key_value_plan(struct key_value *store, const char *scope, int members)
     struct scope *planned = find_scope(store, name);
     if (!planned && !(planned = scope_create(store, name)))
         return FULL;
-    if (planned->members == 0)
+    if (planned->members == 0) {
         store->unplanned--;
+        planned->next_planned = store->planned;
+        store->planned = planned;
+    }
     planned->members = members;
     clear_if_all_deleted(store, planned);
     update_budget(store);
     return 0;
+}
+
+void key_value_unplan(struct key_value *store)
+{
+    for (struct scope *scope; (scope = store->planned);) {
+        store->planned = scope->next_planned;
+        store->unplanned++;
+        scope_clear(store, scope);
+        scope_remove(store, scope);
+    }
+    update_budget(store);
 }
 
 static struct item *item_create(struct key_value_bytes key, const void *value, size_t length)

@@ -25,10 +25,11 @@ struct launcher_view_rank {
 };
 
 struct launcher_view {
-    char *command, *user; /* owned; NULL: not known */
-    uint64_t started_ms;  /* since 1970 */
-    struct launcher_view_rank *ranks;
-    int size;
+    char *command, *user;             /* owned; NULL: not known */
+    uint64_t started_ms;              /* since 1970 */
+    struct launcher_view_rank *ranks; /* by worker */
+    int size;                         /* elements; of an elastic job those that have ended */
+    bool elastic;
     int ended; /* ranks */
     struct rendezvous_verdict verdict;
     char *verdict_text; /* owned; NULL: not told yet */
@@ -40,7 +41,12 @@ struct launcher_view {
 struct launcher_view *launcher_view_create(const struct rendezvous_options *options);
 void launcher_view_destroy(struct launcher_view *launch);
 
-/* A rank has ended, or how is known better now. True for the end of the last one. */
+/* What is known of the end of a worker; NULL: nothing. */
+const struct launcher_view_rank *launcher_view_rank_of(const struct launcher_view *launch,
+                                                       int worker);
+
+/* A rank has ended, or how is known better now. True for the end of the last one, unless the job is
+ * elastic. Without memory it is not kept. */
 bool launcher_view_end(struct launcher_view *launch, int rank, const struct rendezvous_end *end);
 
 /* The verdict. Without memory it is not kept. */

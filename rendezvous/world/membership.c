@@ -299,6 +299,14 @@ void membership_end(struct membership *membership, const char *why)
     break_world(membership);
 }
 
+void membership_follow(struct membership *membership, const struct rank_end *cause)
+{
+    if (membership->world != WORLD_GATHERING)
+        return;
+    membership->cause = *cause;
+    break_world(membership);
+}
+
 static void end_grace(struct membership *membership, uint64_t now_ms)
 {
     membership->grace_end_ms = MEMBERSHIP_NEVER;
@@ -393,7 +401,8 @@ void membership_welcome(const struct membership *membership, int rank, struct jo
     int ranks[NEIGHBOURS_MAX];
     welcome->rank_info = membership->slots[rank].rank_info;
     welcome->homogeneous = membership->homogeneous;
-    welcome->epoch = 0;
+    welcome->worker = rank;
+    welcome->epoch = membership->epoch;
     welcome->star = membership->crowded ? membership->star : 1;
     welcome->nneighbours = neighbours(ranks, rank, membership->size, welcome->star);
     for (int i = 0; i < welcome->nneighbours; i++)

@@ -87,6 +87,7 @@ enum { MEMBERSHIP_ANNOUNCEMENTS_MAX = 4 };
 
 struct membership {
     int size;
+    uint32_t epoch;                   /* set by the caller */
     struct rendezvous_slot *slots;    /* owned; the names of hosts are borrowed */
     struct member *members;           /* owned */
     struct join_addresses *addresses; /* owned; untouched memory until a rank has joined */
@@ -141,6 +142,9 @@ void membership_ended(struct membership *membership, int rank, const struct rank
 
 /* Somebody in charge has ended the job, which breaks the world; `why` is one line. */
 void membership_end(struct membership *membership, const char *why);
+
+/* The world before this one has broken for `cause`: this one, if some wait for it, does, too. */
+void membership_follow(struct membership *membership, const struct rank_end *cause);
 
 /* Time has passed. To be called at membership_deadline(); too early does no harm. */
 void membership_tick(struct membership *membership, uint64_t now_ms);

@@ -4,6 +4,7 @@
 
 #include "lib/base/rank_end_text.h"
 #include "rendezvous/world/gloo_scopes.h"
+#include "rendezvous/world/rendezvous_job_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,21 +29,55 @@ static struct rendezvous_job *rendezvous_job_allocate(const char *id, int size, 
     return job;
 }
 
+int rendezvous_job_membership(struct membership *membership, struct rendezvous_job_rank **ranks,
+                              const struct rendezvous_slot *slots, int size,
+                              uint64_t start_timeout_ms, struct err *err)
+{
+    *ranks = calloc((size_t)size, sizeof **ranks);
+    int rc = *ranks ? membership_init(membership, slots, size, start_timeout_ms, err)
+                    : fail(err, HVD_ERR_NOMEM, "out of memory for %d ranks", size);
+    if (rc < 0)
+        free(*ranks);
+    for (int rank = 0; rc == HVD_OK && rank < size; rank++)
+        (*ranks)[rank].worker = rank;
+    return rc;
+}
+
 /* The places are known from now on. Nothing has to be undone when it fails. */
 static int rendezvous_job_place(struct rendezvous_job *job, struct rendezvous_slot *slots,
                                 uint64_t start_timeout_ms, struct err *err)
 {
-    size_t size = (size_t)job->size;
-    struct rendezvous_job_rank *ranks = calloc(size, sizeof *ranks);
-    int rc = ranks ? membership_init(&job->membership, slots, job->size, start_timeout_ms, err)
-                   : fail(err, HVD_ERR_NOMEM, "out of memory for %zu ranks", size);
-    if (rc < 0) {
-        free(ranks);
+    struct rendezvous_job_rank *ranks;
+    int rc = rendezvous_job_membership(&job->membership, &ranks, slots, job->size, start_timeout_ms,
+                                       err);
+    if (rc < 0)
         return rc;
-    }
+    job->membership.epoch = job->first_epoch;
     job->slots = slots;
     job->ranks = ranks;
     return HVD_OK;
+}
+
+static int rendezvous_job_be_elastic(struct rendezvous_job *job, struct err *err)
+{
+    job->elastic = calloc(1, sizeof *job->elastic);
+    if (!job->elastic)
+        return fail(err, HVD_ERR_NOMEM, "out of memory for job %s", job->id);
+    elastic_init(job->elastic);
+    return HVD_OK;
+}
+
+static struct rendezvous_job *create_planned_elastic(struct rendezvous_job *job,
+                                                     const struct rendezvous_options *options,
+                                                     struct err *err)
+{
+    job->planned = true;
+    job->launch = launcher_view_create(options);
+    if (job->launch && rendezvous_job_be_elastic(job, err) == HVD_OK)
+        return job;
+    fail(err, HVD_ERR_NOMEM, "out of memory for job %s", options->id);
+    rendezvous_job_destroy(job);
+    return NULL;
 }
 
 struct rendezvous_job *rendezvous_job_create_planned(const struct rendezvous_options *options,
@@ -52,6 +87,8 @@ struct rendezvous_job *rendezvous_job_create_planned(const struct rendezvous_opt
     struct rendezvous_job *job = rendezvous_job_allocate(options->id, size, now_ms, err);
     if (!job)
         return NULL;
+    if (options->elastic)
+        return create_planned_elastic(job, options, err);
     struct rendezvous_slot *own = calloc((size_t)size, sizeof *own);
     if (own)
         memcpy(own, options->slots, (size_t)size * sizeof *own);
@@ -80,9 +117,26 @@ struct rendezvous_job *rendezvous_job_create(const char *id, int size, uint64_t 
     return job;
 }
 
+struct rendezvous_job *rendezvous_job_create_elastic(const char *id,
+                                                     const struct elastic_service *service,
+                                                     uint64_t now_ms, struct err *err)
+{
+    struct rendezvous_job *job =
+        rendezvous_job_create(id, 0, service->start_timeout_ms, now_ms, err);
+    if (!job)
+        return NULL;
+    job->elastic_service = *service;
+    job->decide_ms = MEMBERSHIP_NEVER;
+    if (rendezvous_job_be_elastic(job, err) == HVD_OK)
+        return job;
+    rendezvous_job_destroy(job);
+    return NULL;
+}
+
 static bool is_empty(const struct rendezvous_job *job)
 {
-    return !job->slots && job->pending.state == PENDING_WORKERS_OPEN && job->pending.count == 0;
+    return !job->slots && job->first_ms == 0 && job->pending.state == PENDING_WORKERS_OPEN &&
+           job->pending.count == 0;
 }
 
 static uint64_t lapse_after_ms(const struct rendezvous_job *job)
@@ -113,6 +167,24 @@ static void send_home(struct wait_list *list)
         waiter_leave(waiter);
 }
 
+void rendezvous_job_ranks_free(struct rendezvous_job_rank *ranks, int size)
+{
+    for (int rank = 0; ranks && rank < size; rank++) {
+        free(ranks[rank].report);
+        wire_writer_fini(&ranks[rank].said);
+    }
+    free(ranks);
+}
+
+void rendezvous_job_forget_world(struct rendezvous_job *job)
+{
+    if (job->slots)
+        membership_fini(&job->membership);
+    rendezvous_job_ranks_free(job->ranks, job->size);
+    job->ranks = NULL;
+    job->told_origin = false;
+}
+
 void rendezvous_job_destroy(struct rendezvous_job *job)
 {
     if (!job)
@@ -120,18 +192,17 @@ void rendezvous_job_destroy(struct rendezvous_job *job)
     send_home(&job->watchers);
     send_home(&job->onlookers);
     launcher_view_destroy(job->launch);
-    for (int rank = 0; job->ranks && rank < job->size; rank++) {
-        free(job->ranks[rank].report);
-        wire_writer_fini(&job->ranks[rank].said);
-    }
     rank_query_fini(&job->rank_query);
-    if (job->slots)
-        membership_fini(&job->membership);
+    rendezvous_next_destroy(job->next);
+    rendezvous_job_forget_world(job);
+    if (job->elastic)
+        elastic_fini(job->elastic);
+    free(job->elastic);
     if (!job->planned)
         pending_workers_fini(&job->pending);
     key_value_destroy(job->store);
-    free(job->ranks);
     free(job->slots);
+    free(job->slot_hosts);
     free(job);
 }
 
@@ -144,7 +215,8 @@ static int join_pending_worker(struct rendezvous_job *job, const struct pending_
                                 .processors = worker->processors };
     hello.addresses = worker->addresses;
     snprintf(hello.host, sizeof hello.host, "%s", worker->host);
-    job->ranks[worker->rank] = (struct rendezvous_job_rank){ .connection = worker->owner,
+    job->ranks[worker->rank] = (struct rendezvous_job_rank){ .worker = worker->rank,
+                                                             .connection = worker->owner,
                                                              .pid = worker->pid,
                                                              .joined = true,
                                                              .joined_ms = worker->came_ms,
@@ -172,21 +244,15 @@ int rendezvous_job_assign(struct rendezvous_job *job, uint64_t now_ms, struct er
 
 int rendezvous_job_expects(const struct rendezvous_job *job)
 {
+    if (job->elastic)
+        return job->elastic->nmembers > job->elastic->waiting
+                   ? job->elastic->nmembers - job->elastic->waiting
+                   : 0;
+    if (job->next && job->next->membership.world == WORLD_GATHERING)
+        return job->size - job->next->membership.joined;
     if (job->slots)
         return job->membership.world == WORLD_GATHERING ? job->size - job->membership.joined : 0;
     return job->pending.state == PENDING_WORKERS_OPEN ? job->pending.size - job->pending.count : 0;
-}
-
-uint64_t rendezvous_job_deadline(const struct rendezvous_job *job)
-{
-    uint64_t deadline_ms = rank_query_deadline(&job->rank_query);
-    if (job->slots)
-        return earlier_deadline(deadline_ms, membership_deadline(&job->membership));
-    if (is_empty(job))
-        return earlier_deadline(deadline_ms, job->lapse_ms);
-    return job->pending.state == PENDING_WORKERS_OPEN
-               ? earlier_deadline(deadline_ms, job->pending.deadline_ms)
-               : deadline_ms;
 }
 
 void rendezvous_job_saw_gloo(struct rendezvous_job *job, int rank)
@@ -234,6 +300,17 @@ bool rendezvous_job_rank_waits(const struct rendezvous_job *job, int rank, struc
     return read_said(job, rank, &stats, waits);
 }
 
+/* A world that breaks does not end the job. */
+static enum rendezvous_job_state state_of_elastic(const struct rendezvous_job *job)
+{
+    bool broken = job->slots && job->membership.world == WORLD_BROKEN;
+    if (job->pending.state == PENDING_WORKERS_BROKEN || (job->lapsed && broken))
+        return RENDEZVOUS_JOB_FAILED;
+    if (job->lapsed)
+        return RENDEZVOUS_JOB_ENDED;
+    return job->slots && !broken ? RENDEZVOUS_JOB_RUNNING : RENDEZVOUS_JOB_GATHERING;
+}
+
 enum rendezvous_job_state rendezvous_job_state(const struct rendezvous_job *job)
 {
     static const enum rendezvous_job_state of_world[] = { [WORLD_GATHERING] =
@@ -242,13 +319,41 @@ enum rendezvous_job_state rendezvous_job_state(const struct rendezvous_job *job)
                                                           [WORLD_BROKEN] = RENDEZVOUS_JOB_FAILED };
     if (job->launch && job->launch->verdict_text)
         return job->launch->verdict.exit_status == 0 ? RENDEZVOUS_JOB_ENDED : RENDEZVOUS_JOB_FAILED;
+    if (job->elastic)
+        return state_of_elastic(job);
     if (!job->slots)
         return job->pending.state == PENDING_WORKERS_BROKEN ? RENDEZVOUS_JOB_FAILED
                                                             : RENDEZVOUS_JOB_GATHERING;
+    if (job->next && job->next->membership.world == WORLD_BROKEN)
+        return RENDEZVOUS_JOB_FAILED;
     enum rendezvous_job_state state = of_world[job->membership.world];
     bool gone =
         job->connected == 0 && job->membership.in_grace == 0 && job->membership.elsewhere == 0;
     return state == RENDEZVOUS_JOB_RUNNING && gone ? RENDEZVOUS_JOB_ENDED : state;
+}
+
+static bool has_ended(const struct rendezvous_job *job)
+{
+    enum rendezvous_job_state state = rendezvous_job_state(job);
+    return state == RENDEZVOUS_JOB_ENDED || state == RENDEZVOUS_JOB_FAILED;
+}
+
+uint64_t rendezvous_job_deadline(const struct rendezvous_job *job)
+{
+    uint64_t deadline_ms = rank_query_deadline(&job->rank_query);
+    if (job->slots)
+        deadline_ms = earlier_deadline(deadline_ms, membership_deadline(&job->membership));
+    if (job->next)
+        deadline_ms = earlier_deadline(deadline_ms, membership_deadline(&job->next->membership));
+    if (job->elastic && !job->planned && !is_empty(job) && !has_ended(job))
+        deadline_ms = earlier_deadline(deadline_ms, job->decide_ms);
+    if (job->slots || job->planned)
+        return deadline_ms;
+    if (is_empty(job))
+        return earlier_deadline(deadline_ms, job->lapse_ms);
+    return job->pending.state == PENDING_WORKERS_OPEN
+               ? earlier_deadline(deadline_ms, job->pending.deadline_ms)
+               : deadline_ms;
 }
 
 const char *rendezvous_job_state_name(enum rendezvous_job_state state)
@@ -263,11 +368,13 @@ const char *rendezvous_job_state_name(enum rendezvous_job_state state)
 const char *rendezvous_job_cause(const struct rendezvous_job *job,
                                  char text[RENDEZVOUS_JOB_CAUSE_SIZE])
 {
-    const struct membership *membership = &job->membership;
+    const struct membership *membership = job->next && job->membership.world != WORLD_BROKEN
+                                              ? &job->next->membership
+                                              : &job->membership;
     text[0] = '\0';
     if (rendezvous_job_state(job) != RENDEZVOUS_JOB_FAILED)
         return text;
-    if (!job->slots)
+    if (!job->slots || (!job->planned && job->pending.state == PENDING_WORKERS_BROKEN))
         snprintf(text, RENDEZVOUS_JOB_CAUSE_SIZE, "%s", job->pending.cause.text);
     else if (membership->world != WORLD_BROKEN) /* the verdict is all that is known */
         snprintf(text, RENDEZVOUS_JOB_CAUSE_SIZE, "%s", job->launch->verdict_text);
@@ -297,9 +404,7 @@ const char *rendezvous_job_rank_state(const struct rendezvous_job *job, int rank
 
 bool rendezvous_job_is_over(const struct rendezvous_job *job)
 {
-    enum rendezvous_job_state state = rendezvous_job_state(job);
-    return !job->planned && job->connected == 0 &&
-           (state == RENDEZVOUS_JOB_ENDED || state == RENDEZVOUS_JOB_FAILED);
+    return !job->planned && job->connected == 0 && has_ended(job);
 }
 
 void rendezvous_job_close(struct rendezvous_job *job, struct wait_list *woken, uint64_t now_ms)

@@ -4,6 +4,12 @@
  *
  *   planned     by a launcher: places are known, membership from the beginning
  *   unplanned   of a service: workers are pending, then are given places, then membership
+ *   elastic     of either: workers wait until they are a world (elastic.h), then membership
+ *
+ * When the ranks of a job that is not elastic have left a world that is not broken, they may come
+ * again: the next epoch has the same ranks. It gathers beside the world that they leave, and takes
+ * its place when it is complete. A world of an elastic job takes the place of the former, which may
+ * have broken, when it is made.
  *
  *   gathering -> running -> ended      all have left
  *   gathering, running -> failed       a rank was lost, or some did not come in time; or nobody at
@@ -18,6 +24,8 @@
 #include "rendezvous/base/rendezvous_options.h"
 #include "rendezvous/base/wait_list.h"
 #include "rendezvous/store/key_value.h"
+#include "rendezvous/world/elastic.h"
+#include "rendezvous/world/elastic_service.h"
 #include "rendezvous/world/launcher_view.h"
 #include "rendezvous/world/membership.h"
 #include "rendezvous/world/pending_workers.h"
@@ -40,6 +48,7 @@ enum rendezvous_job_state {
 
 /* What is known of a rank beside its membership. */
 struct rendezvous_job_rank {
+    int worker;
     struct rendezvous_connection *connection; /* NULL: none now; owned by the server */
     int pid;                                  /* 0: not known */
     bool joined;                              /* has said HELLO */
@@ -48,6 +57,13 @@ struct rendezvous_job_rank {
     uint64_t heard_ms;                        /* when it last said anything */
     char *report;            /* what it last said it is doing, lines; NULL: never asked; owned */
     struct wire_writer said; /* and rank_stats and rank_waits, encoded; empty: never asked; owned */
+};
+
+/* The epoch that gathers beside the world, whose places it has. */
+struct rendezvous_next {
+    struct membership membership;
+    struct rendezvous_job_rank *ranks; /* owned */
+    bool told_origin;
 };
 
 struct rendezvous_job {
@@ -65,6 +81,15 @@ struct rendezvous_job {
     struct membership membership;      /* once `slots` are there */
     struct rendezvous_job_rank *ranks; /* likewise */
     bool told_origin;                  /* the launcher knows whose failure has broken the world */
+    bool was_complete;                 /* a world was complete, the first or a later one */
+    struct rendezvous_next *next;      /* NULL: nobody has come again; owned */
+    struct elastic *elastic;           /* NULL: it is not; owned */
+    char *slot_hosts;                  /* elastic: the names that `slots` borrow; owned */
+    struct elastic_service elastic_service; /* elastic and unplanned */
+    uint64_t decide_ms;                     /* likewise: when rendezvous_job_decide() is wanted */
+    uint64_t away_ms;     /* likewise: since when nobody is connected; 0: somebody is */
+    bool lapsed;          /* likewise: for too long */
+    uint32_t first_epoch; /* of an unplanned one: the next of those that came */
     struct rank_query rank_query;
     uint64_t asked_ms;            /* when the last one began */
     bool asked_by_launcher;       /* the rank query is for it */
@@ -85,6 +110,11 @@ struct rendezvous_job *rendezvous_job_create_planned(const struct rendezvous_opt
 struct rendezvous_job *rendezvous_job_create(const char *id, int size, uint64_t start_timeout_ms,
                                              uint64_t now_ms, struct err *err);
 
+/* An unplanned elastic one. */
+struct rendezvous_job *rendezvous_job_create_elastic(const char *id,
+                                                     const struct elastic_service *service,
+                                                     uint64_t now_ms, struct err *err);
+
 /* It has been declared, maybe again: the time in which somebody must come begins anew. */
 void rendezvous_job_declared(struct rendezvous_job *job, uint64_t now_ms);
 
@@ -96,6 +126,31 @@ void rendezvous_job_destroy(struct rendezvous_job *job);
 
 /* All have come: gives places, and joins every pending worker at its rank. HVD_ERR_NOMEM. */
 int rendezvous_job_assign(struct rendezvous_job *job, uint64_t now_ms, struct err *err);
+
+/* HELLO of a worker that has left the world of a job that is not elastic: joins it to the next epoch,
+ * and gives its rank. HVD_OK, or the status and text with which it must be refused. */
+int rendezvous_job_come_again(struct rendezvous_job *job, const struct join_hello *hello,
+                              struct rendezvous_connection *connection, uint64_t now_ms, int *rank,
+                              struct err *err);
+
+/* The next epoch is complete: it takes the place of the world. The caller has taken leave of the
+ * connections of the former. */
+void rendezvous_job_advance(struct rendezvous_job *job);
+
+/* All members of the next world of an elastic job wait: makes it, in the place of the former, whose
+ * connections the caller has taken leave of. HVD_ERR_NOMEM. */
+int rendezvous_job_make_world(struct rendezvous_job *job, uint64_t now_ms, struct err *err);
+
+/* The rank of a worker in the world; -1: none. */
+int rendezvous_job_rank_of(const struct rendezvous_job *job, int worker);
+
+/* An unplanned elastic one: decides anew who is to be in the next world. HVD_ERR_NOMEM. */
+int rendezvous_job_decide(struct rendezvous_job *job, uint64_t now_ms, struct err *err);
+
+/* Likewise: time has passed. True if all that wait must be refused; `text` says why. Notices that
+ * nobody was connected for the start timeout. */
+bool rendezvous_job_timed_out(struct rendezvous_job *job, uint64_t now_ms,
+                              char text[JOIN_TEXT_MAX]);
 
 /* How many workers have still to come, as far as that is known. */
 int rendezvous_job_expects(const struct rendezvous_job *job);

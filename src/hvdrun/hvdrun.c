@@ -13,6 +13,7 @@
 #include "launcher/job/job.h"
 #include "launcher/placement/rank_plan.h"
 #include "src/hvdrun/check_hosts.h"
+#include "src/hvdrun/elastic_driver.h"
 #include "src/hvdrun/hvdrun_options.h"
 #include "src/hvdrun/install_path.h"
 #include "src/hvdrun/job_rendezvous.h"
@@ -49,6 +50,7 @@ struct run {
     struct job_rendezvous *rendezvous;
     struct status_port status_port;
     struct job *job;
+    struct elastic_driver *elastic; /* of an elastic job; NULL otherwise */
     struct command_guard guard;
     int exit_status;
 };
@@ -90,6 +92,13 @@ static bool ends_the_job(int signum)
     return signum == SIGINT || signum == SIGTERM || signum == SIGHUP;
 }
 
+static void ask_ranks(struct run *run)
+{
+    if (run->options.elastic)
+        job_say_world(run->job);
+    job_rendezvous_ask(run->rendezvous);
+}
+
 static void on_hvdrun_signal(uv_signal_t *handle, int signum)
 {
     struct run *run = handle->data;
@@ -98,7 +107,7 @@ static void on_hvdrun_signal(uv_signal_t *handle, int signum)
     if (ends_the_job(signum))
         self_stop_drop(&run->self_stop);
     if (signum == SIGUSR2)
-        job_rendezvous_ask(run->rendezvous);
+        ask_ranks(run);
     else
         job_signal(run->job, signum);
     if (signum == SIGCONT)
@@ -213,6 +222,7 @@ static void on_finished(void *context, int exit_status)
     struct run *run = context;
     run->exit_status = exit_status;
     stop_watching(run);
+    elastic_driver_destroy(run->elastic);
     job_rendezvous_destroy(run->rendezvous);
     status_port_drain(&run->status_port);
     job_destroy(run->job);
@@ -223,19 +233,21 @@ static void on_finished(void *context, int exit_status)
 static int open_status_port(struct run *run, struct err *err)
 {
     const struct hvdrun_options *options = &run->options;
-    if (!options->status_page && options->status_port == 0)
+    if (!options->status_page && options->status_port == 0 && options->status_fd == 0)
         return HVD_OK;
     int rc = status_port_open(&run->status_port, &run->loop, options->status_port,
                               job_rendezvous_itself(run->rendezvous), err);
-    return rc == HVD_OK
-               ? rc
-               : fail_context(err, options->status_port ? "--status-port" : "--status-page");
+    if (rc < 0)
+        return fail_context(err, options->status_port ? "--status-port" : "--status-page");
+    if (options->status_fd != 0)
+        rc = status_port_tell(&run->status_port, options->status_fd, err);
+    return rc < 0 ? fail_context(err, "--status-fd") : HVD_OK;
 }
 
 static void say_status_port(const struct run *run)
 {
     char line[80];
-    if (!run->status_port.port)
+    if (!run->status_port.port || run->options.status_fd != 0)
         return;
     snprintf(line, sizeof line, "status page: http://127.0.0.1:%d/",
              tcp_port_number(run->status_port.port));
@@ -250,6 +262,35 @@ static int give_up_start(struct run *run, int exit_status)
     return exit_status;
 }
 
+static void on_worker_waiting(void *context, int worker)
+{
+    struct run *run = context;
+    elastic_driver_on_waiting(run->elastic, worker);
+}
+
+static void on_world_made(void *context, int epoch, const int *workers, int size)
+{
+    struct run *run = context;
+    elastic_driver_on_world(run->elastic, epoch, workers, size);
+}
+
+static void on_worker_ended(void *context, int worker, enum job_worker_end end)
+{
+    struct run *run = context;
+    elastic_driver_on_ended(run->elastic, worker, end);
+}
+
+/* No worker says HELLO before the loop runs. */
+static void start_elastic(struct run *run)
+{
+    static const struct job_rendezvous_events events = { on_worker_waiting, on_world_made };
+    if (!run->options.elastic)
+        return;
+    run->elastic = elastic_driver_create(&run->loop, &run->setup, run->job,
+                                         job_rendezvous_itself(run->rendezvous));
+    job_rendezvous_listen(run->rendezvous, &events, run);
+}
+
 /* Starts the rendezvous, then the job that uses it. 0 or an exit status, and `err`. */
 static int start_job(struct run *run, struct err *err)
 {
@@ -260,7 +301,10 @@ static int start_job(struct run *run, struct err *err)
     if (open_status_port(run, err) < 0)
         return give_up_start(run, STATUS_RESOURCE);
     struct job_rendezvous_interface rendezvous = job_rendezvous_interface(run->rendezvous);
-    static const struct job_callbacks callbacks = { on_hvdrun_report, on_finished, on_suspended };
+    static const struct job_callbacks callbacks = { .on_report = on_hvdrun_report,
+                                                    .on_finished = on_finished,
+                                                    .on_suspended = on_suspended,
+                                                    .on_worker_ended = on_worker_ended };
     run->job = job_create(&run->loop, options, &rendezvous, &callbacks, run, err);
     if (!run->job) {
         fail_context(err, "--output-filename: cannot create");
@@ -268,6 +312,7 @@ static int start_job(struct run *run, struct err *err)
     }
     job_rendezvous_attach(run->rendezvous, run->job);
     say_status_port(run);
+    start_elastic(run);
     return 0;
 }
 
@@ -369,6 +414,14 @@ static int hvdrun_act(struct run *run, char **argv)
     return run->options.check_hosts ? try_hosts(run) : run_job(run);
 }
 
+/* Before hvdrun opens descriptors itself: one of them could get the number. */
+static int check_status_fd(int fd, struct err *err)
+{
+    if (fd != 0 && fcntl(fd, F_GETFD) < 0)
+        return fail(err, HVD_ERR_INVALID, "--status-fd: descriptor %d is not open", fd);
+    return HVD_OK;
+}
+
 int main(int argc, char **argv)
 {
     struct run run = { .exit_status = STATUS_INTERNAL, .report.fd = -1 }; /* not open yet */
@@ -379,7 +432,8 @@ int main(int argc, char **argv)
     signal(SIGCHLD, SIG_DFL); /* if SIGCHLD is ignored, no child can be waited for */
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of its writer */
     fill_stdio(&run);
-    if (hvdrun_options_parse(&run.options, argc, argv, &err) < 0)
+    if (hvdrun_options_parse(&run.options, argc, argv, &err) < 0 ||
+        check_status_fd(run.options.status_fd, &err) < 0)
         return hvdrun_refuse(STATUS_USAGE, &err);
     char *answer = hvdrun_options_answer(&run.options);
     int status = answer ? print_made(&run, answer) : hvdrun_act(&run, argv);

@@ -9,7 +9,9 @@
 #include "launcher/base/bad_input.h"
 #include "launcher/base/number.h"
 #include "launcher/base/xalloc.h"
+#include "launcher/placement/rank_plan.h"
 #include "lib/base/env_names.h"
+#include "lib/base/rank_info.h"
 #include "lib/base/settings.h"
 #include "src/hvdrun/config_file.h"
 #include "src/hvdrun/rank_settings.h"
@@ -199,6 +201,65 @@ static void warn_late_np(struct hvdrun_options *options)
                                    show_token(&shown, late, strlen(late))));
 }
 
+/* ---- elastic jobs ---- */
+
+/* Options that would have no effect are refused, since the user expects one. */
+static int check_elastic_needed(const struct options_seen *seen, struct err *err)
+{
+    static const char *const names[] = { "--max-np", "--slots-per-host", "--elastic-timeout",
+                                         "--reset-limit", "--blacklist-cooldown-range" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (given(seen, names[i]))
+            return bad_input(err, given(seen, names[i]),
+                             "for elastic jobs only (--min-np or --host-discovery-script)");
+    return HVD_OK;
+}
+
+/* Fails if the first is more than the second; 0: not known. */
+static int check_not_more(int less, const char *less_name, int more, const char *more_name,
+                          struct err *err)
+{
+    if (less > 0 && more > 0 && less > more)
+        return bad_input(err, less_name, "%d is more than %d (%s)", less, more, more_name);
+    return HVD_OK;
+}
+
+static int check_elastic_sizes(const struct hvdrun_options *options, struct err *err)
+{
+    static const char np[] = "-np", min_np[] = "--min-np", max_np[] = "--max-np";
+    int rc;
+    if ((rc = check_not_more(options->min_np, min_np, options->max_np, max_np, err)) < 0 ||
+        (rc = check_not_more(options->min_np, min_np, options->np, np, err)) < 0)
+        return rc;
+    return check_not_more(options->np, np, options->max_np, max_np, err);
+}
+
+/* With a script the first world has at least the minimum; other hosts are counted first. */
+static int complete_elastic(struct hvdrun_options *options, const struct options_seen *seen,
+                            struct err *err)
+{
+    int rc;
+    options->elastic = options->min_np > 0 || options->discovery_script;
+    if (!options->elastic)
+        return check_elastic_needed(seen, err);
+    if ((rc = check_elastic_sizes(options, err)) < 0)
+        return rc;
+    if (options->map_by != RANKS_BY_SLOT)
+        return bad_input(err, given(seen, "--map-by"),
+                         "not in an elastic job, which fills one host after the other");
+    if (given(seen, "--slots-per-host") && !options->discovery_script)
+        return bad_input(err, given(seen, "--slots-per-host"),
+                         "only with --host-discovery-script; -H and a hostfile say the slots");
+    if (options->discovery_script && options->np == 0)
+        options->np = options->min_np;
+    if (options->min_np == 0)
+        options->min_np = options->np;
+    if (options->max_np == 0)
+        options->max_np = WORLD_SIZE_MAX;
+    return options->discovery_script && !options->check_hosts ? hvdrun_options_need_np(options, err)
+                                                              : HVD_OK;
+}
+
 static int check_command(const struct hvdrun_options *options, struct err *err)
 {
     if (!options->command[0])
@@ -231,6 +292,8 @@ static int hvdrun_options_complete(struct hvdrun_options *options, struct option
         return rc;
     options->hosts_source = options->hosts ? given(seen, "--hosts") : NULL;
     options->command = seen->rest;
+    if ((rc = complete_elastic(options, seen, err)) < 0)
+        return rc;
     if (options->check_hosts && options->np == 0)
         options->np = 1;
     choose_remote_shell(options, seen);

@@ -26,11 +26,21 @@ extern const struct option_table hvdrun_option_table;
 
 /* Texts are borrowed from argv and the environment; lists are owned. */
 struct hvdrun_options {
-    int np;                            /* 1..WORLD_SIZE_MAX; 0: a rank in every slot */
-    const char *hosts;                 /* the value of -H; NULL if not given */
-    const char *hosts_source;          /* the option as written, "-H" or "--hosts", for messages */
-    const char *hostfile;              /* NULL if not given; never together with hosts */
-    int map_by;                        /* enum rank_order */
+    int np;                   /* 1..WORLD_SIZE_MAX; 0: a rank in every slot */
+    const char *hosts;        /* the value of -H; NULL if not given */
+    const char *hosts_source; /* the option as written, "-H" or "--hosts", for messages */
+    const char *hostfile;     /* NULL if not given; never together with hosts */
+    int map_by;               /* enum rank_order */
+
+    bool elastic;                 /* min_np or discovery_script was given */
+    int min_np, max_np;           /* of an elastic job: 1 <= min_np <= np <= max_np, where np may
+                                   * still be 0 if the hosts are fixed; 0 otherwise */
+    const char *discovery_script; /* never together with hosts or hostfile; NULL */
+    int slots_per_host;
+    int elastic_timeout_s;
+    int reset_limit;   /* 0: none */
+    int cooldown_s[2]; /* 0: none */
+
     struct rank_attributes attributes; /* umask and ignore_hup are not set */
     bool dry_run;
     bool check_hosts;                    /* command[0] may be missing then, and np, which is 1 */
@@ -53,6 +63,7 @@ struct hvdrun_options {
     bool verbose;
     bool status_page; /* on any port */
     int status_port;  /* on this one; 0 if not given */
+    int status_fd;    /* the descriptor to which the port is written; 0 if not given */
 
     int start_timeout_s;
     int heartbeat_timeout_s;

@@ -17,7 +17,9 @@
 
 struct job_rendezvous {
     struct job *job;
-    const struct rank_plan *plan;
+    const struct job_options *options;
+    const struct job_rendezvous_events *events; /* of an elastic job; NULL until it is known */
+    void *context;
     struct rendezvous *rendezvous;
 };
 
@@ -86,6 +88,17 @@ static void on_met(void *context, int rank)
 {
     struct job_rendezvous *self = context;
     job_rank_met(self->job, rank);
+    if (self->events)
+        self->events->on_waiting(self->context, rank);
+}
+
+static void on_world(void *context, int epoch, const int *workers, int size)
+{
+    struct job_rendezvous *self = context;
+    if (!self->events)
+        return;
+    job_world_made(self->job, epoch, workers, size);
+    self->events->on_world(self->context, epoch, workers, size);
 }
 
 static void on_left(void *context, int rank, const struct rank_end *said)
@@ -109,7 +122,11 @@ static void on_disconnected(void *context, int rank)
 static void say_line(struct job_rendezvous *self, int rank, const char *text, size_t length)
 {
     struct text_buffer line = { 0 };
-    const char *host = self->plan->hosts[self->plan->ranks[rank].host].host->name;
+    const struct rank_plan *plan = self->options->plan;
+    const char *host = self->options->elastic ? job_worker_host(self->job, rank)
+                                              : plan->hosts[plan->ranks[rank].host].host->name;
+    if (self->options->elastic)
+        rank = job_worker_rank(self->job, rank);
     text_buffer_printf(&line, "rank %d on %s: %.*s", rank, host, (int)length, text);
     char *terminated = text_buffer_take(&line);
     job_say(self->job, terminated);
@@ -154,25 +171,35 @@ struct job_rendezvous *job_rendezvous_create(uv_loop_t *loop, const struct job_o
 {
     struct job_rendezvous *self = xcalloc(1, sizeof *self);
     const struct rank_plan *plan = job->plan;
-    struct rendezvous_slot *slots = xcalloc((size_t)plan->size, sizeof *slots);
-    for (int i = 0; i < plan->size; i++)
+    int size = job->elastic ? 0 : plan->size;
+    struct rendezvous_slot *slots = xcalloc((size_t)size + 1, sizeof *slots);
+    for (int i = 0; i < size; i++)
         slots[i] = (struct rendezvous_slot){ plan->ranks[i].rank_info,
                                              plan->hosts[plan->ranks[i].host].host->name };
     char *command = shell_words(job->command), *user = user_name();
     struct rendezvous_options options = {
         .id = job->id,
         .slots = slots,
-        .size = plan->size,
+        .size = size,
+        .elastic = job->elastic,
         .key = key,
         .start_timeout_ms = job->start_timeout_ms,
-        .events = { on_complete, on_timed_out, on_missing, on_job_rendezvous_report, on_met,
-                    on_left, on_origin, on_disconnected, on_job_rendezvous_output },
+        .events = { .complete = on_complete,
+                    .world = on_world,
+                    .timed_out = on_timed_out,
+                    .missing = on_missing,
+                    .report = on_job_rendezvous_report,
+                    .met = on_met,
+                    .left = on_left,
+                    .origin = on_origin,
+                    .disconnected = on_disconnected,
+                    .output = on_job_rendezvous_output },
         .context = self,
         .command = command,
         .user = user,
         .started_ms = job->epoch_ms,
     };
-    self->plan = plan;
+    self->options = job;
     self->rendezvous = rendezvous_create(loop, &options, err);
     free(slots);
     free(command);
@@ -187,6 +214,13 @@ struct job_rendezvous *job_rendezvous_create(uv_loop_t *loop, const struct job_o
 void job_rendezvous_attach(struct job_rendezvous *self, struct job *job)
 {
     self->job = job;
+}
+
+void job_rendezvous_listen(struct job_rendezvous *self, const struct job_rendezvous_events *events,
+                           void *context)
+{
+    self->events = events;
+    self->context = context;
 }
 
 struct rendezvous *job_rendezvous_itself(struct job_rendezvous *self)

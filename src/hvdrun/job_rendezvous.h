@@ -14,6 +14,16 @@ struct job_rendezvous;
 struct job_rendezvous *job_rendezvous_create(uv_loop_t *loop, const struct job_options *options,
                                              const struct job_key *key, struct err *err);
 
+/* What an elastic job must hear: a worker has said HELLO; a world is complete. */
+struct job_rendezvous_events {
+    void (*on_waiting)(void *context, int worker);
+    void (*on_world)(void *context, int epoch, const int *workers, int size);
+};
+
+/* Sets who hears of an elastic job, until the end; both borrowed. */
+void job_rendezvous_listen(struct job_rendezvous *self, const struct job_rendezvous_events *events,
+                           void *context);
+
 /* Sets the job whose agents carry the connections; call this before the loop runs. */
 void job_rendezvous_attach(struct job_rendezvous *self, struct job *job);
 

@@ -48,6 +48,8 @@ static int read_given_hosts(struct job_setup *setup, struct err *err)
 static int read_hosts(struct job_setup *setup, struct err *err)
 {
     const struct hvdrun_options *options = setup->options;
+    if (options->discovery_script)
+        return discovery_run_now(&setup->discovery, &setup->hosts, err);
     if (options->hostfile)
         return host_list_read_hostfile(&setup->hosts, options->hostfile, err);
     if (options->hosts)
@@ -73,6 +75,8 @@ static enum host_place find_host_place(void *context, const char *host)
 static int deal_out_interfaces(struct job_setup *setup, struct err *err)
 {
     struct local_host self;
+    if (setup->options->discovery_script)
+        return HVD_OK; /* all its hosts are not known yet */
     int rc =
         host_interfaces_make(&setup->interfaces, &setup->options->interfaces, &setup->plan, err);
     if (rc < 0)
@@ -96,10 +100,12 @@ static int check_report(const struct job_setup *setup, struct err *err)
 /* Files of another machine can only be checked by rank 0. */
 static void check_rank_files(struct job_setup *setup)
 {
-    const struct host_slots *host = setup->plan.hosts[setup->plan.ranks[0].host].host;
     const struct string_list *set = &setup->options->set;
     struct local_host self;
-    if (host->user || setup->options->check_hosts || !rank_files_any(set))
+    if (setup->plan.size == 0 || setup->options->check_hosts || !rank_files_any(set))
+        return;
+    const struct host_slots *host = setup->plan.hosts[setup->plan.ranks[0].host].host;
+    if (host->user)
         return;
     local_host_init(&self);
     if (local_host_is(&self, host->name))
@@ -107,19 +113,24 @@ static void check_rank_files(struct job_setup *setup)
     local_host_fini(&self);
 }
 
-/* The first host of the plan that is another machine, or NULL. */
-static const struct host_slots *other_machine(const struct job_setup *setup)
+/* The first of the hosts that is another machine, or NULL. */
+static const struct host_slots *other_machine_of(const struct host_slots *hosts, int count)
 {
     const struct host_slots *found = NULL;
     struct local_host self;
     local_host_init(&self);
-    for (int i = 0; i < setup->plan.host_count && !found; i++) {
-        const struct host_slots *host = setup->plan.hosts[i].host;
-        if (host->user || !local_host_is(&self, host->name))
-            found = host;
-    }
+    for (int i = 0; i < count && !found; i++)
+        if (hosts[i].user || !local_host_is(&self, hosts[i].name))
+            found = &hosts[i];
     local_host_fini(&self);
     return found;
+}
+
+/* Hosts that have ranks are the first ones; an elastic job may use all of them. */
+static const struct host_slots *other_machine(const struct job_setup *setup)
+{
+    int count = setup->options->elastic ? setup->hosts.count : setup->plan.host_count;
+    return other_machine_of(setup->hosts.hosts, count);
 }
 
 /* Warns of variables that select accelerators of this machine: they are not sent to others, unless
@@ -149,16 +160,85 @@ static void keep_devices(struct job_setup *setup)
     free(list);
 }
 
+/* ---- elastic jobs ---- */
+
+static void describe_discovery(struct job_setup *setup)
+{
+    setup->discovery = (struct discovery_settings){
+        .command = setup->options->discovery_script,
+        .source = "--host-discovery-script",
+        .slots = setup->options->slots_per_host,
+        .nofile = &setup->nofile,
+    };
+    getrlimit(RLIMIT_NOFILE, &setup->nofile); /* it is raised later */
+}
+
+/* A hostfile may change, and a script may name other hosts. */
+static void describe_elastic(struct job_setup *setup)
+{
+    const struct hvdrun_options *options = setup->options;
+    int slots = host_list_slots(&setup->hosts);
+    int np = options->np > 0 ? options->np : slots < options->max_np ? slots : options->max_np;
+    setup->elastic = (struct elastic_options){
+        .np = np,
+        .min = options->min_np,
+        .max = options->max_np,
+        .timeout_ms = (uint64_t)options->elastic_timeout_s * 1000,
+        .reset_limit = options->reset_limit,
+        .cooldown_low_ms = (uint64_t)options->cooldown_s[0] * 1000,
+        .cooldown_high_ms = (uint64_t)options->cooldown_s[1] * 1000,
+        .hosts_are_fixed = !options->discovery_script && !options->hostfile,
+    };
+    setup->job_elastic = (struct job_elastic){
+        .size_max = options->max_np,
+        .first_size = slots < options->max_np ? slots : options->max_np,
+        .one_machine = setup->elastic.hosts_are_fixed && !other_machine(setup),
+    };
+}
+
+/* Hosts that a script names may still be too few. */
+static int check_elastic_slots(const struct job_setup *setup, struct err *err)
+{
+    int slots = host_list_slots(&setup->hosts), min = setup->options->min_np;
+    if (setup->options->discovery_script || min <= slots)
+        return HVD_OK;
+    return bad_input(err, "--min-np", "%d ranks, but %d slot%s on %d host%s", min, slots,
+                     slots == 1 ? "" : "s", setup->hosts.count, setup->hosts.count == 1 ? "" : "s");
+}
+
+/* The ranks of the first world, as far as there are slots for them now. */
+static int plan_elastic(struct job_setup *setup, struct err *err)
+{
+    const struct hvdrun_options *options = setup->options;
+    int slots = host_list_slots(&setup->hosts);
+    int rc = check_elastic_slots(setup, err);
+    if (rc == HVD_OK && !options->discovery_script && options->np > slots)
+        return rank_plan_make(&setup->plan, &setup->hosts, options->np, RANKS_BY_SLOT, err);
+    describe_elastic(setup);
+    if (rc < 0 || slots == 0)
+        return rc;
+    return rank_plan_make(&setup->plan, &setup->hosts,
+                          slots < options->max_np ? slots : options->max_np, RANKS_BY_SLOT, err);
+}
+
+static int plan_ranks(struct job_setup *setup, struct err *err)
+{
+    const struct hvdrun_options *options = setup->options;
+    if (options->elastic && !options->check_hosts)
+        return plan_elastic(setup, err);
+    return rank_plan_make(&setup->plan, &setup->hosts, options->check_hosts ? 0 : options->np,
+                          (enum rank_order)options->map_by, err);
+}
+
 int job_setup_plan(struct job_setup *setup, const struct hvdrun_options *options, struct err *err)
 {
     setup->options = options;
     setup->epoch_ms = wall_clock_ms();
+    describe_discovery(setup);
     int rc = read_hosts(setup, err);
     if (rc < 0)
         return rc;
-    int np = options->check_hosts ? 0 : options->np;
-    if ((rc = rank_plan_make(&setup->plan, &setup->hosts, np, (enum rank_order)options->map_by,
-                             err)) < 0)
+    if ((rc = plan_ranks(setup, err)) < 0)
         return rc;
     if ((rc = deal_out_interfaces(setup, err)) < 0)
         return rc;
@@ -167,22 +247,33 @@ int job_setup_plan(struct job_setup *setup, const struct hvdrun_options *options
     return check_report(setup, err);
 }
 
+/* A script or a hostfile may name another machine later. */
+static bool may_need_connections(const struct job_setup *setup)
+{
+    const struct hvdrun_options *options = setup->options;
+    return other_machine(setup) || (options->elastic && !options->check_hosts &&
+                                    (options->discovery_script || options->hostfile));
+}
+
 bool job_setup_needs_ssh(const struct job_setup *setup)
 {
-    return !setup->options->remote_shell && other_machine(setup);
+    return !setup->options->remote_shell && may_need_connections(setup);
 }
 
 bool job_setup_needs_command(const struct job_setup *setup)
 {
-    return setup->options->remote_shell && other_machine(setup);
+    return setup->options->remote_shell && may_need_connections(setup);
 }
 
 /* Our own descriptors, links to each host, and the files of --output-filename. */
 static unsigned long descriptors_needed(const struct job_setup *setup)
 {
-    enum { OWN = 64, PER_HOST = 8 };
+    enum { OWN = 64, PER_HOST = 8, MORE_HOSTS = 16 };
     unsigned long files = setup->options->output_filename ? 2 * (unsigned long)setup->plan.size : 0;
-    return OWN + PER_HOST * (unsigned long)setup->plan.host_count + files;
+    unsigned long hosts = (unsigned long)setup->plan.host_count;
+    if (setup->options->elastic)
+        hosts = 2 * hosts + MORE_HOSTS;
+    return OWN + PER_HOST * hosts + files;
 }
 
 /* Requested variables come behind inherited ones, and so replace them. */
@@ -231,6 +322,7 @@ static void describe_job(struct job_setup *setup, const bool closed[3])
     const struct hvdrun_options *options = setup->options;
     setup->job = (struct job_options){
         .plan = &setup->plan,
+        .elastic = options->elastic ? &setup->job_elastic : NULL,
         .connect = &setup->connect,
         .interfaces = (const char *const *)setup->interfaces.items,
         .cwd = setup->cwd,

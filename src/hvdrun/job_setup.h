@@ -6,6 +6,8 @@
 #define SRC_HVDRUN_JOB_SETUP_H
 
 #include "launcher/base/string_list.h"
+#include "launcher/elastic/discovery.h"
+#include "launcher/elastic/elastic_plan.h"
 #include "launcher/hosts/host_list.h"
 #include "launcher/job/job.h"
 #include "launcher/placement/rank_plan.h"
@@ -19,7 +21,7 @@
 struct job_setup {
     const struct hvdrun_options *options; /* borrowed */
     struct host_list hosts;
-    struct rank_plan plan;
+    struct rank_plan plan; /* of an elastic job: of the hosts at its start, maybe empty */
     struct string_list environment, devices, interfaces;
     struct string_list warnings; /* a line each; after job_setup_plan() */
     char id[JOB_ID_SIZE];        /* "" before job_setup_finish() */
@@ -32,13 +34,16 @@ struct job_setup {
     struct rlimit nofile; /* the limit with which hvdrun was started */
     struct connect_settings connect;
     struct job_options job;
+    struct elastic_options elastic; /* of an elastic job, as is the next */
+    struct job_elastic job_elastic;
+    struct discovery_settings discovery; /* of --host-discovery-script */
 };
 
 /* Places the ranks, and makes all checks that need no started process. The job begins here. HVD_OK
  * or HVD_ERR_INVALID. */
 int job_setup_plan(struct job_setup *setup, const struct hvdrun_options *options, struct err *err);
 
-/* Is some host connected through libssh2? */
+/* Is some host connected through libssh2, or may a later one be? */
 bool job_setup_needs_ssh(const struct job_setup *setup);
 
 /* Is some host connected by a command of the user? */

@@ -8,6 +8,7 @@ src_hvdrun_libhvdrun_la_SOURCES = \
 	src/hvdrun/check_hosts.c src/hvdrun/check_hosts.h \
 	src/hvdrun/config_file.c src/hvdrun/config_file.h \
 	src/hvdrun/config_yaml.c src/hvdrun/config_yaml.h \
+	src/hvdrun/elastic_driver.c src/hvdrun/elastic_driver.h \
 	src/hvdrun/host_interfaces.c src/hvdrun/host_interfaces.h \
 	src/hvdrun/hvdrun_option_table.c \
 	src/hvdrun/hvdrun_options.c src/hvdrun/hvdrun_options.h \

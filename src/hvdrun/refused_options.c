@@ -18,19 +18,11 @@
 #define OF_MPIRUN(instead, ...) OF_PROGRAM("MPIRUN", instead, __VA_ARGS__)
 #define OF_TORCHRUN(instead, ...) OF_PROGRAM("TORCHRUN", instead, __VA_ARGS__)
 
-static const char no_elastic[] = "elastic jobs are not supported yet";
 static const char no_algorithm[] = "libhvd chooses the algorithm itself";
 static const char no_mpi[] = "hvdrun has no MPI controller";
 static const char no_jsrun[] = "hvdrun has no jsrun controller";
 
 const struct option_row refused_options[] = {
-    REFUSED(no_elastic, "--min-np", "--min-num-proc"),
-    REFUSED(no_elastic, "--max-np", "--max-num-proc"),
-    REFUSED(no_elastic, "--slots-per-host"),
-    REFUSED(no_elastic, "--elastic-timeout"),
-    REFUSED(no_elastic, "--reset-limit"),
-    REFUSED(no_elastic, "--blacklist-cooldown-range"),
-    REFUSED(no_elastic, "--host-discovery-script"),
     REFUSED(no_algorithm, "--hierarchical-allreduce"),
     REFUSED(no_algorithm, "--hierarchical-allgather"),
     REFUSED(no_algorithm, "--torus-allreduce"),

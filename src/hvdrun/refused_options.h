@@ -5,7 +5,7 @@
 
 #include "src/options/options.h"
 
-enum { REFUSED_OPTIONS = 63 };
+enum { REFUSED_OPTIONS = 56 };
 
 extern const struct option_row refused_options[REFUSED_OPTIONS];
 

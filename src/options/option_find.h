@@ -7,8 +7,9 @@
 
 struct option_found {
     const struct option_row *row;
-    const char *name;  /* in full */
-    const char *value; /* the text behind the name in the same word; NULL if there is none */
+    const char *name;   /* in full */
+    const char *value;  /* the text behind the name in the same word; NULL if there is none */
+    const char *second; /* of OPTION_INT_PAIR: the other value */
 };
 
 /* Finds the option that `word`, which begins with '-', names: in full, shortened, with "=VALUE", or

@@ -123,6 +123,7 @@ static set_fn *const set_kind[] = {
     [OPTION_FLAG] = set_flag,
     [OPTION_FINAL] = set_flag,
     [OPTION_INT] = set_int,
+    [OPTION_INT_PAIR] = set_int,
     [OPTION_TEXT] = set_text,
     [OPTION_LIST] = set_list,
     [OPTION_SETS] = set_variable,
@@ -135,6 +136,16 @@ int option_set(const struct option_row *row, void *target, const char *value, co
                struct err *err)
 {
     return set_kind[row->kind](row, (char *)target + row->offset, value, source, err);
+}
+
+int option_set_second(const struct option_row *row, void *target, const char *value,
+                      const char *source, struct err *err)
+{
+    int *pair = (int *)(void *)((char *)target + row->offset);
+    int rc = number_parse_or_fail(&pair[1], value, row->min, row->max, source, err);
+    if (rc == HVD_OK && pair[1] < pair[0])
+        rc = bad_input(err, source, "%d is more than %d (%s)", pair[0], pair[1], row->metavar);
+    return rc;
 }
 
 void variable_set(struct string_list *list, const char *name, const char *value)

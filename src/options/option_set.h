@@ -11,6 +11,10 @@
 int option_set(const struct option_row *row, void *target, const char *value, const char *source,
                struct err *err);
 
+/* The second value of an OPTION_INT_PAIR, after option_set() has set the first. */
+int option_set_second(const struct option_row *row, void *target, const char *value,
+                      const char *source, struct err *err);
+
 /* Appends NAME=VALUE, or replaces the entry with that name. */
 void variable_set(struct string_list *list, const char *name, const char *value);
 

@@ -21,6 +21,19 @@ static bool is_refused(const struct option_row *row)
     return row->kind == OPTION_REFUSED || row->kind == OPTION_OTHER_PROGRAM;
 }
 
+/* The next word as a value. */
+static int take_word(const char **value, const struct option_found *found,
+                     const struct option_table *table, char ***at, struct err *err)
+{
+    const char *next = **at, *metavar = found->row->metavar;
+    if (!next)
+        return bad_input(err, found->name, "missing value (%s)", metavar);
+    if (strcmp(next, "--") == 0 || option_is_name(table, next))
+        return bad_input(err, found->name, "missing value (%s) before '%s'", metavar, next);
+    *value = *(*at)++;
+    return HVD_OK;
+}
+
 /* Takes the value from the next word if it did not come with the name. */
 static int take_value(struct option_found *found, const struct option_table *table, char ***at,
                       struct err *err)
@@ -32,15 +45,12 @@ static int take_value(struct option_found *found, const struct option_table *tab
     if (!row->metavar && found->value)
         return bad_input(err, found->name, "takes no value: '%s'",
                          show_token(&shown, found->value, strlen(found->value)));
-    if (!row->metavar || found->value)
-        return HVD_OK;
-    const char *next = **at;
-    if (!next)
-        return bad_input(err, found->name, "missing value (%s)", row->metavar);
-    if (strcmp(next, "--") == 0 || option_is_name(table, next))
-        return bad_input(err, found->name, "missing value (%s) before '%s'", row->metavar, next);
-    found->value = *(*at)++;
-    return HVD_OK;
+    int rc = HVD_OK;
+    if (row->metavar && !found->value)
+        rc = take_word(&found->value, found, table, at, err);
+    if (rc == HVD_OK && row->kind == OPTION_INT_PAIR)
+        rc = take_word(&found->second, found, table, at, err);
+    return rc;
 }
 
 /* The name by which a rival of a row was given, or NULL. */
@@ -77,11 +87,13 @@ static int options_note(const struct option_table *table, struct options_seen *s
 static int parse_option(const struct option_table *table, void *target, struct options_seen *seen,
                         char ***at, struct err *err)
 {
-    struct option_found found;
+    struct option_found found = { 0 };
     int rc;
     if ((rc = option_find(&found, table, *(*at)++, err)) < 0 ||
         (rc = take_value(&found, table, at, err)) < 0 ||
-        (rc = option_set(found.row, target, found.value, found.name, err)) < 0)
+        (rc = option_set(found.row, target, found.value, found.name, err)) < 0 ||
+        (found.second &&
+         (rc = option_set_second(found.row, target, found.second, found.name, err)) < 0))
         return rc;
     return options_note(table, seen, &found, err);
 }

@@ -26,11 +26,12 @@
 
 /* The type of the member at `offset`, and how it is set. */
 enum option_kind {
-    OPTION_FLAG,    /* a bool that becomes true */
-    OPTION_FINAL,   /* as a flag; ends the parsing at once, so that --help always helps */
-    OPTION_INT,     /* an int, min..max, both at least 0 */
-    OPTION_TEXT,    /* a const char *, not empty */
-    OPTION_CHOICE,  /* an int: the index of the word in `choices`, from 0 */
+    OPTION_FLAG,     /* a bool that becomes true */
+    OPTION_FINAL,    /* as a flag; ends the parsing at once, so that --help always helps */
+    OPTION_INT,      /* an int, min..max, both at least 0 */
+    OPTION_INT_PAIR, /* an int[2], min..max, the second not less: two words of the command line */
+    OPTION_TEXT,     /* a const char *, not empty */
+    OPTION_CHOICE,   /* an int: the index of the word in `choices`, from 0 */
     OPTION_LIST,    /* a struct string_list, to which a copy of each value is appended; not empty */
     OPTION_SETS,    /* a struct string_list of NAME=VALUE; `sets` is a variable for the ranks */
     OPTION_REFUSED, /* known but not available; `help` is the reason */

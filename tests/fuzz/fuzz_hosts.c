@@ -3,6 +3,7 @@
  *
  *   u8 the form: 0 -H   1 a hostfile   2 Slurm's lists, of hosts, then of counts in another line
  *      3 $LSB_MCPU_HOSTS   4 $LSB_HOSTS   5 $PBS_NODEFILE's file   6 $PE_HOSTFILE's file
+ *      7 what a discovery script prints
  *   the text
  *
  * Whatever it is: it is read, or refused by one line of printable ASCII that begins with its source
@@ -12,6 +13,7 @@
 #include "launcher/base/bad_input.h"
 #include "launcher/base/text_buffer.h"
 #include "launcher/hosts/host_environment.h"
+#include "launcher/hosts/host_lines.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdio.h>
@@ -122,6 +124,15 @@ static int read_columns(struct host_list *list, struct fuzz_input *input, struct
     return read_file(list, input, "PE_HOSTFILE", err);
 }
 
+static int read_lines(struct host_list *list, struct fuzz_input *input, struct err *err)
+{
+    size_t length;
+    char *text = (char *)fuzz_rest(input, &length);
+    int rc = host_list_parse_lines(list, text, length, 2, "script", err);
+    free(text);
+    return rc;
+}
+
 static const struct form {
     int (*read)(struct host_list *list, struct fuzz_input *input, struct err *err);
     const char *source; /* what its messages begin with */
@@ -133,6 +144,7 @@ static const struct form {
     { read_names, "$LSB_HOSTS: " },
     { read_node_file, "$PBS_NODEFILE: " },
     { read_columns, "$PE_HOSTFILE: " },
+    { read_lines, "script:" },
 };
 
 /* ---- what was read ---- */

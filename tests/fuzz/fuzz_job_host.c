@@ -403,7 +403,8 @@ static void begin(void)
     static uv_loop_t loop; /* its clock stands still */
     memset(&heard, 0, sizeof heard);
     memset(host_ranks, 0, sizeof host_ranks);
-    host = (struct job_host){ .where = &hosts[HERE],
+    host = (struct job_host){ .plan = &plan,
+                              .where = hosts[HERE],
                               .phase = HOST_DESCRIBING,
                               .ranks = host_ranks,
                               .options = &options,

@@ -13,6 +13,8 @@ static struct join_open open = { .version = JOIN_VERSION,
 static struct join_challenge challenge = { .version = JOIN_VERSION, .nonce = "fedcba9876543210" };
 static struct join_hello hello = { .rank = 2,
                                    .size = 3,
+                                   .worker = 2,
+                                   .epoch = 7,
                                    .host = "node1",
                                    .pid = 77,
                                    .processors = 4,
@@ -20,6 +22,7 @@ static struct join_hello hello = { .rank = 2,
 static struct join_welcome welcome = {
     .rank_info = { 1, 3, 1, 2, 0, 2 },
     .homogeneous = true,
+    .worker = 70000,
     .epoch = 9,
     .star = 1,
     .nneighbours = 2,
@@ -51,6 +54,7 @@ static struct rank_end broken = { .how = { RANK_END_FAILED, .code = 0 },
 #define join_broken_encode rank_end_encode
 
 static struct join_ask ask = { JOIN_REPORT_MAX };
+static struct join_update update = { 0x01020304, JOIN_HOSTS_ADDED };
 static struct join_report report = {
     .text = "waiting for allreduce 'a'\nand for 'b'\n",
     .stats = { .uptime_ns = 77,
@@ -76,6 +80,7 @@ static union {
     struct join_refused refused;
     struct rank_end news, goodbye, broken;
     struct join_ask ask;
+    struct join_update update;
     struct join_report report;
 } decoded;
 
@@ -99,6 +104,7 @@ MESSAGE(news)
 MESSAGE(goodbye)
 MESSAGE(broken)
 MESSAGE(ask)
+MESSAGE(update)
 MESSAGE(report)
 
 #define ROW(name)                                                                                  \
@@ -114,7 +120,7 @@ static const struct {
     int (*decode)(struct wire_reader *reader, struct err *err);
 } messages[] = {
     ROW(open),    ROW(challenge), ROW(hello), ROW(welcome), ROW(refused), ROW(news),
-    ROW(goodbye), ROW(broken),    ROW(ask),   ROW(report),  ROW(waiting),
+    ROW(goodbye), ROW(broken),    ROW(ask),   ROW(report),  ROW(waiting), ROW(update),
 };
 
 START_TEST(a_message_comes_back_as_it_was)
@@ -211,6 +217,9 @@ static void check_decoded(const void *original)
 {
     if (original == &welcome) {
         ck_assert_int_eq(decoded.welcome.rank_info.rank, 1);
+        ck_assert_int_ge(decoded.welcome.worker, 0);
+        ck_assert_int_le(decoded.welcome.worker, WORKER_NUMBER_MAX);
+        ck_assert_uint_lt(decoded.welcome.epoch, INT32_MAX);
         ck_assert_int_eq(decoded.welcome.nneighbours, 2);
         ck_assert_int_eq(decoded.welcome.neighbours[0].rank, 0);
         ck_assert_int_eq(decoded.welcome.neighbours[1].rank, 2);
@@ -221,6 +230,9 @@ static void check_decoded(const void *original)
     } else if (original == &hello) {
         ck_assert_int_ge(decoded.hello.rank, -1);
         ck_assert_int_lt(decoded.hello.rank, decoded.hello.size);
+        ck_assert_int_ge(decoded.hello.worker, -1);
+        ck_assert_int_le(decoded.hello.worker, WORKER_NUMBER_MAX);
+        ck_assert_uint_le(decoded.hello.epoch, INT32_MAX);
     } else if (original == &news) {
         check_end(&decoded.news);
     } else if (original == &goodbye) {
@@ -231,8 +243,12 @@ static void check_decoded(const void *original)
     } else if (original == &ask) {
         ck_assert_int_ge(decoded.ask.size, 1);
         ck_assert_int_le(decoded.ask.size, JOIN_REPORT_MAX);
+    } else if (original == &update) {
+        ck_assert_int_ge(decoded.update.hosts, 1);
+        ck_assert_int_le(decoded.update.hosts, 3);
     } else if (original == &waiting) {
-        ck_assert_uint_le(decoded.waiting.most_ms, JOIN_WAITING_MAX_MS);
+        ck_assert(decoded.waiting.most_ms <= JOIN_WAITING_MAX_MS ||
+                  decoded.waiting.most_ms == JOIN_WAITING_NO_LIMIT);
         check_text(decoded.waiting.text, false);
     } else if (original == &report) {
         check_report(&decoded.report);
@@ -450,7 +466,7 @@ END_TEST
 START_TEST(ranks_that_cannot_be_are_refused)
 {
     static const int rows[][2] = {
-        { 3, 3 }, { -2, 3 }, { -1, 0 }, { 0, 0 }, { 0, -1 }, { 0, WORLD_SIZE_MAX + 1 }, { 1, 1 },
+        { 3, 3 }, { -2, 3 }, { -1, -1 }, { 0, 0 }, { 0, -1 }, { 0, WORLD_SIZE_MAX + 1 }, { 1, 1 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct join_hello bad = hello;
@@ -463,6 +479,49 @@ START_TEST(ranks_that_cannot_be_are_refused)
         ck_assert_int_eq(join_hello_decode(&bad, &reader, NULL), HVD_ERR_PROTOCOL);
         wire_writer_fini(&writer);
     }
+}
+END_TEST
+
+static int decode_hello_of(const struct join_hello *message)
+{
+    struct wire_writer writer = { 0 };
+    struct wire_reader reader;
+    join_hello_encode(&writer, message);
+    wire_reader_init(&reader, writer.data, writer.length);
+    int rc = join_hello_decode(&decoded.hello, &reader, NULL);
+    wire_writer_fini(&writer);
+    return rc;
+}
+
+START_TEST(a_worker_of_an_elastic_job_has_a_number_or_none)
+{
+    static const struct {
+        int worker, rc;
+    } rows[] = {
+        { -2, HVD_ERR_PROTOCOL },
+        { -1, HVD_OK },
+        { 0, HVD_OK },
+        { WORKER_NUMBER_MAX, HVD_OK },
+        { WORKER_NUMBER_MAX + 1, HVD_ERR_PROTOCOL },
+    };
+    struct join_hello elastic = hello;
+    elastic.rank = -1;
+    elastic.size = 0;
+    elastic.worker = rows[_i].worker;
+    ck_assert_int_eq(decode_hello_of(&elastic), rows[_i].rc);
+    if (rows[_i].rc == HVD_OK)
+        ck_assert_int_eq(decoded.hello.worker, elastic.worker);
+}
+END_TEST
+
+START_TEST(an_update_that_changes_nothing_is_refused)
+{
+    struct wire_writer writer = { 0 };
+    struct wire_reader reader;
+    join_update_encode(&writer, &(struct join_update){ 1, 0 });
+    wire_reader_init(&reader, writer.data, writer.length);
+    ck_assert_int_eq(join_update_decode(&decoded.update, &reader, NULL), HVD_ERR_PROTOCOL);
+    wire_writer_fini(&writer);
 }
 END_TEST
 
@@ -570,6 +629,8 @@ int main(void)
     tcase_add_loop_test(tcase, a_message_with_a_byte_too_many_is_refused, 0, count);
     tcase_add_loop_test(tcase, no_byte_makes_a_decoder_lie, 0, count);
     tcase_add_test(tcase, ranks_that_cannot_be_are_refused);
+    tcase_add_loop_test(tcase, a_worker_of_an_elastic_job_has_a_number_or_none, 0, 5);
+    tcase_add_test(tcase, an_update_that_changes_nothing_is_refused);
     tcase_add_test(tcase, a_worker_cannot_have_less_than_no_processors);
     tcase_add_test(tcase, a_worker_may_leave_its_rank_open);
     tcase_add_loop_test(tcase, an_open_names_a_job_or_none, 0, sizeof jobs / sizeof *jobs);

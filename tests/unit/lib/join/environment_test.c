@@ -72,6 +72,45 @@ START_TEST(a_place_and_a_rendezvous_are_read)
 }
 END_TEST
 
+START_TEST(a_worker_of_an_elastic_job_has_its_number)
+{
+    struct environment environment;
+    struct err err;
+    ck_assert_int_eq(read_it(JOINED, &environment, &err), HVD_OK);
+    ck_assert(!environment.elastic && environment.worker == -1 && environment.epoch == 0);
+    ck_assert_int_eq(read_it(JOINED " HOROVOD_ELASTIC=1 HVD_WORKER=17", &environment, &err),
+                     HVD_OK);
+    ck_assert(environment.elastic && environment.worker == 17);
+    ck_assert_int_eq(read_it(JOINED " HOROVOD_ELASTIC=yes", &environment, &err),
+                     HVD_ERR_ENVIRONMENT);
+    ck_assert_str_eq(err.text, "HOROVOD_ELASTIC: 'yes' is not a number from 0 to 1");
+    ck_assert_int_eq(read_it(JOINED " HVD_WORKER=-1", &environment, &err), HVD_ERR_ENVIRONMENT);
+    ck_assert_str_eq(err.text, "HVD_WORKER: '-1' is not a number from 0 to 1048575");
+}
+END_TEST
+
+START_TEST(a_service_of_an_elastic_job_needs_no_size)
+{
+    struct environment environment;
+    struct err err;
+    ck_assert_int_eq(read_it("HVD_RENDEZVOUS=node1:4242 HVD_JOB_ID=train HVD_JOB_KEY=" KEY
+                             " HOROVOD_ELASTIC=1",
+                             &environment, &err),
+                     HVD_OK);
+    ck_assert(environment.elastic && environment.is_service);
+}
+END_TEST
+
+/* Nobody could be told of, or come. */
+START_TEST(a_process_alone_is_not_elastic)
+{
+    struct environment environment;
+    struct err err;
+    ck_assert_int_eq(read_it("HOROVOD_ELASTIC=1", &environment, &err), HVD_OK);
+    ck_assert(!environment.elastic && !environment.has_rendezvous);
+}
+END_TEST
+
 START_TEST(a_service_gives_the_place)
 {
     struct environment environment;
@@ -359,6 +398,9 @@ int main(void)
     tcase_add_test(tcase, an_empty_environment_is_a_world_of_one);
     tcase_add_test(tcase, a_place_and_a_rendezvous_are_read);
     tcase_add_test(tcase, a_service_gives_the_place);
+    tcase_add_test(tcase, a_worker_of_an_elastic_job_has_its_number);
+    tcase_add_test(tcase, a_service_of_an_elastic_job_needs_no_size);
+    tcase_add_test(tcase, a_process_alone_is_not_elastic);
     tcase_add_test(tcase, of_a_service_a_rank_may_be_wanted);
     tcase_add_test(tcase, a_launchers_job_may_have_a_name);
     tcase_add_loop_test(tcase, a_service_has_a_host_and_a_port, 0,

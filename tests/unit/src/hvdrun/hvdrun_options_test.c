@@ -35,6 +35,7 @@ static void parse_well(char **argv)
 /* Every variable that is read. */
 static const char *const variables[] = {
     "HOROVOD_START_TIMEOUT",
+    "HOROVOD_ELASTIC_TIMEOUT",
     "HVD_REMOTE_SHELL",
     "HVD_NETWORK_INTERFACES",
     "HVD_PORT_RANGE",
@@ -45,7 +46,7 @@ static const char *const variables[] = {
     "HOROVOD_AUTOTUNE",
 };
 
-enum { READ_BY_US = 5 }; /* of them; the rest is for the ranks */
+enum { READ_BY_US = 6 }; /* of them; the rest is for the ranks */
 
 static void without_variables(void)
 {
@@ -192,6 +193,74 @@ START_TEST(the_start_timeout_comes_from_option_before_variable)
     parse_well(with);
     ck_assert_int_eq(options.start_timeout_s, 7);
     unsetenv("HOROVOD_START_TIMEOUT");
+}
+END_TEST
+
+START_TEST(options_of_elastic_jobs_set_their_members)
+{
+    char *argv[] = { "hvdrun",
+                     "-np",
+                     "4",
+                     "--min-num-proc=2",
+                     "--max-num-proc",
+                     "8",
+                     "--host-discovery-script",
+                     "./hosts.sh --zone x",
+                     "--slots=3",
+                     "--elastic-timeout=60",
+                     "--reset-limit",
+                     "7",
+                     "--blacklist-cooldown-range",
+                     "10",
+                     "300",
+                     "true",
+                     NULL };
+    parse_well(argv);
+    ck_assert(options.elastic);
+    ck_assert_int_eq(options.min_np, 2);
+    ck_assert_int_eq(options.max_np, 8);
+    ck_assert_str_eq(options.discovery_script, "./hosts.sh --zone x");
+    ck_assert_int_eq(options.slots_per_host, 3);
+    ck_assert_int_eq(options.elastic_timeout_s, 60);
+    ck_assert_int_eq(options.reset_limit, 7);
+    ck_assert_int_eq(options.cooldown_s[0], 10);
+    ck_assert_int_eq(options.cooldown_s[1], 300);
+    ck_assert_str_eq(options.command[0], "true");
+}
+END_TEST
+
+START_TEST(an_elastic_job_has_defaults)
+{
+    char *script[] = { "hvdrun", "--min-np", "2", "--host-discovery-script", "x", "true", NULL };
+    char *np_alone[] = { "hvdrun", "-np", "3", "--host-discovery-script", "x", "true", NULL };
+    char *hosts[] = { "hvdrun", "--min-np", "1", "-H", "a:4", "true", NULL };
+    parse_well(script);
+    ck_assert_int_eq(options.np, 2);
+    ck_assert_int_eq(options.max_np, WORLD_SIZE_MAX);
+    ck_assert_int_eq(options.slots_per_host, 1);
+    ck_assert_int_eq(options.elastic_timeout_s, 600);
+    ck_assert_int_eq(options.reset_limit, 0);
+    ck_assert_int_eq(options.cooldown_s[0], 0);
+    parse_well(np_alone);
+    ck_assert_int_eq(options.min_np, 3);
+    parse_well(hosts);
+    ck_assert(options.elastic);
+    ck_assert_int_eq(options.np, 0);
+}
+END_TEST
+
+START_TEST(the_elastic_timeout_comes_from_option_before_variable)
+{
+    char *argv[] = {
+        "hvdrun", "-np", "1", "--min-np", "1", "--elastic-timeout", "7", "true", NULL
+    };
+    char *without[] = { "hvdrun", "-np", "1", "--min-np", "1", "true", NULL };
+    setenv("HOROVOD_ELASTIC_TIMEOUT", "90", 1);
+    parse_well(without);
+    ck_assert_int_eq(options.elastic_timeout_s, 90);
+    parse_well(argv);
+    ck_assert_int_eq(options.elastic_timeout_s, 7);
+    unsetenv("HOROVOD_ELASTIC_TIMEOUT");
 }
 END_TEST
 
@@ -480,7 +549,9 @@ START_TEST(what_is_wrong_is_said_in_one_line)
         { { "-np", "2", "--np", "4" }, "unknown option: '--np' (did you mean '-np'?)" },
         { { "-np", "2", "--num-proc", "4" }, "--num-proc: given twice" },
         { { "--hosst", "a" }, "unknown option: '--hosst' (did you mean '--hosts'?)" },
-        { { "--ho", "a" }, "ambiguous option: '--ho' ('--hosts', '--hostfile', '--horovod')" },
+        { { "--ho", "a" },
+          "ambiguous option: '--ho' ('--hosts', '--hostfile', '--horovod', "
+          "'--host-discovery-script')" },
         { { "--hosts=a:1", "--hostfile", "f", "-np", "1", "true" },
           "--hostfile: not together with '--hosts'" },
         { { "-np", "1", "-H", "", "true" }, "-H: empty value: ''" },
@@ -490,7 +561,7 @@ START_TEST(what_is_wrong_is_said_in_one_line)
         { { "--start-timeout", "86401" }, "--start-timeout: out of range (1 to 86400): '86401'" },
         { { "--grace", "3601", "x" }, "--grace: out of range (0 to 3600): '3601'" },
         { { "--mpi", "true" }, "--mpi: hvdrun has no MPI controller" },
-        { { "--min-np", "2" }, "--min-np: elastic jobs are not supported yet" },
+        { { "--min-np", "4", "--max-np", "2", "x" }, "--min-np: 4 is more than 2 (--max-np)" },
         { { "-p", "0" }, "-p: out of range (1 to 65535): '0'" },
         { { "--remote-shell", "ssh", "x" },
           "--remote-shell: no %h for the host: 'ssh' (expected a command such as 'ssh %h')" },
@@ -683,6 +754,9 @@ static Suite *suite(void)
     tcase_add_test(lines, both_spellings_of_hostfile_are_known);
     tcase_add_test(lines, the_command_is_untouched);
     tcase_add_test(lines, the_start_timeout_comes_from_option_before_variable);
+    tcase_add_test(lines, options_of_elastic_jobs_set_their_members);
+    tcase_add_test(lines, an_elastic_job_has_defaults);
+    tcase_add_test(lines, the_elastic_timeout_comes_from_option_before_variable);
     tcase_add_test(lines, questions_need_nothing_else);
     tcase_add_test(lines, the_build_is_told_in_the_form_of_horovodrun);
     tcase_add_test(lines, tuning_flags_become_variables_of_the_ranks);

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Running a discovery script:
+ *   /bin/sh -c COMMAND as a process group of its own; read stdout and stderr as they come; after
+ *   its exit parse what it has printed. A process that the script leaves behind, which may hold its
+ *   stdout open, is not waited for.
+ * Fails when no process can be made, when the script exits with another status than 0 or is killed,
+ * when it prints no list of hosts or too much, and when it takes too long: then it is killed with
+ * its process group. A failure quotes the last line that the script has written to stderr. */
+#include "launcher/elastic/discovery_run.h"
+
+#include "launcher/base/bad_input.h"
+#include "launcher/base/slice.h"
+#include "launcher/base/text_buffer.h"
+#include "launcher/base/uv_must.h"
+#include "launcher/base/wait_status.h"
+#include "launcher/base/xalloc.h"
+#include "launcher/hosts/host_lines.h"
+#include "launcher/process/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { RUN_STDOUT, RUN_STDERR, RUN_STREAMS };
+
+/* After the exit the pipes hold at most what their capacity is, 64 KiB unless somebody has changed
+ * it. */
+enum { KEPT_STDERR = 4096, READS_IN_TURN = 16, READS_AT_THE_END = 64 };
+
+struct discovery_run {
+    const struct discovery_settings *settings;
+    struct children *children;
+    discovery_run_fn *on_end;
+    void *context;
+    pid_t pid; /* 0: it is not running */
+    int wait_status;
+    bool ended, timed_out, too_much;
+    struct err err; /* of a start that has failed */
+    int fds[RUN_STREAMS];
+    uv_poll_t polls[RUN_STREAMS];
+    struct text_buffer text[RUN_STREAMS];
+    uv_timer_t timer;
+    int open_handles;
+};
+
+/* ---- the end ---- */
+
+static void on_discovery_run_closed(uv_handle_t *handle)
+{
+    struct discovery_run *run = handle->data;
+    if (--run->open_handles > 0)
+        return;
+    for (int i = 0; i < RUN_STREAMS; i++) {
+        if (run->fds[i] >= 0)
+            close(run->fds[i]);
+        text_buffer_fini(&run->text[i]);
+    }
+    free(run);
+}
+
+static void discovery_run_close(struct discovery_run *run)
+{
+    for (int i = 0; i < RUN_STREAMS; i++)
+        if (run->fds[i] >= 0)
+            uv_close((uv_handle_t *)&run->polls[i], on_discovery_run_closed);
+    uv_close((uv_handle_t *)&run->timer, on_discovery_run_closed);
+}
+
+static void discovery_run_kill(struct discovery_run *run)
+{
+    if (run->pid > 0 && !run->ended)
+        kill(-run->pid, SIGKILL);
+}
+
+void discovery_run_cancel(struct discovery_run *run)
+{
+    if (!run)
+        return;
+    discovery_run_kill(run);
+    if (run->pid > 0 && !run->ended)
+        children_forget(run->children, run->pid);
+    discovery_run_close(run);
+}
+
+/* The last line that is not empty. */
+static struct slice last_line_of(const struct text_buffer *text)
+{
+    struct slice rest = { text->data, text->length };
+    while (rest.length > 0 && (is_blank(slice_end(rest)[-1]) || slice_end(rest)[-1] == '\n'))
+        rest.length--;
+    const char *newline = rest.length > 0 ? memrchr(rest.at, '\n', rest.length) : NULL;
+    return newline ? slice_between(newline + 1, slice_end(rest)) : rest;
+}
+
+/* "SOURCE: 'COMMAND' PROBLEM: 'last line of stderr'" */
+static int discovery_run_fail(const struct discovery_run *run, const char *problem, struct err *err)
+{
+    const struct discovery_settings *settings = run->settings;
+    struct slice last = last_line_of(&run->text[RUN_STDERR]);
+    struct shown command, shown;
+    show_token(&command, settings->command, strlen(settings->command));
+    if (last.length == 0)
+        return bad_input(err, settings->source, "'%s' %s", command.text, problem);
+    return bad_input(err, settings->source, "'%s' %s: '%s'", command.text, problem,
+                     show_token(&shown, last.at, last.length));
+}
+
+static int discovery_run_judge(struct discovery_run *run, struct host_list *hosts, struct err *err)
+{
+    char problem[80];
+    const struct text_buffer *text = &run->text[RUN_STDOUT];
+    const struct discovery_settings *settings = run->settings;
+    if (run->err.code != HVD_OK)
+        return discovery_run_fail(run, run->err.text, err);
+    if (run->timed_out) {
+        snprintf(problem, sizeof problem, "was killed, since it ran for more than %g s",
+                 (settings->limit_ms ? settings->limit_ms : DISCOVERY_LIMIT_MS) / 1000.0);
+        return discovery_run_fail(run, problem, err);
+    }
+    if (run->too_much) {
+        snprintf(problem, sizeof problem, "was killed, since it printed more than %d MiB",
+                 DISCOVERY_OUTPUT_MAX >> 20);
+        return discovery_run_fail(run, problem, err);
+    }
+    if (WIFSIGNALED(run->wait_status)) {
+        snprintf(problem, sizeof problem, "was killed by signal %d", WTERMSIG(run->wait_status));
+        return discovery_run_fail(run, problem, err);
+    }
+    if (WEXITSTATUS(run->wait_status) != 0) {
+        snprintf(problem, sizeof problem, "exited with status %d", WEXITSTATUS(run->wait_status));
+        return discovery_run_fail(run, problem, err);
+    }
+    return host_list_parse_lines(hosts, text->data ? text->data : "", text->length, settings->slots,
+                                 settings->source, err);
+}
+
+static void discovery_run_report(struct discovery_run *run)
+{
+    struct host_list hosts = { 0 };
+    struct err err = { 0 };
+    int rc = discovery_run_judge(run, &hosts, &err);
+    discovery_run_close(run);
+    run->on_end(run->context, rc, &hosts, &err);
+}
+
+/* ---- while it runs ---- */
+
+static void discovery_run_put(struct discovery_run *run, int stream, const char *data,
+                              size_t nbytes)
+{
+    struct text_buffer *text = &run->text[stream];
+    text_buffer_put(text, data, nbytes);
+    if (stream == RUN_STDERR && text->length > KEPT_STDERR)
+        text_buffer_consume(text, text->length - KEPT_STDERR);
+    if (stream == RUN_STDOUT && text->length > DISCOVERY_OUTPUT_MAX) {
+        run->too_much = true;
+        discovery_run_kill(run);
+    }
+}
+
+/* Reads what has come, but not for ever. */
+static void discovery_run_read(struct discovery_run *run, int stream, int reads)
+{
+    char data[16384];
+    ssize_t n = 1;
+    for (int i = 0; i < reads && n > 0 && !run->too_much; i++) {
+        n = read(run->fds[stream], data, sizeof data);
+        if (n > 0)
+            discovery_run_put(run, stream, data, (size_t)n);
+    }
+    if (run->too_much || n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+        uv_poll_stop(&run->polls[stream]);
+}
+
+static void on_discovery_run_readable(uv_poll_t *poll, int status, int events)
+{
+    struct discovery_run *run = poll->data;
+    (void)status, (void)events;
+    discovery_run_read(run, poll == &run->polls[RUN_STDOUT] ? RUN_STDOUT : RUN_STDERR,
+                       READS_IN_TURN);
+}
+
+/* All that the script has written before its exit is in the pipes. */
+static void on_discovery_run_exit(void *context, pid_t pid, int wait_status)
+{
+    struct discovery_run *run = context;
+    (void)pid;
+    run->ended = true;
+    run->wait_status = wait_status;
+    for (int i = 0; i < RUN_STREAMS; i++)
+        discovery_run_read(run, i, READS_AT_THE_END);
+    discovery_run_report(run);
+}
+
+static void on_discovery_run_time(uv_timer_t *timer)
+{
+    struct discovery_run *run = timer->data;
+    if (run->pid == 0) { /* it did not start */
+        discovery_run_report(run);
+        return;
+    }
+    run->timed_out = true;
+    discovery_run_kill(run);
+}
+
+/* ---- the start ---- */
+
+static void discovery_run_spawn(struct discovery_run *run, const int stdio[3])
+{
+    char *argv[] = { xstrdup("sh"), xstrdup("-c"), xstrdup(run->settings->command), NULL };
+    struct spawn_request request = {
+        .path = "/bin/sh",
+        .argv = argv,
+        .envp = environ,
+        .stdio = { stdio[0], stdio[1], stdio[2] },
+        .death_signal = SIGKILL,
+        .nofile = run->settings->nofile,
+    };
+    struct spawned spawned;
+    if (spawn_start(&request, &spawned, &run->err) == HVD_OK) {
+        spawn_abandon(&spawned);
+        run->pid = spawned.pid;
+        children_watch(run->children, run->pid, on_discovery_run_exit, run);
+    }
+    for (int i = 0; i < 3; i++)
+        free(argv[i]);
+}
+
+static void discovery_run_watch(struct discovery_run *run, uv_loop_t *loop)
+{
+    for (int i = 0; i < RUN_STREAMS; i++) {
+        if (run->fds[i] < 0)
+            continue;
+        fcntl(run->fds[i], F_SETFL, O_RDONLY | O_NONBLOCK);
+        uv_must(uv_poll_init(loop, &run->polls[i], run->fds[i]), "streams");
+        uv_must(uv_poll_start(&run->polls[i], UV_READABLE, on_discovery_run_readable), "streams");
+        run->polls[i].data = run;
+        run->open_handles++;
+    }
+}
+
+/* Without pipes or without a process `err` is set. */
+static void discovery_run_begin(struct discovery_run *run, uv_loop_t *loop)
+{
+    int ends[RUN_STREAMS][2] = { { -1, -1 }, { -1, -1 } };
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    for (int i = 0; i < RUN_STREAMS; i++) {
+        if (run->err.code == HVD_OK && (null < 0 || pipe2(ends[i], O_CLOEXEC) < 0))
+            fail_errno(&run->err, HVD_ERR_SYSTEM, errno, "cannot be started");
+        run->fds[i] = ends[i][0];
+    }
+    if (run->err.code == HVD_OK)
+        discovery_run_spawn(run, (int[]){ null, ends[RUN_STDOUT][1], ends[RUN_STDERR][1] });
+    discovery_run_watch(run, loop);
+    for (int i = 0; i < RUN_STREAMS; i++)
+        if (ends[i][1] >= 0)
+            close(ends[i][1]);
+    if (null >= 0)
+        close(null);
+}
+
+struct discovery_run *discovery_run_start(uv_loop_t *loop, struct children *children,
+                                          const struct discovery_settings *settings,
+                                          discovery_run_fn *on_end, void *context)
+{
+    struct discovery_run *run = xcalloc(1, sizeof *run);
+    unsigned limit_ms = settings->limit_ms ? settings->limit_ms : DISCOVERY_LIMIT_MS;
+    run->settings = settings;
+    run->children = children;
+    run->on_end = on_end;
+    run->context = context;
+    uv_must(uv_timer_init(loop, &run->timer), "timers");
+    run->timer.data = run;
+    run->open_handles = 1;
+    discovery_run_begin(run, loop);
+    uv_timer_start(&run->timer, on_discovery_run_time, run->pid > 0 ? limit_ms : 0, 0);
+    return run;
+}
+
+/* ---- a run by itself ---- */
+
+struct discovery_answer {
+    struct host_list *hosts;
+    struct err *err;
+    struct children *children;
+    int rc;
+};
+
+static void on_discovery_answer(void *context, int rc, struct host_list *hosts, struct err *err)
+{
+    struct discovery_answer *answer = context;
+    answer->rc = rc;
+    *answer->hosts = *hosts;
+    *answer->err = *err;
+    children_destroy(answer->children);
+}
+
+int discovery_run_now(const struct discovery_settings *settings, struct host_list *hosts,
+                      struct err *err)
+{
+    uv_loop_t loop;
+    uv_must(uv_loop_init(&loop), "event loop");
+    struct discovery_answer answer = { hosts, err, children_create(&loop), HVD_OK };
+    discovery_run_start(&loop, answer.children, settings, on_discovery_answer, &answer);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    uv_must(uv_loop_close(&loop), "event loop");
+    return answer.rc;
+}

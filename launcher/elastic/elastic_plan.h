@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The policy of an elastic job: which workers run on which hosts, and which of them are the next
+ * world. Pure: events and the time come as arguments, actions are taken from a queue.
+ *
+ *   hosts are found, workers wait, end or form a world  ->  START  INTEND  REMOVE  STOP
+ *   nothing is left to do, or nothing can be done       ->  FINISH or FAIL, the last action
+ *
+ * Start. The first world is intended as soon as the hosts have `np` slots, with a worker in every
+ * slot, but not more than `max`.
+ *
+ * Failure. A member that fails breaks its world. Its host is avoided, and the other workers of the
+ * host are removed, if the workers of other hosts are still a world (at least one member, and
+ * `min`); else only the slot of the failed worker is given up. Host or slot come back after the
+ * cool-down: `cooldown_low_ms` after the first failure of the host, twice as long after each
+ * further one, at most `cooldown_high_ms`; never without a cool-down. What is left is intended at
+ * once if it is at least `min`. Else workers are started in free slots and intended with the rest.
+ *
+ * Growth. A worker is started in each free slot while the world runs on. When all of these workers
+ * wait at the rendezvous, or a second after the first of them, the members and those that wait are
+ * intended. Workers that fail before that do not disturb the world, but count for their host.
+ *
+ * Shrinking. Workers on a host that is no longer found, or in slots that it no longer has, the
+ * youngest first, are removed as soon as the other members are still a world; until then they stay.
+ * A removed worker gets time to leave by itself, and is then stopped.
+ *
+ * Order of ranks. Hosts by the age of their oldest worker, workers of a host by age. Rank 0 is the
+ * oldest worker; it holds the state if it was a member.
+ *
+ * End. A worker that exits with status 0 has finished: from then on nothing is started, and it
+ * still counts for `min`. When no worker of the world is left, the job is done if `min` workers
+ * have finished.
+ *
+ * FAIL, each with one line: the slots stay too few for `timeout_ms`, or can never be enough; the
+ * world does not come together within `timeout_ms`; a further world is necessary after
+ * `reset_limit` resets; no member of the last world is left, and the state with it.
+ *
+ * Worker numbers ascend from 0 in order of start, and are never used again. */
+#ifndef LAUNCHER_ELASTIC_ELASTIC_PLAN_H
+#define LAUNCHER_ELASTIC_ELASTIC_PLAN_H
+
+#include "launcher/hosts/host_list.h"
+#include "lib/base/rank_info.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A removed worker has this long to leave by itself, counted from the next world, or from its
+ * removal if its world is broken: enough for an iteration and for Python to exit. */
+enum { ELASTIC_LEAVE_MS = 30000 };
+
+/* New workers of several hosts arrive at different times. A world grows once for all those that
+ * come within this time after the first. */
+enum { ELASTIC_GATHER_MS = 1000 };
+
+/* Ranks leave their world when another has failed. How that one has ended is known a moment later,
+ * through its agent. */
+enum { ELASTIC_HEAR_MS = 200 };
+
+enum { ELASTIC_TEXT_SIZE = 300 };
+
+#define ELASTIC_NEVER UINT64_MAX
+
+struct elastic_options {
+    int np, min, max;                           /* 1 <= min <= np <= max <= WORLD_SIZE_MAX */
+    uint64_t timeout_ms;                        /* --elastic-timeout */
+    int reset_limit;                            /* of worlds after the first; 0: no limit */
+    uint64_t cooldown_low_ms, cooldown_high_ms; /* 0: a host that failed is avoided for ever */
+    bool hosts_are_fixed; /* the hosts of the first elastic_plan_on_hosts() are all there will be */
+};
+
+enum elastic_action_kind {
+    ELASTIC_START,  /* start `count` workers, `worker` and the numbers after it, on `host` */
+    ELASTIC_INTEND, /* tell the rendezvous the next world: `count` `members` */
+    ELASTIC_REMOVE, /* tell the rendezvous that `worker` is in no next world */
+    ELASTIC_STOP,   /* end the process of the removed `worker` */
+    ELASTIC_FINISH, /* the job is done; nothing follows */
+    ELASTIC_FAIL    /* the job has failed because of `failure`; nothing follows */
+};
+
+enum elastic_failure {
+    ELASTIC_TOO_FEW_SLOTS, /* for `timeout_ms` */
+    ELASTIC_NO_MORE_SLOTS, /* too few, and no more can come */
+    ELASTIC_NO_WORLD,      /* within `timeout_ms` */
+    ELASTIC_RESET_LIMIT,
+    ELASTIC_STATE_LOST, /* no member of the last world is left */
+    ELASTIC_UNFINISHED  /* all workers have ended, and too few of them have finished */
+};
+
+struct elastic_member {
+    int worker;
+    const char *host; /* borrowed from the plan, which keeps it until its end */
+};
+
+struct elastic_action {
+    enum elastic_action_kind kind;
+    int worker;                     /* FAIL: the worker whose failure led to it, or -1 */
+    int count;                      /* of START and INTEND */
+    const struct host_slots *host;  /* START; name and user are kept until the plan ends */
+    const struct rank_info *places; /* START: of each worker, in the world it is started for */
+    const struct elastic_member *members; /* INTEND: in order of rank */
+    enum elastic_failure failure;
+    char text[ELASTIC_TEXT_SIZE]; /* FAIL: one line; else "" */
+};
+
+struct elastic_plan;
+
+struct elastic_plan *elastic_plan_create(const struct elastic_options *options, uint64_t now_ms);
+
+/* The hosts have been found; also when they are the same as before. No name appears twice. Copied.
+ */
+void elastic_plan_on_hosts(struct elastic_plan *plan, const struct host_list *hosts,
+                           uint64_t now_ms);
+
+/* A worker says HELLO to the rendezvous. If it is a member of the last world, it has left this world:
+ * the same members are intended again, unless others are to come or go. */
+void elastic_plan_on_waiting(struct elastic_plan *plan, int worker, uint64_t now_ms);
+
+/* The rendezvous has given the workers of the intended world their ranks. */
+void elastic_plan_on_world(struct elastic_plan *plan, int epoch, const int *workers, int size,
+                           uint64_t now_ms);
+
+/* A worker has ended: its process has exited, with status 0 or otherwise; or its host is lost; or
+ * it could not be started. The plan also hears of the ends that it has asked for. */
+void elastic_plan_on_ended(struct elastic_plan *plan, int worker, bool finished, uint64_t now_ms);
+
+/* The deadline of elastic_plan_next_ms() has passed; earlier and later is fine. */
+void elastic_plan_on_time(struct elastic_plan *plan, uint64_t now_ms);
+
+/* Takes the next action. What it points to is valid until the next call of any function here,
+ * except names of hosts. False: nothing to do until the next event. */
+bool elastic_plan_next(struct elastic_plan *plan, struct elastic_action *action);
+
+/* When to call elastic_plan_on_time(), or ELASTIC_NEVER. */
+uint64_t elastic_plan_next_ms(const struct elastic_plan *plan);
+
+/* One line for people about the slots that the job waits for, "waiting for slots: 1 slot on 1 host, 2
+ * needed (--min-np)"; NULL: there are enough. Borrowed until the next call. */
+const char *elastic_plan_waits_for(struct elastic_plan *plan);
+
+/* NULL is fine. */
+void elastic_plan_destroy(struct elastic_plan *plan);
+
+#endif

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an elastic job does next, decided anew after every event from the state of its plan:
+ *   bring hosts back, remove workers without a slot, see whether all is over, start workers,
+ *   intend the next world, stop removed workers that stay, look at the time limits.
+ * Fails as elastic_plan.h says. */
+#include "launcher/base/xalloc.h"
+#include "launcher/elastic/elastic_plan_impl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *plural(int count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static int elastic_seconds(uint64_t ms)
+{
+    return (int)(ms / 1000);
+}
+
+struct plan_count elastic_plan_count(const struct elastic_plan *plan)
+{
+    struct plan_count count = { 0 };
+    for (int i = plan->first_living; i < plan->worker_count; i++) {
+        const struct plan_worker *at = &plan->workers[i];
+        if (at->state != PLAN_ALIVE)
+            continue;
+        if (at->member || plan->epoch < 0)
+            count.members++;
+        else
+            count.fresh++, count.ready += at->waiting && !at->intended,
+                count.coming += !at->waiting;
+    }
+    return count;
+}
+
+/* Workers that have finished count, because others cannot replace them. */
+static bool elastic_is_enough(const struct elastic_plan *plan, int workers)
+{
+    return workers > 0 && workers + plan->finished >= plan->options.min;
+}
+
+/* The slots that the next world needs. */
+static int elastic_needed(const struct elastic_plan *plan)
+{
+    return plan->started ? plan->options.min - plan->finished : plan->options.np;
+}
+
+static bool elastic_limit_reached(const struct elastic_plan *plan)
+{
+    return plan->options.reset_limit > 0 && plan->epoch >= plan->options.reset_limit;
+}
+
+/* ---- failures ---- */
+
+static struct elastic_action *elastic_plan_fail(struct elastic_plan *plan,
+                                                enum elastic_failure failure)
+{
+    struct elastic_action *action = &elastic_plan_queue(plan, ELASTIC_FAIL, plan->failed)->action;
+    action->failure = failure;
+    return action;
+}
+
+static void elastic_describe_slots(const struct elastic_plan *plan, char *text, size_t size)
+{
+    int slots = 0, hosts = 0, avoided = 0;
+    for (int i = 0; i < plan->hosts.count; i++) {
+        const struct elastic_host *host = plan->hosts.hosts[i];
+        if (host->found.slots == 0)
+            continue;
+        slots += elastic_host_capacity(host);
+        if (elastic_host_capacity(host) > 0)
+            hosts++;
+        avoided += host->avoided_until > 0;
+    }
+    int length =
+        snprintf(text, size, "%d slot%s on %d host%s", slots, plural(slots), hosts, plural(hosts));
+    if (avoided > 0)
+        snprintf(text + length, size - (size_t)length, ", %d host%s avoided after a failure",
+                 avoided, plural(avoided));
+}
+
+static const char *elastic_need_source(const struct elastic_plan *plan)
+{
+    return plan->started ? "--min-np" : "-np";
+}
+
+static void elastic_fail_short(struct elastic_plan *plan, bool for_ever)
+{
+    char slots[120];
+    int needed = elastic_needed(plan);
+    elastic_describe_slots(plan, slots, sizeof slots);
+    struct elastic_action *action =
+        elastic_plan_fail(plan, for_ever ? ELASTIC_NO_MORE_SLOTS : ELASTIC_TOO_FEW_SLOTS);
+    if (for_ever)
+        snprintf(action->text, sizeof action->text,
+                 "too few slots are left: %s, and %d %s needed (%s)", slots, needed,
+                 needed == 1 ? "is" : "are", elastic_need_source(plan));
+    else
+        snprintf(action->text, sizeof action->text,
+                 "too few slots for %d s (--elastic-timeout): %s, and %d %s needed (%s)",
+                 elastic_seconds(plan->options.timeout_ms), slots, needed,
+                 needed == 1 ? "is" : "are", elastic_need_source(plan));
+}
+
+static void elastic_fail_resets(struct elastic_plan *plan)
+{
+    snprintf(elastic_plan_fail(plan, ELASTIC_RESET_LIMIT)->text, ELASTIC_TEXT_SIZE,
+             "a further world is needed after %d reset%s (--reset-limit)", plan->epoch,
+             plural(plan->epoch));
+}
+
+/* ---- removal ---- */
+
+/* Alive workers on a host beyond its slots, and how many of them are members. */
+static int elastic_excess(const struct elastic_plan *plan, int host, int *members)
+{
+    int here = 0, capacity = elastic_host_capacity(plan->hosts.hosts[host]);
+    *members = 0;
+    for (int i = plan->first_living; i < plan->worker_count; i++) {
+        const struct plan_worker *at = &plan->workers[i];
+        if (at->state != PLAN_ALIVE || at->host != host)
+            continue;
+        if (++here > capacity)
+            *members += at->member || plan->epoch < 0;
+    }
+    return here > capacity ? here - capacity : 0;
+}
+
+static void elastic_remove_youngest(struct elastic_plan *plan, int host, int count, bool members,
+                                    uint64_t now_ms)
+{
+    for (int i = plan->worker_count - 1; i >= plan->first_living && count > 0; i--) {
+        const struct plan_worker *at = &plan->workers[i];
+        if (at->state != PLAN_ALIVE || at->host != host)
+            continue;
+        count--;
+        if (members || !(at->member || plan->epoch < 0))
+            elastic_plan_remove(plan, i, now_ms);
+    }
+}
+
+/* Members stay on a host that is gone as long as the others are no world without them. */
+static void elastic_remove_excess(struct elastic_plan *plan, uint64_t now_ms)
+{
+    bool *has_workers = xcalloc((size_t)plan->hosts.count + 1, sizeof *has_workers);
+    for (int i = plan->first_living; i < plan->worker_count; i++)
+        has_workers[plan->workers[i].host] |= plan->workers[i].state == PLAN_ALIVE;
+    for (int host = 0; host < plan->hosts.count; host++) {
+        int members, excess = has_workers[host] ? elastic_excess(plan, host, &members) : 0;
+        if (excess > 0) {
+            int others = elastic_plan_count(plan).members - members;
+            elastic_remove_youngest(plan, host, excess, elastic_is_enough(plan, others), now_ms);
+        }
+    }
+    free(has_workers);
+}
+
+/* Some workers have finished: those that were to join will not. */
+static void elastic_remove_fresh(struct elastic_plan *plan, uint64_t now_ms)
+{
+    for (int i = plan->first_living; i < plan->worker_count; i++)
+        if (plan->workers[i].state == PLAN_ALIVE && !plan->workers[i].member)
+            elastic_plan_remove(plan, i, now_ms);
+}
+
+/* ---- the end ---- */
+
+/* True: FINISH or FAIL was queued. */
+static bool elastic_plan_end(struct elastic_plan *plan)
+{
+    if (!plan->started || elastic_plan_count(plan).members > 0)
+        return false;
+    if (plan->finished >= plan->options.min) {
+        elastic_plan_queue(plan, ELASTIC_FINISH, -1);
+        return true;
+    }
+    struct elastic_action *action =
+        elastic_plan_fail(plan, plan->finished ? ELASTIC_UNFINISHED : ELASTIC_STATE_LOST);
+    if (plan->finished)
+        snprintf(action->text, sizeof action->text,
+                 "only %d rank%s finished, and %d are needed (--min-np)", plan->finished,
+                 plural(plan->finished), plan->options.min);
+    else
+        snprintf(action->text, sizeof action->text, "no rank is left that could go on");
+    return true;
+}
+
+/* ---- the next world ---- */
+
+static bool worker_is_member(const struct plan_worker *worker)
+{
+    return worker->member;
+}
+
+static bool worker_is_intended(const struct plan_worker *worker)
+{
+    return worker->member || (worker->waiting && worker->intended);
+}
+
+static bool worker_has_come(const struct plan_worker *worker)
+{
+    return worker->member || worker->waiting;
+}
+
+static bool worker_is_any(const struct plan_worker *worker)
+{
+    (void)worker;
+    return true;
+}
+
+/* New workers are taken together, but not for ever. */
+static bool elastic_may_grow(struct elastic_plan *plan, const struct plan_count *alive,
+                             uint64_t now_ms)
+{
+    if (alive->ready == 0 || alive->coming == 0 || elastic_limit_reached(plan)) {
+        plan->gather_since = ELASTIC_NEVER;
+        return alive->ready > 0 && !elastic_limit_reached(plan);
+    }
+    if (plan->gather_since == ELASTIC_NEVER)
+        plan->gather_since = now_ms;
+    return now_ms - plan->gather_since >= ELASTIC_GATHER_MS;
+}
+
+/* Some members of the world are not to be in the next one, though it runs. */
+static bool elastic_world_shrinks(const struct elastic_plan *plan)
+{
+    for (int i = 0; i < plan->world_size; i++) {
+        enum plan_worker_state state = plan->workers[plan->world[i]].state;
+        if (state == PLAN_REMOVED || state == PLAN_ENDED)
+            return true;
+    }
+    return false;
+}
+
+/* Members leave their world when another has failed. They may be heard first. */
+static bool elastic_members_have_left(const struct elastic_plan *plan, uint64_t now_ms)
+{
+    return plan->left_since != ELASTIC_NEVER && now_ms - plan->left_since >= ELASTIC_HEAR_MS;
+}
+
+/* Who is in the next world while this one runs; NULL: it stays as it is. */
+static plan_worker_fn *elastic_choose_running(struct elastic_plan *plan,
+                                              const struct plan_count *alive, uint64_t now_ms)
+{
+    bool grows = elastic_may_grow(plan, alive, now_ms);
+    bool left = elastic_members_have_left(plan, now_ms);
+    if (plan->finished > 0)
+        return plan->open || left ? worker_is_member : NULL;
+    if (!grows && !plan->open && !left && !elastic_world_shrinks(plan))
+        return NULL;
+    return grows ? worker_has_come : worker_is_intended;
+}
+
+/* Who is in the next world when there is none; NULL: too few. */
+static plan_worker_fn *elastic_choose_broken(const struct elastic_plan *plan,
+                                             const struct plan_count *alive)
+{
+    if (plan->epoch >= 0 && elastic_is_enough(plan, alive->members))
+        return worker_has_come;
+    return elastic_is_enough(plan, alive->members + alive->fresh) ? worker_is_any : NULL;
+}
+
+static void elastic_plan_intend(struct elastic_plan *plan, int *order, int count)
+{
+    struct plan_action *action = elastic_plan_queue(plan, ELASTIC_INTEND, -1);
+    action->members = xcalloc((size_t)count, sizeof *action->members);
+    action->action.count = count;
+    for (int i = plan->first_living; i < plan->worker_count; i++)
+        plan->workers[i].intended = false;
+    for (int i = 0; i < count; i++) {
+        plan->workers[order[i]].intended = true;
+        action->members[i] =
+            (struct elastic_member){ order[i], elastic_plan_host(plan, order[i])->found.name };
+    }
+    free(plan->intended);
+    plan->intended = order;
+    plan->intended_count = count;
+    plan->open = true;
+    plan->forming_since = plan->gather_since = ELASTIC_NEVER;
+}
+
+static bool elastic_plan_same_intention(const struct elastic_plan *plan, const int *order,
+                                        int count)
+{
+    return plan->open && count == plan->intended_count &&
+           memcmp(order, plan->intended, (size_t)count * sizeof *order) == 0;
+}
+
+static void elastic_plan_choose(struct elastic_plan *plan, uint64_t now_ms)
+{
+    struct plan_count alive = elastic_plan_count(plan);
+    if (!plan->whole)
+        plan->gather_since = ELASTIC_NEVER;
+    plan_worker_fn *chosen = plan->whole ? elastic_choose_running(plan, &alive, now_ms)
+                                         : elastic_choose_broken(plan, &alive);
+    if (!chosen)
+        return;
+    int count;
+    int *order = elastic_plan_order(plan, chosen, &count);
+    bool nothing_new =
+        !elastic_is_enough(plan, count) || elastic_plan_same_intention(plan, order, count);
+    if (nothing_new || elastic_limit_reached(plan)) {
+        free(order);
+        if (!nothing_new)
+            elastic_fail_resets(plan);
+        return;
+    }
+    elastic_plan_intend(plan, order, count);
+}
+
+/* ---- times ---- */
+
+static void elastic_stop_removed(struct elastic_plan *plan, uint64_t now_ms)
+{
+    for (int i = plan->first_living; i < plan->worker_count; i++) {
+        struct plan_worker *at = &plan->workers[i];
+        if (at->state != PLAN_REMOVED || at->stopped || now_ms < at->stop_ms)
+            continue;
+        at->stopped = true;
+        elastic_plan_queue(plan, ELASTIC_STOP, i);
+    }
+}
+
+/* Nothing runs, and too few workers live or can be started. */
+static bool elastic_is_short(const struct elastic_plan *plan)
+{
+    struct plan_count alive = elastic_plan_count(plan);
+    if (!plan->started)
+        return true;
+    return !plan->whole && !elastic_is_enough(plan, alive.members + alive.fresh);
+}
+
+/* No slot can come any more. */
+static bool elastic_is_hopeless(const struct elastic_plan *plan)
+{
+    if (plan->finished > 0)
+        return true;
+    return plan->options.hosts_are_fixed && plan->hosts.count > 0 &&
+           plan->cool_ms == ELASTIC_NEVER &&
+           elastic_hosts_capacity(&plan->hosts) < elastic_needed(plan);
+}
+
+static void elastic_check_slots(struct elastic_plan *plan, uint64_t now_ms)
+{
+    if (!elastic_is_short(plan)) {
+        plan->short_since = ELASTIC_NEVER;
+        return;
+    }
+    if (plan->short_since == ELASTIC_NEVER)
+        plan->short_since = now_ms;
+    bool hopeless = elastic_is_hopeless(plan);
+    if (hopeless || now_ms - plan->short_since >= plan->options.timeout_ms)
+        elastic_fail_short(plan, hopeless);
+}
+
+/* Members of a running world may take their time; members that wait may not wait for ever. */
+static void elastic_check_forming(struct elastic_plan *plan, uint64_t now_ms)
+{
+    if (!plan->open || (plan->whole && plan->left_since == ELASTIC_NEVER)) {
+        plan->forming_since = ELASTIC_NEVER;
+        return;
+    }
+    if (plan->forming_since == ELASTIC_NEVER)
+        plan->forming_since = now_ms;
+    if (now_ms - plan->forming_since >= plan->options.timeout_ms)
+        snprintf(elastic_plan_fail(plan, ELASTIC_NO_WORLD)->text, ELASTIC_TEXT_SIZE,
+                 "not all of %d ranks have called hvd_init for %d s (--elastic-timeout)",
+                 plan->intended_count, elastic_seconds(plan->options.timeout_ms));
+}
+
+/* ---- all of it ---- */
+
+static bool elastic_may_start(const struct elastic_plan *plan)
+{
+    return plan->started && plan->finished == 0 && !(plan->whole && elastic_limit_reached(plan));
+}
+
+void elastic_plan_decide(struct elastic_plan *plan, uint64_t now_ms)
+{
+    if (plan->over)
+        return;
+    plan->cool_ms = elastic_hosts_cool(&plan->hosts, now_ms);
+    elastic_remove_excess(plan, now_ms);
+    if (plan->finished > 0 && plan->epoch >= 0)
+        elastic_remove_fresh(plan, now_ms);
+    if (elastic_plan_end(plan))
+        return;
+    if (elastic_hosts_capacity(&plan->hosts) >= plan->options.np)
+        plan->started = true;
+    if (elastic_may_start(plan))
+        elastic_plan_start(plan);
+    elastic_plan_choose(plan, now_ms);
+    elastic_stop_removed(plan, now_ms);
+    if (!plan->over)
+        elastic_check_slots(plan, now_ms);
+    if (!plan->over)
+        elastic_check_forming(plan, now_ms);
+}
+
+static uint64_t elastic_deadline(uint64_t since_ms, uint64_t limit_ms)
+{
+    return since_ms == ELASTIC_NEVER ? ELASTIC_NEVER : since_ms + limit_ms;
+}
+
+static uint64_t elastic_earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+uint64_t elastic_plan_next_ms(const struct elastic_plan *plan)
+{
+    uint64_t next = plan->cool_ms;
+    if (plan->over)
+        return ELASTIC_NEVER;
+    next = elastic_earlier(next, elastic_deadline(plan->short_since, plan->options.timeout_ms));
+    next = elastic_earlier(next, elastic_deadline(plan->forming_since, plan->options.timeout_ms));
+    next = elastic_earlier(next, elastic_deadline(plan->gather_since, ELASTIC_GATHER_MS));
+    if (plan->whole && !plan->open)
+        next = elastic_earlier(next, elastic_deadline(plan->left_since, ELASTIC_HEAR_MS));
+    for (int i = plan->first_living; i < plan->worker_count; i++) {
+        const struct plan_worker *at = &plan->workers[i];
+        if (at->state == PLAN_REMOVED && !at->stopped)
+            next = elastic_earlier(next, at->stop_ms);
+    }
+    return next;
+}
+
+const char *elastic_plan_waits_for(struct elastic_plan *plan)
+{
+    char slots[120];
+    if (plan->over || plan->short_since == ELASTIC_NEVER)
+        return NULL;
+    elastic_describe_slots(plan, slots, sizeof slots);
+    snprintf(plan->waits_for, sizeof plan->waits_for, "waiting for slots: %s, %d needed (%s)",
+             slots, elastic_needed(plan), elastic_need_source(plan));
+    return plan->waits_for;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state of an elastic plan. For elastic_plan*.c and elastic_hosts.c only. */
+#ifndef LAUNCHER_ELASTIC_ELASTIC_PLAN_IMPL_H
+#define LAUNCHER_ELASTIC_ELASTIC_PLAN_IMPL_H
+
+#include "launcher/elastic/elastic_hosts.h"
+#include "launcher/elastic/elastic_plan.h"
+
+/* alive -> removed -> ended;  alive -> finished, ended */
+enum plan_worker_state {
+    PLAN_ALIVE,    /* its process runs, or is about to */
+    PLAN_REMOVED,  /* the same, but no next world has it */
+    PLAN_FINISHED, /* exited with status 0 */
+    PLAN_ENDED     /* ended otherwise, or after it was removed */
+};
+
+struct plan_worker {
+    int host; /* index */
+    enum plan_worker_state state;
+    bool member;      /* of the last world */
+    bool waiting;     /* has said HELLO */
+    bool intended;    /* for the next world */
+    bool stopped;     /* STOP was asked for */
+    uint64_t stop_ms; /* of REMOVED: when to stop it; ELASTIC_NEVER: not known yet */
+};
+
+struct plan_action {
+    struct elastic_action action;
+    struct rank_info *places;       /* owned */
+    struct elastic_member *members; /* owned */
+};
+
+struct elastic_plan {
+    struct elastic_options options;
+    struct elastic_hosts hosts;
+    struct plan_worker *workers; /* by number */
+    int worker_count, worker_capacity;
+    int first_living; /* all workers before have ended */
+
+    bool started; /* the slots were enough for the first world once */
+    int epoch;    /* of the last world; -1: there was none */
+    int *world;   /* its workers, in order of rank */
+    int world_size;
+    bool whole;    /* none of its members has failed */
+    int *intended; /* the next world, in order of rank */
+    int intended_count;
+    bool open;            /* `intended` is not a world yet */
+    int finished;         /* workers */
+    int failed;           /* the last worker that failed; -1: none */
+    uint64_t short_since; /* the slots are too few since then; ELASTIC_NEVER: they are enough */
+    uint64_t left_since; /* one of its members waits for the next world; ELASTIC_NEVER: none does */
+    uint64_t forming_since; /* ranks wait for the next world since then; or ELASTIC_NEVER */
+    uint64_t gather_since;  /* a new worker waits while others are to come; or ELASTIC_NEVER */
+    uint64_t cool_ms;       /* when the next host or slot comes back; or ELASTIC_NEVER */
+
+    struct plan_action *queue; /* those from `queue_first` on are still to be taken */
+    int queue_first, queue_count, queue_capacity;
+    bool over; /* FINISH or FAIL is in the queue, or was taken */
+    char waits_for[ELASTIC_TEXT_SIZE];
+};
+
+/* What is alive, counted once for each decision. */
+struct plan_count {
+    int members; /* of the last world; before the first one all that are alive */
+    int fresh;   /* that are no members */
+    int ready;   /* those of `fresh` that wait at the rendezvous, and are not intended yet */
+    int coming;  /* those of `fresh` that have not come to it */
+};
+
+struct plan_count elastic_plan_count(const struct elastic_plan *plan);
+
+/* Brings all actions up to date with what has happened. */
+void elastic_plan_decide(struct elastic_plan *plan, uint64_t now_ms);
+
+/* Takes an alive worker out of all next worlds. */
+void elastic_plan_remove(struct elastic_plan *plan, int worker, uint64_t now_ms);
+
+/* The world is broken: removed workers have nothing to wait for any more. */
+void elastic_plan_break(struct elastic_plan *plan, uint64_t now_ms);
+
+/* Appends an action. FINISH and FAIL are the last. */
+struct plan_action *elastic_plan_queue(struct elastic_plan *plan, enum elastic_action_kind kind,
+                                       int worker);
+
+/* The alive workers that `wanted` accepts, or all if it is NULL, in order of rank; the caller frees
+ * them. */
+typedef bool plan_worker_fn(const struct plan_worker *worker);
+int *elastic_plan_order(const struct elastic_plan *plan, plan_worker_fn *wanted, int *count);
+
+/* Adds workers in free slots, and asks for them. */
+void elastic_plan_start(struct elastic_plan *plan);
+
+static inline struct elastic_host *elastic_plan_host(const struct elastic_plan *plan, int worker)
+{
+    return plan->hosts.hosts[plan->workers[worker].host];
+}
+
+#endif

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+launcher_liblauncher_la_SOURCES += \
+	launcher/elastic/discovery.c launcher/elastic/discovery.h \
+	launcher/elastic/discovery_run.c launcher/elastic/discovery_run.h \
+	launcher/elastic/elastic_hosts.c launcher/elastic/elastic_hosts.h \
+	launcher/elastic/elastic_plan.c launcher/elastic/elastic_plan.h \
+	launcher/elastic/elastic_plan_decide.c launcher/elastic/elastic_plan_impl.h \
+	launcher/elastic/elastic_start.c

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which workers of an elastic job wait for its next world, and which are to be in it; without I/O.
+ *
+ * Happy path: workers say HELLO and wait; somebody who decides, a launcher or elastic_service.h, says
+ * which workers the next world is to have (its members); as soon as all members wait, the world is
+ * made of them. If the members differ from those of a world that runs, its ranks are told once
+ * (UPDATE); they leave it and say HELLO again.
+ *
+ *   absent -> waiting     has said HELLO
+ *   waiting -> present    the world was made with it
+ *   present -> waiting    has said HELLO for the next world
+ *   present -> absent     the next world was made without it
+ *   waiting -> absent     its connection or its process has ended, or it was refused
+ *
+ * The end of a worker that waits is no failure: the others go on waiting for other members. Refused:
+ * a worker that was removed (HVD_ERR_REMOVED), and a second process with the number of a worker that
+ * waits or is in the world. A HELLO of the same process replaces its former one. */
+#ifndef RENDEZVOUS_WORLD_ELASTIC_H
+#define RENDEZVOUS_WORLD_ELASTIC_H
+
+#include "lib/base/join_protocol.h"
+#include "lib/base/status.h"
+#include "rendezvous/base/rendezvous_options.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum elastic_state { ELASTIC_ABSENT, ELASTIC_WAITING, ELASTIC_PRESENT };
+
+/* What HELLO has told of a worker. */
+struct elastic_hello {
+    char *host; /* owned */
+    int pid, processors;
+    uint32_t epoch;
+    uint64_t came_ms;
+    struct join_addresses addresses;
+    void *owner; /* the caller's */
+};
+
+/* By the number of the worker. */
+struct elastic_worker {
+    enum elastic_state state;
+    bool removed;
+    bool intended;               /* is a member of the next world */
+    bool of_world;               /* is a member of the last world that was made */
+    struct elastic_hello *hello; /* the last; NULL while absent; owned */
+};
+
+enum elastic_act {
+    ELASTIC_REFUSE, /* `worker`, which waits, was removed; its owner is taken by elastic_gone() */
+    ELASTIC_WORLD,  /* all members wait: make the world, then elastic_made() */
+    ELASTIC_UPDATE  /* tell `update` to the ranks of the world */
+};
+
+struct elastic_action {
+    enum elastic_act act;
+    int worker;
+    struct join_update update;
+};
+
+struct elastic {
+    struct elastic_worker *workers;    /* owned */
+    int nworkers;                      /* elements */
+    int numbered;                      /* the highest number of one that has come, and 1 */
+    int waiting;                       /* workers that wait */
+    struct rendezvous_member *members; /* of the next world, in order of rank; owned with hosts */
+    int nmembers;                      /* 0: nobody has said who */
+    bool running;                      /* a world was made, and has not broken */
+    uint32_t next_epoch;
+    bool has_update;
+    struct join_update update; /* the last */
+};
+
+void elastic_init(struct elastic *elastic);
+void elastic_fini(struct elastic *elastic);
+
+/* A proven HELLO, whose worker waits from now on. `*replaced` is the owner of its former HELLO if it
+ * has waited already, else NULL. HVD_OK, or the status and text with which it must be refused. */
+int elastic_come(struct elastic *elastic, const struct join_hello *hello, void *owner,
+                 uint64_t now_ms, void **replaced, struct err *err);
+
+/* The connection of a worker that waits, or its process, has ended. */
+void elastic_gone(struct elastic *elastic, int worker);
+
+/* See rendezvous_intend() and rendezvous_remove(). */
+int elastic_intend(struct elastic *elastic, const struct rendezvous_member *members, int count,
+                   struct err *err);
+int elastic_remove(struct elastic *elastic, int worker, struct err *err);
+
+/* The world has broken: its ranks know that they must leave it. */
+void elastic_broke(struct elastic *elastic);
+
+/* The next thing to do; false when all is done. To be called until then after every event. */
+bool elastic_next(struct elastic *elastic, struct elastic_action *action);
+
+/* What to make of ELASTIC_WORLD: its epoch, and what a member has said. */
+uint32_t elastic_epoch(const struct elastic *elastic);
+const struct elastic_hello *elastic_hello_of(const struct elastic *elastic, int worker);
+
+/* The world was made of the members: they are present, and nobody is intended any more than them. */
+void elastic_made(struct elastic *elastic, uint32_t epoch);
+
+/* The state of a worker, also of a number that nobody has. */
+enum elastic_state elastic_state_of(const struct elastic *elastic, int worker);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Drives an elastic job: passes what its hosts, workers and rendezvous report to the policy
+ * (launcher/elastic/elastic_plan.h), and has the job and the rendezvous do what the policy asks for. */
+#ifndef SRC_HVDRUN_ELASTIC_DRIVER_H
+#define SRC_HVDRUN_ELASTIC_DRIVER_H
+
+#include "launcher/job/job.h"
+#include "rendezvous/server/rendezvous.h"
+#include "src/hvdrun/job_setup.h"
+
+struct elastic_driver;
+
+/* Starts the first workers, as far as the hosts of the set-up have enough slots, and the search for
+ * other hosts. All arguments are borrowed until elastic_driver_destroy(). */
+struct elastic_driver *elastic_driver_create(uv_loop_t *loop, const struct job_setup *setup,
+                                             struct job *job, struct rendezvous *rendezvous);
+
+/* A worker has said HELLO; the workers of a world are complete; a worker has ended. */
+void elastic_driver_on_waiting(struct elastic_driver *driver, int worker);
+void elastic_driver_on_world(struct elastic_driver *driver, int epoch, const int *workers,
+                             int size);
+void elastic_driver_on_ended(struct elastic_driver *driver, int worker, enum job_worker_end end);
+
+/* To be called before job_destroy(), as the job watches the script's process. NULL is fine. */
+void elastic_driver_destroy(struct elastic_driver *driver);
+
+#endif

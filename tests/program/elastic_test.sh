@@ -1,0 +1,178 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Elastic jobs of hvdrun: ranks and hosts come and go, and the others go on. A worker prints "world EPOCH rank R of SIZE
+# worker W pid P" for each world that it joins (tests/support/elastic_worker.c).
+. "$srcdir/tests/tap.sh" && . "$srcdir/tests/support/elastic.sh"
+
+# hosts LINE...: what the script prints from now on, all at once.
+hosts() {
+    printf '%s\n' "$@" >"$tmp/hosts.new"
+    mv "$tmp/hosts.new" "$tmp/hosts"
+}
+
+# kill_agent_of WORKER: the agent of its host is its parent.
+kill_agent_of() {
+    kill -KILL "$(sed -n 's/^PPid:[[:space:]]*//p' "/proc/$(pid_of "$1")/status")"
+}
+
+nobody_is_left() {
+    [ -z "$(survivors)" ]
+}
+
+# ---- ranks that are lost ----
+
+elastic -np 4 --min-np 2 -H localhost:4
+ok "four ranks are the first world" all_joined 0 0 1 2 3
+kill_worker 1
+ok "a rank is killed, and the others of the only host are the next world" all_joined 1 0 2 3
+kill_worker 0
+ok "rank 0 is killed, and the oldest that is left becomes rank 0" all_joined 2 2 3
+end_job
+is "the job ends well" 0 "$status"
+is "with all that were left" "2 3" "$(sed -n 's/.*done with worker \([0-9]\).*/\1/p' "$tmp/out" | sort | tr '\n' ' ' | sed 's/ $//')"
+ok "and nobody is left behind" nobody_is_left
+
+elastic -np 4 --min-np 2 -H localhost:2,127.0.0.2:2
+all_joined 0 0 1 2 3
+kill_worker 0
+ok "of two hosts the one with a failure is avoided" all_joined 1 2 3
+ok "and its other worker is removed" until_said 'removed worker 1$'
+end_job
+is "which does not count" 0 "$status"
+ok "and is not left behind" nobody_is_left
+
+elastic -np 2 --min-np 1 -H localhost:2 --blacklist-cooldown-range 1 1
+all_joined 0 0 1
+kill_worker 1
+ok "after the cool-down the slot has another worker" all_joined 2 0 2
+end_job
+is "and the job ends well" 0 "$status"
+
+elastic -np 2 --min-np 1 -H localhost:1,127.0.0.2:1
+all_joined 0 0 1
+kill_agent_of 0
+ok "the host of rank 0 is lost, and the other goes on" all_joined 1 1
+end_job
+is "and ends well" 0 "$status"
+ok "with nobody left behind on the lost host" until_true nobody_is_left
+
+elastic -np 2 --min-np 1 -H localhost:1,192.0.2.1:1 --remote-shell 'env HOST=%h'
+all_joined 0 0 1
+kill_agent_of 1
+ok "a host of a remote shell is lost" all_joined 1 0
+end_job
+is "and the job ends well" 0 "$status"
+ok "with nobody left behind there" until_true nobody_is_left
+
+elastic -np 3 --min-np 1 -H localhost:3
+all_joined 0 0 1 2
+kill_worker 1
+all_joined 1 0 2
+stop_with INT
+is "a job is interrupted in its second world" 130 "$status"
+ok "and leaves nobody" nobody_is_left
+
+# ---- hosts that come and go ----
+
+hosts localhost:2
+elastic -np 2 --min-np 1 --max-np 4 --host-discovery-script "cat '$tmp/hosts'"
+ok "a script names the hosts" all_joined 0 0 1
+hosts localhost:2 127.0.0.2:1
+ok "a host that appears is used" all_joined 1 0 1 2
+hosts 127.0.0.2:1
+ok "a host that disappears is left" all_joined 2 2
+ok "by its first worker" until_said 'removed worker 0$'
+ok "and its second" until_said 'removed worker 1$'
+end_job
+is "and the rest ends well" 0 "$status"
+ok "without anybody left behind" nobody_is_left
+
+hosts localhost:1
+elastic -np 1 --host-discovery-script "cat '$tmp/hosts'"
+all_joined 0 0
+hosts 'no hosts today'
+ok "a script that fails later is said" until_said 'host-discovery-script:1:3: bad character.*; the hosts stay as they were' "$tmp/err"
+end_job
+is "and does no harm" 0 "$status"
+is "it is said once" 1 "$(grep -c 'stay as they were' "$tmp/err")"
+
+hosts localhost:2
+elastic -np 2 --min-np 2 --host-discovery-script "cat '$tmp/hosts'"
+all_joined 0 0 1
+kill_worker 0
+ok "below the minimum a job says what it waits for" until_said 'waiting for slots: 1 slot on 1 host, 2 needed \(--min-np\)' "$tmp/err"
+hosts localhost:2 127.0.0.2:1
+ok "and goes on when a host appears" all_joined 1 1 2
+end_job
+is "and ends well" 0 "$status"
+
+hosts localhost:2
+elastic -np 2 --min-np 1 --host-discovery-script \
+    "cat '$tmp/hosts'; [ ! -e '$tmp/hang' ] || { : >'$tmp/hangs'; sleep 1000; }"
+all_joined 0 0 1
+: >"$tmp/hang"
+until_true test -e "$tmp/hangs"
+kill_worker 1
+ok "a script that hangs does not keep a job from going on" all_joined 1 0
+end_job
+is "or from ending" 0 "$status"
+ok "and is killed then" until_true nobody_is_left
+
+printf 'localhost slots=1\n' >"$tmp/hostfile"
+elastic -np 1 --min-np 1 --hostfile "$tmp/hostfile"
+all_joined 0 0
+printf 'localhost slots=2\n' >"$tmp/hostfile.new"
+mv "$tmp/hostfile.new" "$tmp/hostfile"
+ok "a hostfile that changes is read again" all_joined 1 0 1
+end_job
+is "and its job ends well" 0 "$status"
+
+# ---- jobs that cannot go on ----
+
+hosts localhost:2
+elastic -np 2 --min-np 2 --elastic-timeout 1 --host-discovery-script "cat '$tmp/hosts'"
+all_joined 0 0 1
+kill_worker 1
+finish_job
+is "below the minimum a job ends after --elastic-timeout" 75 "$status"
+like "and says so" 'too few slots for 1 s \(--elastic-timeout\): 1 slot on 1 host, and 2 are needed \(--min-np\)' "$tmp/err"
+ok "and leaves nobody behind" nobody_is_left
+
+elastic -np 2 --min-np 2 -H localhost:2
+all_joined 0 0 1
+kill_worker 0
+finish_job
+ok "with fixed hosts it ends at once" [ "$status" -ne 0 ]
+like "and says why" 'too few slots are left: 1 slot on 1 host, and 2 are needed \(--min-np\)' "$tmp/err"
+
+elastic -np 3 --min-np 1 --reset-limit 1 -H localhost:3
+all_joined 0 0 1 2
+kill_worker 2
+all_joined 1 0 1
+kill_worker 1
+finish_job
+is "the limit of resets ends a job with the status of the rank" 137 "$status"
+like "and is named" 'a further world is needed after 1 reset \(--reset-limit\)' "$tmp/err"
+ok "and leaves nobody" nobody_is_left
+
+elastic -np 2 --min-np 1 -H localhost:2
+all_joined 0 0 1
+kill_worker 0
+kill_worker 1
+finish_job
+is "without a survivor the job has failed" 137 "$status"
+like "and says what is lost" 'no rank is left that could go on' "$tmp/err"
+
+rm -f "$tmp/end"
+start "$HVDRUN" -np 3 --min-np 1 -H localhost:3 "$ELASTIC_WORKER" "$tmp" once
+all_joined 0 0 1 2
+kill_worker 1
+finish_job
+is "workers that do not come back end a job with the status of one of them" 1 "$status"
+like "which has failed" 'FAILED: no rank is left that could go on' "$tmp/err"
+
+run "$HVDRUN" -np 2 --min-np 1 -H localhost:2 /no/such/program
+is "a program that is missing ends an elastic job" 127 "$status"
+run "$HVDRUN" -np 2 --min-np 1 -H localhost:2 true
+is "workers without the library may end well" 0 "$status"
+finish
