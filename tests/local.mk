@@ -340,6 +340,8 @@ unit_tests += \
 	tests/unit/launcher/cleanup/orphans_test \
 	tests/unit/launcher/cleanup/supervisor_test \
 	tests/unit/launcher/output/last_line_test \
+	tests/unit/rendezvous/world/elastic_service_test \
+	tests/unit/rendezvous/world/elastic_test \
 	tests/unit/rendezvous/world/pending_workers_test \
 	tests/unit/lib/world_elastic_test \
 	tests/unit/lib/world_epoch_test \
@@ -564,6 +566,7 @@ program_tests += \
 	tests/program/report_test.sh \
 	tests/program/secret_test.sh \
 	tests/program/service_hosts_test.sh \
+	tests/program/service_elastic_test.sh \
 	tests/program/service_test.sh \
 	tests/program/slurm_test.sh \
 	tests/program/status_page_test.sh \

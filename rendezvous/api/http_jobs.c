@@ -13,7 +13,7 @@
  *   400  no id, no declaration, no query that there is
  *   403  a job that is not the client's, whether there is such a job or not
  *   404  the client's job, but there is none now
- *   409  the launcher's job cannot be declared or ended here; a job of another size
+ *   409  the launcher's job cannot be declared or ended here; a job of another size, or elastic
  *   500  out of memory
  *   507  too many jobs */
 #include "rendezvous/api/http_route.h"
@@ -206,6 +206,22 @@ bool http_job(struct http_service *service, struct http_exchange *exchange,
     return true;
 }
 
+/* A job that is there is not made another one. */
+static bool is_as_declared(const struct rendezvous_job *job,
+                           const struct job_declaration *declaration, struct http_answer *answer)
+{
+    const struct elastic_service *elastic = &job->elastic_service;
+    int size = rank_states_size(job);
+    if (job->elastic && (elastic->min != declaration->min || elastic->max != declaration->max))
+        http_json_error(answer, 409, "job %s is elastic, with %d to %d ranks", job->id,
+                        elastic->min, elastic->max);
+    else if (!job->elastic && size != declaration->size)
+        http_json_error(answer, 409, "job %s has size %d", job->id, size);
+    else
+        return true;
+    return false;
+}
+
 /* There is such a job, or none was before. */
 static struct rendezvous_job *declare(struct http_service *service, const char *id,
                                       const struct job_declaration *declaration, uint64_t now_ms,
@@ -214,16 +230,16 @@ static struct rendezvous_job *declare(struct http_service *service, const char *
     struct err err = { 0 };
     struct rendezvous_job *job = job_table_find(service->job_table, id);
     if (job && !rendezvous_job_is_over(job)) {
-        int size = rank_states_size(job);
-        if (size != declaration->size) {
-            http_json_error(answer, 409, "job %s has size %d", id, size);
+        if (!is_as_declared(job, declaration, answer))
             return NULL;
-        }
         rendezvous_job_declared(job, now_ms);
         return job;
     }
-    job = job_table_make(service->job_table, id, declaration->size, declaration->start_timeout_ms,
-                         now_ms, &err);
+    uint64_t timeout_ms = declaration->start_timeout_ms;
+    job = declaration->size > 0
+              ? job_table_make(service->job_table, id, declaration->size, timeout_ms, now_ms, &err)
+              : job_table_make_elastic(service->job_table, id, declaration->min, declaration->max,
+                                       timeout_ms, now_ms, &err);
     if (!job)
         http_json_error(answer, err.code == HVD_ERR_NOMEM ? 500 : 507, "%s", err.text);
     return job;

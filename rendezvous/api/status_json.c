@@ -114,6 +114,16 @@ static void put_launch(struct view *view, cJSON *json)
     json_number_if(&view->build, json, "failed_rank", over && verdict->rank >= 0, verdict->rank);
 }
 
+static void put_elastic(struct view *view, cJSON *json)
+{
+    const struct rendezvous_job *job = view->job;
+    const struct elastic_service *service = &job->elastic_service;
+    json_bool(&view->build, json, "elastic", job->elastic);
+    json_number_if(&view->build, json, "epoch", job->was_complete, job->membership.epoch);
+    json_number_if(&view->build, json, "min", service->min > 0, service->min);
+    json_number_if(&view->build, json, "max", service->max > 0, service->max);
+}
+
 static void status_json_put_head(struct view *view, cJSON *json, int nhosts)
 {
     const struct rendezvous_job *job = view->job;
@@ -126,6 +136,7 @@ static void status_json_put_head(struct view *view, cJSON *json, int nhosts)
     json_string(build, json, "state", rendezvous_job_state_name(rendezvous_job_state(job)));
     json_bool(build, json, "planned", job->planned);
     json_number_if(build, json, "size", size > 0, size);
+    put_elastic(view, json);
     json_number(build, json, "connected", job->connected);
     json_number_if(build, json, "missing", size > 0, counts[RANK_EXPECTED]);
     json_number(build, json, "host_count", nhosts);
@@ -269,6 +280,7 @@ static void put_rank(struct view *view, cJSON *ranks, int rank)
     struct json_build *build = &view->build;
     cJSON *object = json_object(build, ranks, NULL);
     json_number(build, object, "rank", rank);
+    json_number(build, object, "worker", view->job->ranks[rank].worker);
     json_string(build, object, "host", slot->host);
     json_number(build, object, "local_rank", slot->rank_info.local_rank);
     json_number(build, object, "cross_rank", slot->rank_info.cross_rank);
@@ -295,13 +307,29 @@ static void put_pending_worker(struct view *view, cJSON *workers,
     json_string(build, object, "host", worker->host);
     json_number(build, object, "pid", worker->pid);
     json_number_if(build, object, "wanted_rank", worker->wanted >= 0, worker->wanted);
+    json_number_if(build, object, "worker", false, 0);
     json_seconds(build, object, "came_s_ago", ago(view, worker->came_ms));
+}
+
+static void put_waiting_worker(struct view *view, cJSON *workers, int worker)
+{
+    struct json_build *build = &view->build;
+    const struct elastic_hello *hello = elastic_hello_of(view->job->elastic, worker);
+    cJSON *object = json_object(build, workers, NULL);
+    json_string(build, object, "host", hello->host);
+    json_number(build, object, "pid", hello->pid);
+    json_number_if(build, object, "wanted_rank", false, 0);
+    json_number(build, object, "worker", worker);
+    json_seconds(build, object, "came_s_ago", ago(view, hello->came_ms));
 }
 
 static void put_pending_workers(struct view *view)
 {
     const struct rendezvous_job *job = view->job;
     cJSON *workers = json_array(&view->build, view->build.root, "pending_workers");
+    for (int i = 0; job->elastic && i < job->elastic->numbered; i++)
+        if (elastic_state_of(job->elastic, i) == ELASTIC_WAITING)
+            put_waiting_worker(view, workers, i);
     for (int i = 0; !job->ranks && i < job->pending.count; i++)
         put_pending_worker(view, workers, &job->pending.workers[i]);
 }

@@ -9,6 +9,7 @@
 #include "rendezvous/world/membership_text.h"
 #include "rendezvous/world/pending_workers_text.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,6 +88,7 @@ static void tell_rank(struct server *server, const struct world *world,
 static void tell_world(struct server *server, const struct rendezvous_job *job)
 {
     int size = job->size;
+    assert(size > 0);
     int *workers = server->events.world ? calloc((size_t)size, sizeof *workers) : NULL;
     for (int rank = 0; workers && rank < size; rank++)
         workers[rank] = job->ranks[rank].worker;

@@ -5,6 +5,7 @@
 #include "rendezvous/base/host_groups.h"
 #include "rendezvous/base/text_line.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -102,6 +103,7 @@ static int intend(struct elastic *elastic, const struct candidates *candidates, 
 {
     struct host_groups groups;
     int count = candidates->count;
+    assert(count > 0);
     struct rendezvous_member *members = calloc((size_t)count, sizeof *members);
     int rc = members ? host_groups_init(&groups, candidates->hosts, count) : HVD_ERR_NOMEM;
     if (rc < 0) {
@@ -146,9 +148,9 @@ uint64_t elastic_service_deadline(const struct elastic_service *service,
         return UINT64_MAX;
     uint64_t settled_ms = arrivals.last_ms + ELASTIC_SETTLE_MS,
              deadline_ms = start_deadline(service, &arrivals, present);
-    if (now_ms < settled_ms)
-        return earlier(settled_ms, deadline_ms);
-    return now_ms < deadline_ms ? deadline_ms : UINT64_MAX;
+    if (deadline_ms <= now_ms)
+        deadline_ms = UINT64_MAX;
+    return now_ms < settled_ms ? earlier(settled_ms, deadline_ms) : deadline_ms;
 }
 
 bool elastic_service_timed_out(const struct elastic_service *service, const struct elastic *elastic,

@@ -27,16 +27,17 @@ static bool is_any(double value)
 /* `good` is asked of values that are in range. */
 static const struct field {
     const char *name;
-    bool needed;
     double least, most;
     bool (*good)(double value);
     const char *expected;
 } fields[] = {
-    { "size", true, 1, WORLD_SIZE_MAX, is_whole, "a whole number from 1 to 65536" },
-    { "start_timeout_s", false, 0.001, 86400, is_any, "a number of seconds from 0.001 to 86400" },
+    { "size", 1, WORLD_SIZE_MAX, is_whole, "a whole number from 1 to 65536" },
+    { "min", 1, WORLD_SIZE_MAX, is_whole, "a whole number from 1 to 65536" },
+    { "max", 1, WORLD_SIZE_MAX, is_whole, "a whole number from 1 to 65536" },
+    { "start_timeout_s", 0.001, 86400, is_any, "a number of seconds from 0.001 to 86400" },
 };
 
-enum { SIZE, START_TIMEOUT_S, FIELDS };
+enum { SIZE, MIN, MAX, START_TIMEOUT_S, FIELDS };
 
 static int job_declaration_find(const char *name)
 {
@@ -53,9 +54,11 @@ static int job_declaration_take(double values[FIELDS], bool seen[FIELDS], const 
     char quoted[QUOTED_SIZE];
     int i = job_declaration_find(item->string);
     if (i < 0)
-        return fail(err, HVD_ERR_INVALID,
-                    "field \"%s\" is not known; expected \"size\" and maybe \"start_timeout_s\"",
-                    quote_token(quoted, sizeof quoted, item->string, strlen(item->string)));
+        return fail(
+            err, HVD_ERR_INVALID,
+            "field \"%s\" is not known; expected \"size\", or \"min\" and \"max\", and maybe "
+            "\"start_timeout_s\"",
+            quote_token(quoted, sizeof quoted, item->string, strlen(item->string)));
     if (seen[i])
         return fail(err, HVD_ERR_INVALID, "field \"%s\" is there twice", fields[i].name);
     double value = cJSON_IsNumber(item) ? item->valuedouble : -1;
@@ -64,6 +67,23 @@ static int job_declaration_take(double values[FIELDS], bool seen[FIELDS], const 
                     fields[i].expected);
     values[i] = value;
     seen[i] = true;
+    return HVD_OK;
+}
+
+/* Which fields must be there together. */
+static int check_fields(const double values[FIELDS], const bool seen[FIELDS], struct err *err)
+{
+    bool elastic = seen[MIN] || seen[MAX];
+    if (elastic && seen[SIZE])
+        return fail(err, HVD_ERR_INVALID,
+                    "field \"size\" is there, but a job with \"min\" and \"max\" is elastic");
+    for (int i = elastic ? MIN : SIZE; i <= (elastic ? MAX : SIZE); i++)
+        if (!seen[i])
+            return fail(err, HVD_ERR_INVALID, "field \"%s\" is missing: expected %s",
+                        fields[i].name, fields[i].expected);
+    if (values[MIN] > values[MAX])
+        return fail(err, HVD_ERR_INVALID, "field \"min\" is %d but field \"max\" is %d",
+                    (int)values[MIN], (int)values[MAX]);
     return HVD_OK;
 }
 
@@ -76,11 +96,11 @@ static int read_object(struct job_declaration *declaration, const cJSON *object,
     for (const cJSON *item = object->child; item; item = item->next)
         if (job_declaration_take(values, seen, item, err) < 0)
             return err->code;
-    for (int i = 0; i < FIELDS; i++)
-        if (fields[i].needed && !seen[i])
-            return fail(err, HVD_ERR_INVALID, "field \"%s\" is missing: expected %s",
-                        fields[i].name, fields[i].expected);
+    if (check_fields(values, seen, err) < 0)
+        return err->code;
     *declaration = (struct job_declaration){ .size = (int)values[SIZE],
+                                             .min = (int)values[MIN],
+                                             .max = (int)values[MAX],
                                              .start_timeout_ms =
                                                  (uint64_t)(values[START_TIMEOUT_S] * 1000 + 0.5) };
     return HVD_OK;

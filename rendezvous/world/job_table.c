@@ -67,24 +67,47 @@ void job_table_trim(struct job_table *job_table)
         forget_over(job_table, JOB_TABLE_OVER_MAX);
 }
 
-struct rendezvous_job *job_table_make(struct job_table *job_table, const char *id, int size,
-                                      uint64_t start_timeout_ms, uint64_t now_ms, struct err *err)
+static int job_table_make_room(struct job_table *job_table, const char *id, struct err *err)
 {
     struct rendezvous_job *same = job_table_find(job_table, id);
     if (same && rendezvous_job_is_over(same))
         job_table_forget(job_table, same);
     if (job_table->count >= job_table->max)
         forget_over(job_table, 0);
-    if (job_table->count >= job_table->max) {
-        fail(err, HVD_ERR_INVALID, "this rendezvous has %d job%s already, as many as it may",
-             job_table->count, job_table->count == 1 ? "" : "s");
-        return NULL;
-    }
-    uint64_t timeout_ms = start_timeout_ms ? start_timeout_ms : job_table->start_timeout_ms;
-    struct rendezvous_job *job = rendezvous_job_create(id, size, timeout_ms, now_ms, err);
+    if (job_table->count < job_table->max)
+        return HVD_OK;
+    return fail(err, HVD_ERR_INVALID, "this rendezvous has %d job%s already, as many as it may",
+                job_table->count, job_table->count == 1 ? "" : "s");
+}
+
+/* NULL if the job could not be made. */
+static struct rendezvous_job *job_table_take(struct job_table *job_table,
+                                             struct rendezvous_job *job)
+{
     if (!job)
         return NULL;
     key_value_share(job->store, &job_table->values);
     job_table_add(job_table, job);
     return job;
+}
+
+struct rendezvous_job *job_table_make(struct job_table *job_table, const char *id, int size,
+                                      uint64_t start_timeout_ms, uint64_t now_ms, struct err *err)
+{
+    uint64_t timeout_ms = start_timeout_ms ? start_timeout_ms : job_table->start_timeout_ms;
+    if (job_table_make_room(job_table, id, err) < 0)
+        return NULL;
+    return job_table_take(job_table, rendezvous_job_create(id, size, timeout_ms, now_ms, err));
+}
+
+struct rendezvous_job *job_table_make_elastic(struct job_table *job_table, const char *id, int min,
+                                              int max, uint64_t start_timeout_ms, uint64_t now_ms,
+                                              struct err *err)
+{
+    struct elastic_service service = { min, max,
+                                       start_timeout_ms ? start_timeout_ms
+                                                        : job_table->start_timeout_ms };
+    if (job_table_make_room(job_table, id, err) < 0)
+        return NULL;
+    return job_table_take(job_table, rendezvous_job_create_elastic(id, &service, now_ms, err));
 }

@@ -33,6 +33,11 @@ struct rendezvous_job *job_table_find(const struct job_table *job_table, const c
 struct rendezvous_job *job_table_make(struct job_table *job_table, const char *id, int size,
                                       uint64_t start_timeout_ms, uint64_t now_ms, struct err *err);
 
+/* Likewise an elastic one. */
+struct rendezvous_job *job_table_make_elastic(struct job_table *job_table, const char *id, int min,
+                                              int max, uint64_t start_timeout_ms, uint64_t now_ms,
+                                              struct err *err);
+
 /* Forgets jobs that are over as far as the limits say. */
 void job_table_trim(struct job_table *job_table);
 

@@ -12,6 +12,7 @@
 /* The pending workers by host, and on each host by arrival. */
 static int group_by_host(struct host_groups *groups, const struct pending_workers *pending)
 {
+    assert(pending->size > 0);
     const char **names = calloc((size_t)pending->size, sizeof *names);
     for (int i = 0; names && i < pending->size; i++)
         names[i] = pending->workers[i].host;

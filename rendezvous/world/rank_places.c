@@ -5,6 +5,7 @@
 
 #include "rendezvous/base/host_groups.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* `cross_sizes`: so far, by local rank. */
@@ -24,6 +25,7 @@ static void place_host(struct rendezvous_slot *slots, int size, const int *ranks
 int rank_places_fill(struct rendezvous_slot *slots, int size)
 {
     struct host_groups groups = { 0 };
+    assert(size > 0);
     const char **names = calloc((size_t)size, sizeof *names);
     int *cross_sizes = calloc((size_t)size, sizeof *cross_sizes);
     for (int rank = 0; names && rank < size; rank++)

@@ -255,24 +255,6 @@ int rendezvous_job_expects(const struct rendezvous_job *job)
     return job->pending.state == PENDING_WORKERS_OPEN ? job->pending.size - job->pending.count : 0;
 }
 
-uint64_t rendezvous_job_deadline(const struct rendezvous_job *job)
-{
-    uint64_t deadline_ms = rank_query_deadline(&job->rank_query);
-    if (job->slots)
-        deadline_ms = earlier_deadline(deadline_ms, membership_deadline(&job->membership));
-    if (job->next)
-        deadline_ms = earlier_deadline(deadline_ms, membership_deadline(&job->next->membership));
-    if (job->elastic && !job->planned && !is_empty(job))
-        deadline_ms = earlier_deadline(deadline_ms, job->decide_ms);
-    if (job->slots || job->planned)
-        return deadline_ms;
-    if (is_empty(job))
-        return earlier_deadline(deadline_ms, job->lapse_ms);
-    return job->pending.state == PENDING_WORKERS_OPEN
-               ? earlier_deadline(deadline_ms, job->pending.deadline_ms)
-               : deadline_ms;
-}
-
 void rendezvous_job_saw_gloo(struct rendezvous_job *job, int rank)
 {
     if (job->slots && rank >= 0 && rank < job->size)
@@ -350,6 +332,30 @@ enum rendezvous_job_state rendezvous_job_state(const struct rendezvous_job *job)
     return state == RENDEZVOUS_JOB_RUNNING && gone ? RENDEZVOUS_JOB_ENDED : state;
 }
 
+static bool has_ended(const struct rendezvous_job *job)
+{
+    enum rendezvous_job_state state = rendezvous_job_state(job);
+    return state == RENDEZVOUS_JOB_ENDED || state == RENDEZVOUS_JOB_FAILED;
+}
+
+uint64_t rendezvous_job_deadline(const struct rendezvous_job *job)
+{
+    uint64_t deadline_ms = rank_query_deadline(&job->rank_query);
+    if (job->slots)
+        deadline_ms = earlier_deadline(deadline_ms, membership_deadline(&job->membership));
+    if (job->next)
+        deadline_ms = earlier_deadline(deadline_ms, membership_deadline(&job->next->membership));
+    if (job->elastic && !job->planned && !is_empty(job) && !has_ended(job))
+        deadline_ms = earlier_deadline(deadline_ms, job->decide_ms);
+    if (job->slots || job->planned)
+        return deadline_ms;
+    if (is_empty(job))
+        return earlier_deadline(deadline_ms, job->lapse_ms);
+    return job->pending.state == PENDING_WORKERS_OPEN
+               ? earlier_deadline(deadline_ms, job->pending.deadline_ms)
+               : deadline_ms;
+}
+
 const char *rendezvous_job_state_name(enum rendezvous_job_state state)
 {
     static const char *const names[] = { [RENDEZVOUS_JOB_GATHERING] = "gathering",
@@ -398,9 +404,7 @@ const char *rendezvous_job_rank_state(const struct rendezvous_job *job, int rank
 
 bool rendezvous_job_is_over(const struct rendezvous_job *job)
 {
-    enum rendezvous_job_state state = rendezvous_job_state(job);
-    return !job->planned && job->connected == 0 &&
-           (state == RENDEZVOUS_JOB_ENDED || state == RENDEZVOUS_JOB_FAILED);
+    return !job->planned && job->connected == 0 && has_ended(job);
 }
 
 void rendezvous_job_close(struct rendezvous_job *job, struct wait_list *woken, uint64_t now_ms)

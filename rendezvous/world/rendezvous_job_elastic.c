@@ -8,6 +8,7 @@
 #include "rendezvous/world/gloo_scopes.h"
 #include "rendezvous/world/rank_places.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@ static struct rendezvous_slot *elastic_slots(const struct elastic *elastic, char
 {
     size_t length = 0;
     int size = elastic->nmembers;
+    assert(size > 0);
     for (int i = 0; i < size; i++)
         length += strlen(elastic->members[i].host) + 1;
     struct rendezvous_slot *slots = calloc((size_t)size, sizeof *slots);

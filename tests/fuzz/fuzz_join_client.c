@@ -47,6 +47,7 @@ static void check_challenge(const struct join_challenge *challenge)
 static void check_welcome(const struct join_welcome *welcome)
 {
     check_rank_info(&welcome->rank_info);
+    PROMISE(0 <= welcome->worker && welcome->worker <= WORKER_NUMBER_MAX);
     PROMISE(1 <= welcome->star && welcome->star <= welcome->rank_info.size);
     PROMISE(0 <= welcome->nneighbours && welcome->nneighbours <= NEIGHBOURS_MAX);
     for (int i = 0; i < welcome->nneighbours; i++) {
@@ -74,8 +75,13 @@ static void check_news(const struct rank_end *news)
 
 static void check_waiting(const struct join_waiting *waiting)
 {
-    PROMISE(waiting->most_ms <= JOIN_WAITING_MAX_MS);
+    PROMISE(waiting->most_ms <= JOIN_WAITING_MAX_MS || waiting->most_ms == JOIN_WAITING_NO_LIMIT);
     check_text(waiting->text, sizeof waiting->text);
+}
+
+static void check_update(const struct join_update *update)
+{
+    PROMISE(1 <= update->hosts && update->hosts <= (JOIN_HOSTS_REMOVED | JOIN_HOSTS_ADDED));
 }
 
 static void check_ask(const struct join_ask *ask)
@@ -99,6 +105,7 @@ AGAIN(welcome)
 AGAIN(refused)
 AGAIN(ask)
 AGAIN(waiting)
+AGAIN(update)
 
 static bool news_again(struct wire_reader *reader, struct wire_writer *writer)
 {
@@ -111,7 +118,8 @@ static bool news_again(struct wire_reader *reader, struct wire_writer *writer)
 }
 
 static fuzz_again_fn *const messages[] = { challenge_again, welcome_again, refused_again,
-                                           news_again,      ask_again,     waiting_again };
+                                           news_again,      ask_again,     waiting_again,
+                                           update_again };
 enum { MESSAGES = sizeof messages / sizeof *messages };
 
 /* ---- a connection ---- */
@@ -163,6 +171,8 @@ static int listen_to(struct join_connection *connection)
     for (; join_receive(connection, &message, &err) > 0; accepted++) {
         if (message.type == JOIN_NEWS)
             check_news(&message.news);
+        else if (message.type == JOIN_UPDATE)
+            check_update(&message.update);
         else
             check_ask(&message.ask);
     }

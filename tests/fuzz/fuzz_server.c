@@ -47,6 +47,9 @@ static void on_hello(struct client *client, struct fuzz_input *input)
                                 .pid = fuzz_u16(input),
                                 .addresses = { 1, { "127.0.0.1:4000" } } };
     struct wire_writer payload = { 0 };
+    if (hello.pid >> 12 == 15) /* it comes again */
+        hello.epoch = (uint32_t)hello.pid >> 10 & 3;
+    hello.worker = hello.rank;
     if (hello.size == 2) /* what the launcher has planned, more often */
         hello.size = WORLD_SIZE;
     fuzz_text(input, hello.host, 8);
@@ -201,6 +204,7 @@ static void check_ranks(void)
         for (int other = 0; other < i; other++)
             PROMISE(!clients[i].connection || !clients[other].connection || clients[i].rank < 0 ||
                     clients[i].connection->job != clients[other].connection->job ||
+                    clients[i].epoch != clients[other].epoch ||
                     clients[i].rank != clients[other].rank);
 }
 

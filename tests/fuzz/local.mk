@@ -9,6 +9,7 @@ fuzz_targets = \
 	channel \
 	checkpoint \
 	config \
+	elastic \
 	frame \
 	handshake \
 	hosts \
@@ -38,6 +39,7 @@ fuzz_programs = \
 	tests/fuzz/fuzz_channel \
 	tests/fuzz/fuzz_checkpoint \
 	tests/fuzz/fuzz_config \
+	tests/fuzz/fuzz_elastic \
 	tests/fuzz/fuzz_frame \
 	tests/fuzz/fuzz_handshake \
 	tests/fuzz/fuzz_hosts \
@@ -80,6 +82,8 @@ tests_fuzz_fuzz_checkpoint_SOURCES = tests/fuzz/fuzz_checkpoint.c $(fuzz_main)
 tests_fuzz_fuzz_checkpoint_LDADD = $(fuzz_library_libs)
 tests_fuzz_fuzz_config_SOURCES = tests/fuzz/fuzz_config.c $(fuzz_main)
 tests_fuzz_fuzz_config_LDADD = $(fuzz_program_libs)
+tests_fuzz_fuzz_elastic_SOURCES = tests/fuzz/fuzz_elastic.c $(fuzz_main) $(fuzz_world)
+tests_fuzz_fuzz_elastic_LDADD = $(fuzz_libs)
 tests_fuzz_fuzz_frame_SOURCES = tests/fuzz/fuzz_frame.c $(fuzz_main)
 tests_fuzz_fuzz_frame_LDADD = $(fuzz_launcher_libs)
 tests_fuzz_fuzz_handshake_SOURCES = tests/fuzz/fuzz_handshake.c $(fuzz_main)

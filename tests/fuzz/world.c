@@ -50,6 +50,34 @@ static void begin_planned(void)
     job_key = world_key;
 }
 
+static void on_report_of_worker(void *context, int worker, enum rank_waits_for waits_for,
+                                const char *text)
+{
+    PROMISE(context == &world && worker >= 0 && text && waits_for < WAITS_FOR_KINDS);
+}
+
+static void on_world(void *context, int epoch, const int *workers, int size)
+{
+    static int last;
+    PROMISE(context == &world && size > 0 && workers);
+    PROMISE(epoch == 0 || epoch > last);
+    last = epoch;
+}
+
+void world_begin_elastic(void)
+{
+    world_ms = 1000;
+    job_key_generate(&world_key);
+    struct rendezvous_options options = { .id = WORLD_JOB,
+                                          .elastic = true,
+                                          .key = &world_key,
+                                          .events = { on_complete, on_timed_out, NULL,
+                                                      on_report_of_worker, .world = on_world },
+                                          .context = &world };
+    PROMISE(server_init(&world, &options, 1000000, world_ms, NULL) == HVD_OK);
+    job_key = world_key;
+}
+
 static void begin_service(void)
 {
     struct rendezvous_service_options options = { .key = &world_key,
@@ -221,6 +249,8 @@ static void on_welcome(struct client *client, struct wire_reader *payload)
     PROMISE(join_welcome_decode(&welcome, payload, NULL) == HVD_OK);
     PROMISE(client->rank == -1); /* once */
     client->rank = welcome.rank_info.rank;
+    client->worker = welcome.worker;
+    client->epoch = welcome.epoch;
 }
 
 static void on_frame(struct client *client, const struct frame *frame)
@@ -230,6 +260,7 @@ static void on_frame(struct client *client, const struct frame *frame)
     struct rank_end news;
     struct join_ask ask;
     struct join_waiting waiting;
+    struct join_update update;
     PROMISE(seal_check(&client->seal, frame, &payload, NULL) == HVD_OK);
     if (frame->type == JOIN_WELCOME)
         on_welcome(client, &payload);
@@ -239,6 +270,8 @@ static void on_frame(struct client *client, const struct frame *frame)
         PROMISE(client->rank == -1 && join_waiting_decode(&waiting, &payload, NULL) == HVD_OK);
     else if (frame->type == JOIN_NEWS)
         PROMISE(client->rank >= 0 && join_news_decode(&news, &payload, NULL) == HVD_OK);
+    else if (frame->type == JOIN_UPDATE)
+        PROMISE(client->rank >= 0 && join_update_decode(&update, &payload, NULL) == HVD_OK);
     else
         PROMISE(frame->type == JOIN_ASK && client->rank >= 0 &&
                 join_ask_decode(&ask, &payload, NULL) == HVD_OK);

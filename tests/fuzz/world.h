@@ -19,8 +19,9 @@ extern struct job_key world_key; /* of the launcher's job, or of the service */
 extern struct job_key job_key;   /* of WORLD_JOB */
 extern uint64_t world_ms;
 
-/* After fuzz_begin(). */
+/* After fuzz_begin(). A launcher's job of WORLD_SIZE ranks, or a service; a launcher's elastic job. */
 void world_begin(bool service);
+void world_begin_elastic(void);
 void world_end(void);
 
 /* Time passes, and what falls due within happens when it does. */
@@ -44,6 +45,8 @@ struct client {
     bool sealed;      /* CHALLENGE has come */
     size_t read;      /* of what was received, by client_listen() */
     int rank;         /* that WELCOME has given; -1 */
+    int worker;       /* likewise */
+    uint32_t epoch;   /* likewise */
 };
 
 /* Zeroed, or hung up. */

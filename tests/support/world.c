@@ -15,6 +15,9 @@
  *   barriers N        N barriers
  *   allreduces N      N allreduces of 4000 bytes
  *   stream F          large allreduces until the file F exists; prints "streaming" once begun
+ *   elastic F         goes on from world to world of an elastic job until the file F exists; prints
+ *                     "epoch E: rank R of N" in each, once a collective has gone through, and
+ *                     "removed" if it has no place in any more
  *   fork              a child's calls fail with HVD_ERR_FORKED and harm nobody
  *   shutdown          hvd_shutdown()
  *   only R ... all    what stands between is for rank R alone
@@ -370,6 +373,43 @@ static void act_stream(const char *argument)
     }
 }
 
+/* The ranks agree on what some of them see. */
+static int elastic_step(const char *file, bool *over)
+{
+    int32_t word[2] = { access(file, F_OK) == 0, hvd_hosts_updated() != 0 };
+    int rc = hvd_allreduce("word", word, word, 2, HVD_INT32, HVD_MAX);
+    *over = rc == HVD_OK && word[0];
+    return rc == HVD_OK && word[1] && !word[0] ? HVD_HOSTS_UPDATED : rc;
+}
+
+static int elastic_world(const char *file, bool *over)
+{
+    int rc = hvd_barrier();
+    if (rc == HVD_OK)
+        printf("epoch %d: rank %d of %d\n", hvd_epoch(), hvd_rank(), hvd_size());
+    fflush(stdout);
+    while (rc == HVD_OK && !*over)
+        rc = elastic_step(file, over);
+    return rc;
+}
+
+static void act_elastic(const char *argument)
+{
+    for (bool over = false; !over;) {
+        int rc = hvd_init();
+        if (rc == HVD_OK)
+            rc = elastic_world(argument, &over);
+        if (rc == HVD_ERR_REMOVED) {
+            act_print("removed");
+            return;
+        }
+        require(over || rc == HVD_HOSTS_UPDATED || rc == HVD_ERR_PEER_LOST ||
+                    rc == HVD_ERR_PEER_LEFT,
+                "an elastic world");
+        require(hvd_shutdown() == HVD_OK, "hvd_shutdown");
+    }
+}
+
 static void act_fork(const char *argument)
 {
     (void)argument;
@@ -433,29 +473,18 @@ static const struct {
     void (*act)(const char *argument);
     bool takes_argument;
 } acts[] = {
-    { "init", act_init, false },
-    { "place", act_place, false },
-    { "alone", act_alone, false },
-    { "collectives", act_collectives, false },
-    { "shared", act_shared, false },
-    { "full", act_full, false },
-    { "room", act_room, false },
-    { "swamp", act_swamp, false },
-    { "mismatch", act_mismatch, false },
-    { "allreduces", act_allreduces, true },
-    { "expect", act_expect, true },
-    { "barriers", act_barriers, true },
-    { "stream", act_stream, true },
-    { "fork", act_fork, false },
-    { "shutdown", act_shutdown, false },
-    { "print", act_print, true },
-    { "wait", act_wait, true },
-    { "patient", act_patient, false },
-    { "stay", act_stay, false },
-    { "become", act_become, true },
-    { "die", act_die, true },
-    { "exit", act_exit, true },
-    { "return", act_return, true },
+    { "init", act_init, false },         { "place", act_place, false },
+    { "alone", act_alone, false },       { "collectives", act_collectives, false },
+    { "shared", act_shared, false },     { "full", act_full, false },
+    { "room", act_room, false },         { "swamp", act_swamp, false },
+    { "mismatch", act_mismatch, false }, { "allreduces", act_allreduces, true },
+    { "expect", act_expect, true },      { "barriers", act_barriers, true },
+    { "stream", act_stream, true },      { "elastic", act_elastic, true },
+    { "fork", act_fork, false },         { "shutdown", act_shutdown, false },
+    { "print", act_print, true },        { "wait", act_wait, true },
+    { "patient", act_patient, false },   { "stay", act_stay, false },
+    { "become", act_become, true },      { "die", act_die, true },
+    { "exit", act_exit, true },          { "return", act_return, true },
 };
 
 /* Performs, or only counts, the act that argument[0] names; returns how many arguments it took. */

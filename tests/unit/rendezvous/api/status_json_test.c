@@ -185,10 +185,12 @@ START_TEST(workers_have_come_and_others_are_missing)
     ck_assert_str_eq(at("host_count"), "2");
     ck_assert_str_eq(at("states.waiting"), "2");
     ck_assert_str_eq(at("states.expected"), "3");
-    ck_assert_str_eq(at("pending_workers.0"),
-                     "{\"host\":\"a\",\"pid\":101,\"wanted_rank\":3,\"came_s_ago\":0.75}");
-    ck_assert_str_eq(at("pending_workers.1"),
-                     "{\"host\":\"b\",\"pid\":201,\"wanted_rank\":null,\"came_s_ago\":0.25}");
+    ck_assert_str_eq(
+        at("pending_workers.0"),
+        "{\"host\":\"a\",\"pid\":101,\"wanted_rank\":3,\"worker\":null,\"came_s_ago\":0.75}");
+    ck_assert_str_eq(
+        at("pending_workers.1"),
+        "{\"host\":\"b\",\"pid\":201,\"wanted_rank\":null,\"worker\":null,\"came_s_ago\":0.25}");
     ck_assert_str_eq(at("pending_workers.2"), "?");
     teardown();
 }
@@ -201,10 +203,11 @@ START_TEST(ranks_are_told_one_by_one_and_by_host)
     ck_assert_str_eq(at("state"), "\"running\"");
     ck_assert_str_eq(at("missing"), "0");
     ck_assert_str_eq(at("pending_workers"), "[]");
-    ck_assert_str_eq(
-        at("ranks.2"),
-        "{\"rank\":2,\"host\":\"b\",\"local_rank\":0,\"cross_rank\":1,\"state\":\"running\","
-        "\"pid\":201,\"joined_s_ago\":62,\"heard_s_ago\":62,\"status_text\":[]," NO_END "}");
+    ck_assert_str_eq(at("ranks.2"),
+                     "{\"rank\":2,\"worker\":2,\"host\":\"b\",\"local_rank\":0,\"cross_rank\":1,"
+                     "\"state\":\"running\","
+                     "\"pid\":201,\"joined_s_ago\":62,\"heard_s_ago\":62,\"status_text\":[]," NO_END
+                     "}");
     ck_assert_str_eq(at("ranks.4"), "?");
     ck_assert_str_eq(at("hosts.0.host"), "\"a\"");
     ck_assert_str_eq(at("hosts.0.ranks"), "[0,1]");
@@ -270,10 +273,11 @@ START_TEST(of_a_planned_job_ranks_are_known_before_they_come)
     ck_assert_str_eq(at("planned"), "true");
     ck_assert_str_eq(at("size"), "2");
     ck_assert_str_eq(at("missing"), "1");
-    ck_assert_str_eq(at("ranks.0"),
-                     "{\"rank\":0,\"host\":\"a\",\"local_rank\":0,\"cross_rank\":0,\"state\":"
-                     "\"expected\",\"pid\":null,\"joined_s_ago\":null,\"heard_s_ago\":null,"
-                     "\"status_text\":[\"has not called hvd_init\"]," NO_END "}");
+    ck_assert_str_eq(
+        at("ranks.0"),
+        "{\"rank\":0,\"worker\":0,\"host\":\"a\",\"local_rank\":0,\"cross_rank\":0,\"state\":"
+        "\"expected\",\"pid\":null,\"joined_s_ago\":null,\"heard_s_ago\":null,"
+        "\"status_text\":[\"has not called hvd_init\"]," NO_END "}");
     ck_assert_str_eq(at("ranks.1.state"), "\"gloo\"");
     ck_assert_str_eq(at("ranks.1.heard_s_ago"), "null");
     teardown();

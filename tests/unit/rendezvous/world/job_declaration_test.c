@@ -12,7 +12,8 @@
 #define SIZE "field \"size\": expected a whole number from 1 to 65536"
 #define TIMEOUT "field \"start_timeout_s\": expected a number of seconds from 0.001 to 86400"
 #define UNKNOWN(field)                                                                             \
-    "field \"" field "\" is not known; expected \"size\" and maybe \"start_timeout_s\""
+    "field \"" field                                                                               \
+    "\" is not known; expected \"size\", or \"min\" and \"max\", and maybe \"start_timeout_s\""
 
 /* `complaint` is NULL where size and timeout count. */
 static const struct row {
@@ -109,6 +110,37 @@ START_TEST(a_body_is_taken_or_complained_of)
 }
 END_TEST
 
+/* `complaint` is NULL where minimum and maximum count. */
+static const struct {
+    const char *body, *complaint;
+    int min, max;
+} elastic_rows[] = {
+    { "{\"min\":2,\"max\":8}", NULL, 2, 8 },
+    { "{\"max\":65536,\"min\":1,\"start_timeout_s\":5}", NULL, 1, 65536 },
+    { "{\"min\":4,\"max\":4}", NULL, 4, 4 },
+    { "{\"min\":2}", "field \"max\" is missing: expected a whole number from 1 to 65536", 0, 0 },
+    { "{\"max\":2}", "field \"min\" is missing: expected a whole number from 1 to 65536", 0, 0 },
+    { "{\"min\":0,\"max\":2}", "field \"min\": expected a whole number from 1 to 65536", 0, 0 },
+    { "{\"min\":1,\"max\":65537}", "field \"max\": expected a whole number from 1 to 65536", 0, 0 },
+    { "{\"min\":3,\"max\":2}", "field \"min\" is 3 but field \"max\" is 2", 0, 0 },
+    { "{\"size\":3,\"min\":2,\"max\":4}",
+      "field \"size\" is there, but a job with \"min\" and \"max\" is elastic", 0, 0 },
+};
+
+START_TEST(an_elastic_job_has_a_minimum_and_a_maximum)
+{
+    struct job_declaration declaration = { 0 };
+    struct err err = { 0 };
+    const char *body = elastic_rows[_i].body, *complaint = elastic_rows[_i].complaint;
+    int rc = parse(&declaration, body, strlen(body), &err);
+    ck_assert_str_eq(err.text, complaint ? complaint : "");
+    ck_assert_int_eq(rc, complaint ? HVD_ERR_INVALID : HVD_OK);
+    ck_assert_int_eq(declaration.size, 0);
+    ck_assert_int_eq(declaration.min, elastic_rows[_i].min);
+    ck_assert_int_eq(declaration.max, elastic_rows[_i].max);
+}
+END_TEST
+
 START_TEST(a_body_cut_anywhere_is_none)
 {
     static const char body[] = "{\"start_timeout_s\":60.5,\"size\":12}";
@@ -150,6 +182,8 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_add_test(tcase, no_body_is_no_declaration);
     tcase_add_loop_test(tcase, a_body_is_taken_or_complained_of, 0, sizeof rows / sizeof *rows);
+    tcase_add_loop_test(tcase, an_elastic_job_has_a_minimum_and_a_maximum, 0,
+                        sizeof elastic_rows / sizeof *elastic_rows);
     tcase_add_test(tcase, a_body_cut_anywhere_is_none);
     tcase_add_test(tcase, nesting_and_length_have_bounds);
     return unit_run(suite);
