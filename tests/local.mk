@@ -325,6 +325,7 @@ unit_tests += \
 	tests/unit/launcher/verdict/job_blame_wrote_test \
 	tests/unit/launcher/verdict/job_judge_test \
 	tests/unit/rendezvous/world/job_declaration_test \
+	tests/unit/launcher/job/job_elastic_test \
 	tests/unit/launcher/job/job_host_relay_test \
 	tests/unit/launcher/verdict/job_state_test \
 	tests/unit/launcher/verdict/stderr_failure_test \

@@ -64,6 +64,8 @@ bool job_check_orphans(struct job *job)
         if (host->sweep_pid > 0)
             spared[count++] = host->sweep_pid;
     }
+    if (job->options->elastic) /* agents that are being connected, and the discovery script */
+        count = children_append(job->processes.children, &spared, count);
     count = adopted_append_not_ours(&job->processes.adopted, job->options->connect->job_id, &spared,
                                     count);
     const struct cleanup_search search = { .spared = spared, .nspared = count };

@@ -72,6 +72,14 @@ void children_forget(struct children *children, pid_t pid)
     children_take(children, pid, &ignored);
 }
 
+int children_append(const struct children *children, pid_t **pids, int count)
+{
+    *pids = xreallocarray(*pids, (size_t)count + children->count + 1, sizeof **pids);
+    for (size_t i = 0; i < children->count; i++)
+        (*pids)[count++] = children->watched[i].pid;
+    return count;
+}
+
 static void on_children_closed(uv_handle_t *handle)
 {
     struct children *children = handle->data;

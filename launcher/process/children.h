@@ -22,6 +22,10 @@ void children_watch(struct children *children, pid_t pid, child_fn *on_end, void
 /* Stops watching the child. */
 void children_forget(struct children *children, pid_t pid);
 
+/* Appends the watched children to `*pids`, which has `count` and is reallocated. Returns the new
+ * count. */
+int children_append(const struct children *children, pid_t **pids, int count);
+
 /* Freed when the loop has run on. NULL is fine. */
 void children_destroy(struct children *children);
 
