@@ -546,6 +546,7 @@ program_tests += \
 	tests/program/binding_test.sh \
 	tests/program/collectives_test.sh \
 	tests/program/completion_test.sh \
+	tests/program/elastic_test.sh \
 	tests/program/ending_test.sh \
 	tests/program/examples_hosts_test.sh \
 	tests/program/function_approximation_test.sh \
@@ -600,7 +601,7 @@ endif
 endif
 
 TESTS += $(program_tests)
-EXTRA_DIST += $(program_tests) tests/coverage.sh tests/support/abi.sh tests/forbidden_words.txt tests/text_readers.txt tests/tap.sh tests/hosts.sh tests/support/fit.sh tests/support/service.sh tests/support/sources.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp tests/python/cases.py tests/python/distributed_cases.py tests/python/stock_horovod.py tests/support/elastic_stock_train.py tests/support/elastic_stock_worker.py
+EXTRA_DIST += $(program_tests) tests/coverage.sh tests/support/abi.sh tests/forbidden_words.txt tests/text_readers.txt tests/tap.sh tests/hosts.sh tests/support/elastic.sh tests/support/fit.sh tests/support/service.sh tests/support/sources.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp tests/python/cases.py tests/python/distributed_cases.py tests/python/stock_horovod.py tests/support/elastic_stock_train.py tests/support/elastic_stock_worker.py
 
 # The installation that is tested
 stage = $(abs_builddir)/tests/stage

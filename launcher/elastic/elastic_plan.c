@@ -18,7 +18,8 @@ struct elastic_plan *elastic_plan_create(const struct elastic_options *options, 
     plan->hosts.cooldown_high_ms = options->cooldown_high_ms;
     plan->epoch = plan->failed = -1;
     plan->short_since = now_ms;
-    plan->forming_since = plan->gather_since = plan->cool_ms = ELASTIC_NEVER;
+    plan->left_since = plan->forming_since = ELASTIC_NEVER;
+    plan->gather_since = plan->cool_ms = ELASTIC_NEVER;
     return plan;
 }
 
@@ -191,8 +192,8 @@ void elastic_plan_on_waiting(struct elastic_plan *plan, int worker, uint64_t now
         return;
     struct plan_worker *at = &plan->workers[worker];
     at->waiting = true;
-    if (at->member && at->state == PLAN_ALIVE)
-        plan->left = true;
+    if (at->member && at->state == PLAN_ALIVE && plan->left_since == ELASTIC_NEVER)
+        plan->left_since = now_ms;
     elastic_plan_decide(plan, now_ms);
 }
 
@@ -211,7 +212,7 @@ void elastic_plan_on_world(struct elastic_plan *plan, int epoch, const int *work
     plan->world = xreallocarray(plan->world, (size_t)size + 1, sizeof *plan->world);
     plan->world_size = 0;
     plan->whole = true;
-    plan->left = false;
+    plan->left_since = ELASTIC_NEVER;
     plan->epoch = epoch;
     for (int i = 0; i < size; i++) {
         if (!elastic_plan_knows(plan, workers[i]))

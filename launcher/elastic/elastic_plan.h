@@ -56,6 +56,10 @@ enum { ELASTIC_LEAVE_MS = 30000 };
  * come within this time after the first. */
 enum { ELASTIC_GATHER_MS = 1000 };
 
+/* Ranks leave their world when another has failed. How that one has ended is known a moment later,
+ * through its agent. */
+enum { ELASTIC_HEAR_MS = 200 };
+
 enum { ELASTIC_TEXT_SIZE = 300 };
 
 #define ELASTIC_NEVER UINT64_MAX

@@ -265,14 +265,21 @@ static bool elastic_world_shrinks(const struct elastic_plan *plan)
     return false;
 }
 
+/* Members leave their world when another has failed. They may be heard first. */
+static bool elastic_members_have_left(const struct elastic_plan *plan, uint64_t now_ms)
+{
+    return plan->left_since != ELASTIC_NEVER && now_ms - plan->left_since >= ELASTIC_HEAR_MS;
+}
+
 /* Who is in the next world while this one runs; NULL: it stays as it is. */
 static plan_worker_fn *elastic_choose_running(struct elastic_plan *plan,
                                               const struct plan_count *alive, uint64_t now_ms)
 {
     bool grows = elastic_may_grow(plan, alive, now_ms);
+    bool left = elastic_members_have_left(plan, now_ms);
     if (plan->finished > 0)
-        return plan->open || plan->left ? worker_is_member : NULL;
-    if (!grows && !plan->open && !plan->left && !elastic_world_shrinks(plan))
+        return plan->open || left ? worker_is_member : NULL;
+    if (!grows && !plan->open && !left && !elastic_world_shrinks(plan))
         return NULL;
     return grows ? worker_has_come : worker_is_intended;
 }
@@ -382,7 +389,7 @@ static void elastic_check_slots(struct elastic_plan *plan, uint64_t now_ms)
 /* Members of a running world may take their time; members that wait may not wait for ever. */
 static void elastic_check_forming(struct elastic_plan *plan, uint64_t now_ms)
 {
-    if (!plan->open || (plan->whole && !plan->left)) {
+    if (!plan->open || (plan->whole && plan->left_since == ELASTIC_NEVER)) {
         plan->forming_since = ELASTIC_NEVER;
         return;
     }
@@ -449,6 +456,8 @@ uint64_t elastic_plan_next_ms(const struct elastic_plan *plan)
     next = elastic_earlier(next, elastic_deadline(plan->short_since, plan->options.timeout_ms));
     next = elastic_earlier(next, elastic_deadline(plan->forming_since, plan->options.timeout_ms));
     next = elastic_earlier(next, elastic_deadline(plan->gather_since, ELASTIC_GATHER_MS));
+    if (plan->whole && !plan->open)
+        next = elastic_earlier(next, elastic_deadline(plan->left_since, ELASTIC_HEAR_MS));
     for (int i = plan->first_living; i < plan->worker_count; i++) {
         const struct plan_worker *at = &plan->workers[i];
         if (at->state == PLAN_REMOVED && !at->stopped)

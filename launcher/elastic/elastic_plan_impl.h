@@ -45,16 +45,16 @@ struct elastic_plan {
     int *world;   /* its workers, in order of rank */
     int world_size;
     bool whole;    /* none of its members has failed */
-    bool left;     /* one of its members waits for the next world */
     int *intended; /* the next world, in order of rank */
     int intended_count;
-    bool open;              /* `intended` is not a world yet */
-    bool starts_again;      /* misplaced workers were to be the first world: others replace them */
-    bool places_fixed;      /* the workers are Horovod's own: the first world of each gives it the
+    bool open;            /* `intended` is not a world yet */
+    bool starts_again;    /* misplaced workers were to be the first world: others replace them */
+    bool places_fixed;    /* the workers are Horovod's own: the first world of each gives it the
                              * place with which it was started */
-    int finished;           /* workers */
-    int failed;             /* the last worker that failed; -1: none */
-    uint64_t short_since;   /* the slots are too few since then; ELASTIC_NEVER: they are enough */
+    int finished;         /* workers */
+    int failed;           /* the last worker that failed; -1: none */
+    uint64_t short_since; /* the slots are too few since then; ELASTIC_NEVER: they are enough */
+    uint64_t left_since; /* one of its members waits for the next world; ELASTIC_NEVER: none does */
     uint64_t forming_since; /* ranks wait for the next world since then; or ELASTIC_NEVER */
     uint64_t gather_since;  /* a new worker waits while others are to come; or ELASTIC_NEVER */
     uint64_t cool_ms;       /* when the next host or slot comes back; or ELASTIC_NEVER */

@@ -82,7 +82,9 @@ static struct job_output *create_output(struct job *job, struct err *err)
     struct job_output_options options = {
         .nranks = elastic ? elastic->first_size : job->plan->size,
         .elastic = elastic,
-        .size_max = elastic ? elastic->size_max : 0,
+        .size_max = !elastic                             ? 0
+                    : elastic->size_max < WORLD_SIZE_MAX ? elastic->size_max
+                                                         : elastic->first_size,
         .directory = job->options->output_directory,
         .timestamps = job->options->timestamps,
         .keep_lines = job->options->keep_lines,

@@ -90,8 +90,6 @@ void job_add_batch(struct job *job, const struct job_batch *batch)
     job_open_host(job, index, batch->interfaces);
     job->hosts[index]->start_by_ms = job->check.ran_ms + job->options->start_timeout_ms;
     job->hosts[index]->suspended = job->suspension.since_us > 0;
-    job_note(job, "%s: starting %d worker%s from number %d on", batch->host, batch->count,
-             batch->count == 1 ? "" : "s", batch->worker);
 }
 
 static void close_over(struct job *job, int index)

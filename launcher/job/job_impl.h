@@ -171,7 +171,7 @@ int job_running_ranks(const struct job *job, char *text, size_t size); /* number
 void job_progress_text(const struct job *job, char *text, size_t size);
 void job_interrupted_text(const struct job *job, char *text, size_t size); /* "": all is well */
 
-/* job_elastic.c */
+/* job_elastic.c and job_losses.c */
 void job_elastic_init(struct job *job);
 void job_elastic_close(struct job *job);
 void job_elastic_fini(struct job *job);
@@ -182,6 +182,9 @@ void job_elastic_clean(struct job *job);
 
 /* A worker has ended, or will never run: reports it, once. May call the owner of the job. */
 void job_worker_ended(struct job *job, int worker, enum job_worker_end end);
+
+/* All workers of a host that have not ended before, in the same way. */
+void job_workers_ended(struct job *job, const struct job_host *host, enum job_worker_end end);
 
 /* The ranks of the present world; of a job that is not elastic, all. */
 int job_world_size(const struct job *job);

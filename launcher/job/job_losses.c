@@ -10,6 +10,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* The most losses that are named at the end; the report has all of them. */
 enum { LOSSES_TOLD = 20 };
@@ -64,12 +65,11 @@ static void lose_failed(struct job *job, int worker)
     job_host_stop_rank(job->hosts[record->host], worker, SIGTERM, REST_GRACE_MS);
 }
 
-void job_worker_ended(struct job *job, int worker, enum job_worker_end end)
+/* Returns how it has ended. */
+static enum job_worker_end record_end(struct job *job, int worker, enum job_worker_end end)
 {
     struct report_rank *record = &job->report.ranks[worker];
     const struct report_host *host = &job->report.hosts[record->host];
-    if (!job->options->elastic || record->over)
-        return;
     record->over = true;
     /* A worker that ends because its agent is being ended has not finished. */
     if (end == JOB_WORKER_FINISHED && record->end == END_TERMINATED && !record->removed)
@@ -79,8 +79,36 @@ void job_worker_ended(struct job *job, int worker, enum job_worker_end end)
     else if (end != JOB_WORKER_FINISHED)
         record_loss(job, worker, host->status ? host->status : STATUS_HOST_LOST,
                     *host->reason ? host->reason : "it was not started");
+    return end;
+}
+
+static void tell_owner(struct job *job, int worker, enum job_worker_end end)
+{
     if (job->state.phase < JOB_STOPPING)
         job->callbacks.on_worker_ended(job->context, worker, end);
+}
+
+void job_worker_ended(struct job *job, int worker, enum job_worker_end end)
+{
+    if (job->options->elastic && !job->report.ranks[worker].over)
+        tell_owner(job, worker, record_end(job, worker, end));
+}
+
+/* Records all ends first: at the first one, the owner may remove the others. */
+void job_workers_ended(struct job *job, const struct job_host *host, enum job_worker_end end)
+{
+    int count = 0;
+    int *ended = xcalloc((size_t)host->where.local_size, sizeof *ended);
+    for (int i = 0; i < host->where.local_size; i++) {
+        int worker = host->where.ranks[i];
+        if (job->report.ranks[worker].over)
+            continue;
+        record_end(job, worker, end);
+        ended[count++] = worker;
+    }
+    for (int i = 0; i < count; i++)
+        tell_owner(job, ended[i], end);
+    free(ended);
 }
 
 static void say_loss(struct job *job, int worker)

@@ -35,18 +35,11 @@ static bool agent_lives(const struct job_host *host)
     return host->phase >= HOST_DESCRIBING && !host->agent_ended;
 }
 
-/* The ranks of an elastic job that the host takes along, or has never started. */
-static void tell_ended_workers(struct job *job, struct job_host *host, enum job_worker_end end)
-{
-    for (int i = 0; i < host->where.local_size; i++)
-        job_worker_ended(job, host->where.ranks[i], end);
-}
-
 void job_host_over(struct job *job, struct job_host *host)
 {
     if (job->options->elastic) {
         host->over = true;
-        tell_ended_workers(job, host, JOB_WORKER_NOT_STARTED);
+        job_workers_ended(job, host, JOB_WORKER_NOT_STARTED);
     }
     job_act(job, job_state_on_host_done(&job->state));
 }
@@ -200,7 +193,7 @@ static void lose_host(struct job *job, struct job_host *host)
         job_check_orphans(job);
     }
     if (job->options->elastic)
-        tell_ended_workers(job, host, JOB_WORKER_HOST_LOST);
+        job_workers_ended(job, host, JOB_WORKER_HOST_LOST);
     if (!job_sweep_start(job, host))
         job_host_over(job, host);
 }

@@ -27,7 +27,7 @@ struct job_output;
 struct job_output_options {
     int nranks;            /* in an elastic job: ranks whose files are created at once */
     bool elastic;          /* it has no rank until job_output_add() */
-    int size_max;          /* of an elastic job: no rank is as high */
+    int size_max;          /* of an elastic job: its ranks have the digits of a job of this size */
     const char *directory; /* of the files, or NULL */
     bool timestamps;
     bool keep_lines;                   /* keep all lines that job_output_last_lines() may return */

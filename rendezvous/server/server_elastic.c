@@ -87,7 +87,7 @@ static void elastic_do(struct server *server, struct rendezvous_job *job,
 }
 
 /* A service decides itself who is to come. */
-static void decide(struct server *server, struct rendezvous_job *job)
+static void server_elastic_decide(struct server *server, struct rendezvous_job *job)
 {
     struct err err;
     char text[JOIN_TEXT_MAX];
@@ -108,7 +108,7 @@ void server_elastic_move(struct server *server, struct rendezvous_job *job)
         return;
     if (job->slots && job->membership.world == WORLD_BROKEN)
         elastic_broke(job->elastic);
-    decide(server, job);
+    server_elastic_decide(server, job);
     while (!server->closed && elastic_next(job->elastic, &action))
         elastic_do(server, job, &action);
 }

@@ -22,7 +22,7 @@ struct arrivals {
     uint64_t first_back_ms; /* of those that were in the world */
 };
 
-static uint64_t earlier(uint64_t a, uint64_t b)
+static uint64_t elastic_service_earlier(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -40,9 +40,9 @@ static struct arrivals find_arrivals(const struct elastic *elastic)
         if (worker->state != ELASTIC_WAITING)
             continue;
         uint64_t came_ms = worker->hello->came_ms;
-        arrivals.first_ms = earlier(arrivals.first_ms, came_ms);
+        arrivals.first_ms = elastic_service_earlier(arrivals.first_ms, came_ms);
         if (worker->of_world)
-            arrivals.first_back_ms = earlier(arrivals.first_back_ms, came_ms);
+            arrivals.first_back_ms = elastic_service_earlier(arrivals.first_back_ms, came_ms);
         if (came_ms > arrivals.last_ms)
             arrivals.last_ms = came_ms;
     }
@@ -132,9 +132,8 @@ int elastic_service_intend(const struct elastic_service *service, struct elastic
     int rc = candidates_init(&candidates, elastic, hosts, service->max)
                  ? HVD_OK
                  : fail(err, HVD_ERR_NOMEM, "out of memory for %d workers", elastic->numbered);
-    bool settled =
-        candidates.count == service->max || now_ms - arrivals.last_ms >= ELASTIC_SETTLE_MS;
-    if (rc == HVD_OK && candidates.count >= service->min && settled)
+    bool quiet = candidates.count == service->max || now_ms - arrivals.last_ms >= ELASTIC_QUIET_MS;
+    if (rc == HVD_OK && candidates.count >= service->min && quiet)
         rc = intend(elastic, &candidates, err);
     candidates_fini(&candidates);
     return rc;
@@ -146,11 +145,11 @@ uint64_t elastic_service_deadline(const struct elastic_service *service,
     struct arrivals arrivals = find_arrivals(elastic);
     if (elastic->waiting == 0)
         return UINT64_MAX;
-    uint64_t settled_ms = arrivals.last_ms + ELASTIC_SETTLE_MS,
+    uint64_t quiet_ms = arrivals.last_ms + ELASTIC_QUIET_MS,
              deadline_ms = start_deadline(service, &arrivals, present);
     if (deadline_ms <= now_ms)
         deadline_ms = UINT64_MAX;
-    return now_ms < settled_ms ? earlier(settled_ms, deadline_ms) : deadline_ms;
+    return now_ms < quiet_ms ? elastic_service_earlier(quiet_ms, deadline_ms) : deadline_ms;
 }
 
 bool elastic_service_timed_out(const struct elastic_service *service, const struct elastic *elastic,

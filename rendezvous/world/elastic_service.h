@@ -4,7 +4,7 @@
  *
  * The next world is to have all workers that wait and all that are still in the world, the `max`
  * oldest of them if there are more; the others wait for a place. There must be `min` of them. A
- * worker that comes is intended when nobody else has come for ELASTIC_SETTLE_MS, or at once when
+ * worker that comes is intended when nobody else has come for ELASTIC_QUIET_MS, or at once when
  * `max` are there, so that workers that start together make one world. While nobody waits nothing is
  * intended: a rank that has finished does not disturb the others.
  *
@@ -21,7 +21,7 @@
 
 #include "rendezvous/world/elastic.h"
 
-enum { ELASTIC_SETTLE_MS = 200 };
+enum { ELASTIC_QUIET_MS = 200 };
 
 struct elastic_service {
     int min, max;

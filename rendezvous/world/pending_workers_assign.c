@@ -21,8 +21,8 @@ static int group_by_host(struct host_groups *groups, const struct pending_worker
     return rc;
 }
 
-static void give_rank(struct pending_workers *pending, struct rendezvous_slot *slots, int worker,
-                      int rank)
+static void assign_rank(struct pending_workers *pending, struct rendezvous_slot *slots, int worker,
+                        int rank)
 {
     pending->workers[worker].rank = rank;
     slots[rank].host = pending->workers[worker].host;
@@ -33,13 +33,13 @@ static void choose_ranks(struct pending_workers *pending, struct rendezvous_slot
 {
     for (int i = 0; i < pending->size; i++)
         if (pending->workers[i].wanted >= 0)
-            give_rank(pending, slots, i, pending->workers[i].wanted);
+            assign_rank(pending, slots, i, pending->workers[i].wanted);
     for (int i = 0, rank = 0; i < pending->size; i++) {
         if (pending->workers[order[i]].wanted >= 0)
             continue;
         while (slots[rank].host)
             rank++;
-        give_rank(pending, slots, order[i], rank);
+        assign_rank(pending, slots, order[i], rank);
     }
 }
 

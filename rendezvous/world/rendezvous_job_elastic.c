@@ -131,7 +131,7 @@ static bool anybody_present(const struct rendezvous_job *job)
     return false;
 }
 
-static int decide(struct rendezvous_job *job, uint64_t now_ms, struct err *err)
+static int rendezvous_job_decide_now(struct rendezvous_job *job, uint64_t now_ms, struct err *err)
 {
     const char **hosts = calloc((size_t)job->elastic->numbered, sizeof *hosts);
     if (!hosts)
@@ -146,7 +146,7 @@ static int decide(struct rendezvous_job *job, uint64_t now_ms, struct err *err)
 
 int rendezvous_job_decide(struct rendezvous_job *job, uint64_t now_ms, struct err *err)
 {
-    int rc = job->elastic->waiting > 0 ? decide(job, now_ms, err) : HVD_OK;
+    int rc = job->elastic->waiting > 0 ? rendezvous_job_decide_now(job, now_ms, err) : HVD_OK;
     job->decide_ms =
         elastic_service_deadline(&job->elastic_service, job->elastic, anybody_present(job), now_ms);
     if (job->connected > 0)

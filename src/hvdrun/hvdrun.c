@@ -92,6 +92,13 @@ static bool ends_the_job(int signum)
     return signum == SIGINT || signum == SIGTERM || signum == SIGHUP;
 }
 
+static void ask_ranks(struct run *run)
+{
+    if (run->options.elastic)
+        job_say_world(run->job);
+    job_rendezvous_ask(run->rendezvous);
+}
+
 static void on_hvdrun_signal(uv_signal_t *handle, int signum)
 {
     struct run *run = handle->data;
@@ -100,7 +107,7 @@ static void on_hvdrun_signal(uv_signal_t *handle, int signum)
     if (ends_the_job(signum))
         self_stop_drop(&run->self_stop);
     if (signum == SIGUSR2)
-        job_rendezvous_ask(run->rendezvous);
+        ask_ranks(run);
     else
         job_signal(run->job, signum);
     if (signum == SIGCONT)

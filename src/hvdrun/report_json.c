@@ -103,12 +103,25 @@ static void add_how(struct json_build *build, cJSON *parent, const struct report
     json_bool(build, parent, "oom", rank->how.oom);
 }
 
+/* What only the workers of an elastic job have. */
+static void add_worker(struct json_build *build, cJSON *object, const struct job_report *report,
+                       int worker)
+{
+    const struct report_rank *rank = &report->ranks[worker];
+    json_number(build, object, "worker", worker);
+    json_bool(build, object, "removed", rank->removed);
+    add_time(build, object, "lost", "lost_at", report, rank->loss_ms);
+    add_text(build, object, "loss", rank->loss);
+}
+
 static void add_rank(struct json_build *build, cJSON *ranks, const struct job_report *report,
                      int number)
 {
     const struct report_rank *rank = &report->ranks[number];
     cJSON *object = json_object(build, ranks, NULL);
-    json_number(build, object, "rank", number);
+    json_number(build, object, "rank", report->elastic ? rank->rank : number);
+    if (report->elastic)
+        add_worker(build, object, report, number);
     add_text(build, object, "host", host_name(report, rank->host));
     json_number_if(build, object, "pid", rank->pid > 0, rank->pid);
     add_time(build, object, "started", "started_at", report, rank->started_ms);
@@ -155,6 +168,22 @@ static void add_host(struct json_build *build, cJSON *hosts, const struct job_re
     add_heartbeat_gaps(build, object, report, history);
 }
 
+/* ---- worlds ---- */
+
+static void add_world(struct json_build *build, cJSON *worlds, const struct job_report *report,
+                      const struct report_world *world)
+{
+    cJSON *object = json_object(build, worlds, NULL);
+    json_number(build, object, "epoch", world->epoch);
+    json_number(build, object, "size", world->size);
+    cJSON *workers = json_array(build, object, "workers");
+    for (int rank = 0; rank < world->size && !build->failed; rank++)
+        json_number(build, workers, NULL, world->workers[rank]);
+    add_time(build, object, "began", "began_at", report, world->began_ms);
+    add_time(build, object, "ended", "ended_at", report, world->ended_ms);
+    add_text(build, object, "why", world->why);
+}
+
 static cJSON *build_report(const struct job_report *report)
 {
     struct json_build build;
@@ -171,6 +200,9 @@ static cJSON *build_report(const struct job_report *report)
     cJSON *hosts = json_array(&build, build.root, "hosts");
     for (int i = 0; i < report->nhosts && !build.failed; i++)
         add_host(&build, hosts, report, i);
+    cJSON *worlds = report->elastic ? json_array(&build, build.root, "worlds") : NULL;
+    for (int i = 0; i < report->nworlds && !build.failed; i++)
+        add_world(&build, worlds, report, &report->worlds[i]);
     return json_build_finish(&build);
 }
 

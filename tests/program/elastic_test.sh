@@ -2,14 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Elastic jobs of hvdrun: ranks and hosts come and go, and the others go on. A worker prints "world EPOCH rank R of SIZE
 # worker W pid P" for each world that it joins (tests/support/elastic_worker.c).
-. "$srcdir/tests/tap.sh"
-export LD_LIBRARY_PATH="$STAGE$LIBDIR"
-
-# elastic ARGUMENT...: starts a job whose workers go on until end_job.
-elastic() {
-    rm -f "$tmp/end"
-    start "$HVDRUN" --grace 1 "$@" "$ELASTIC_WORKER" "$tmp"
-}
+. "$srcdir/tests/tap.sh" && . "$srcdir/tests/support/elastic.sh"
 
 # hosts LINE...: what the script prints from now on, all at once.
 hosts() {
@@ -17,35 +10,13 @@ hosts() {
     mv "$tmp/hosts.new" "$tmp/hosts"
 }
 
-# joined EPOCH RANK SIZE WORKER: waits until the worker has this place; fails when it does not get it.
-joined() {
-    until_said "world $1 rank $2 of $3 worker $4 pid "
-}
-
-# kill_worker NUMBER
-kill_worker() {
-    kill -KILL "$(sed -n "s/.*worker $1 pid \([0-9]*\)\$/\1/p" "$tmp/out" | head -n 1)"
-}
-
-# end_job: lets the workers end well, and waits for hvdrun.
-end_job() {
-    : >"$tmp/end"
-    finish_job
+# kill_agent_of WORKER: the agent of its host is its parent.
+kill_agent_of() {
+    kill -KILL "$(sed -n 's/^PPid:[[:space:]]*//p' "/proc/$(pid_of "$1")/status")"
 }
 
 nobody_is_left() {
     [ -z "$(survivors)" ]
-}
-
-# all_joined EPOCH WORKER...: the world has these workers, in order of rank, and no others.
-all_joined() {
-    _epoch=$1
-    shift
-    _rank=0
-    for _worker in "$@"; do
-        joined "$_epoch" $_rank $# "$_worker" || return 1
-        _rank=$((_rank + 1))
-    done
 }
 
 # ---- ranks that are lost ----
@@ -77,6 +48,30 @@ ok "after the cool-down the slot has another worker" all_joined 2 0 2
 end_job
 is "and the job ends well" 0 "$status"
 
+elastic -np 2 --min-np 1 -H localhost:1,127.0.0.2:1
+all_joined 0 0 1
+kill_agent_of 0
+ok "the host of rank 0 is lost, and the other goes on" all_joined 1 1
+end_job
+is "and ends well" 0 "$status"
+ok "with nobody left behind on the lost host" until_true nobody_is_left
+
+elastic -np 2 --min-np 1 -H localhost:1,192.0.2.1:1 --remote-shell 'env HOST=%h'
+all_joined 0 0 1
+kill_agent_of 1
+ok "a host of a remote shell is lost" all_joined 1 0
+end_job
+is "and the job ends well" 0 "$status"
+ok "with nobody left behind there" until_true nobody_is_left
+
+elastic -np 3 --min-np 1 -H localhost:3
+all_joined 0 0 1 2
+kill_worker 1
+all_joined 1 0 2
+stop_with INT
+is "a job is interrupted in its second world" 130 "$status"
+ok "and leaves nobody" nobody_is_left
+
 # ---- hosts that come and go ----
 
 hosts localhost:2
@@ -100,6 +95,28 @@ ok "a script that fails later is said" until_said 'host-discovery-script:1:3: ba
 end_job
 is "and does no harm" 0 "$status"
 is "it is said once" 1 "$(grep -c 'stay as they were' "$tmp/err")"
+
+hosts localhost:2
+elastic -np 2 --min-np 2 --host-discovery-script "cat '$tmp/hosts'"
+all_joined 0 0 1
+kill_worker 0
+ok "below the minimum a job says what it waits for" until_said 'waiting for slots: 1 slot on 1 host, 2 needed \(--min-np\)' "$tmp/err"
+hosts localhost:2 127.0.0.2:1
+ok "and goes on when a host appears" all_joined 1 1 2
+end_job
+is "and ends well" 0 "$status"
+
+hosts localhost:2
+elastic -np 2 --min-np 1 --host-discovery-script \
+    "cat '$tmp/hosts'; [ ! -e '$tmp/hang' ] || { : >'$tmp/hangs'; sleep 1000; }"
+all_joined 0 0 1
+: >"$tmp/hang"
+until_true test -e "$tmp/hangs"
+kill_worker 1
+ok "a script that hangs does not keep a job from going on" all_joined 1 0
+end_job
+is "or from ending" 0 "$status"
+ok "and is killed then" until_true nobody_is_left
 
 printf 'localhost slots=1\n' >"$tmp/hostfile"
 elastic -np 1 --min-np 1 --hostfile "$tmp/hostfile"
@@ -145,6 +162,14 @@ kill_worker 1
 finish_job
 is "without a survivor the job has failed" 137 "$status"
 like "and says what is lost" 'no rank is left that could go on' "$tmp/err"
+
+rm -f "$tmp/end"
+start "$HVDRUN" -np 3 --min-np 1 -H localhost:3 "$ELASTIC_WORKER" "$tmp" once
+all_joined 0 0 1 2
+kill_worker 1
+finish_job
+is "workers that do not come back end a job with the status of one of them" 1 "$status"
+like "which has failed" 'FAILED: no rank is left that could go on' "$tmp/err"
 
 run "$HVDRUN" -np 2 --min-np 1 -H localhost:2 /no/such/program
 is "a program that is missing ends an elastic job" 127 "$status"

@@ -40,10 +40,10 @@ like "which is not made another one" 'job train is elastic, with 2 to 3 ranks' "
 declare_job train '{"min": 2, "max": 3}'
 like "and may be declared again" '"elastic":true' "$tmp/out"
 
-worker stranger HOROVOD_RANK=0 -- init
-ended stranger
+worker static HOROVOD_RANK=0 -- init
+ended static
 is "a worker that is not elastic is refused" 1 "$status"
-like "which says so, too" 'HOROVOD_ELASTIC is not set, but job train is elastic' "$tmp/stranger"
+like "which says so, too" 'HOROVOD_ELASTIC is not set, but job train is elastic' "$tmp/static"
 
 elastic a
 elastic b

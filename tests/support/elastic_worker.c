@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A worker of an elastic job, on the public calls:
  *
- *   elastic_worker DIRECTORY      counts steps until DIRECTORY/end exists, in as many worlds as it
- *                                 takes
+ *   elastic_worker DIRECTORY         counts steps until DIRECTORY/end exists, in as many worlds as it
+ *                                    takes
+ *   elastic_worker DIRECTORY once    the same in one world: the first call that fails ends it
  *
  * Prints a line for each world that it joins, when it is removed, and at the end. Exits with 1 when a
  * call fails in a way that an elastic job does not explain, or when a sum or a count is wrong. */
@@ -50,7 +51,7 @@ static int train(void)
 {
     int rc = synchronise();
     while (rc == HVD_OK) {
-        int64_t mine[3] = { 1, is_end(), hvd_hosts_updated() == 1 }, all[3];
+        int64_t mine[3] = { 1, is_end(), hvd_hosts_updated() > 0 }, all[3];
         rc = hvd_allreduce("step", mine, all, 3, HVD_INT64, HVD_SUM);
         if (rc != HVD_OK)
             break;
@@ -69,6 +70,7 @@ static int train(void)
 int main(int argc, char **argv)
 {
     const char *worker = getenv("HVD_WORKER");
+    int once = argc > 2 && strcmp(argv[2], "once") == 0;
     directory = argc > 1 ? argv[1] : ".";
     setvbuf(stdout, NULL, _IOLBF, 0);
     for (;;) {
@@ -85,7 +87,7 @@ int main(int argc, char **argv)
         rc = rc == HVD_OK ? train() : rc;
         if (rc == HVD_OK)
             break;
-        if (rc != HVD_HOSTS_UPDATED && rc != HVD_ERR_PEER_LOST && rc != HVD_ERR_PEER_LEFT)
+        if (once || (rc != HVD_HOSTS_UPDATED && rc != HVD_ERR_PEER_LOST && rc != HVD_ERR_PEER_LEFT))
             fail_call("hvd_allreduce");
         hvd_shutdown();
     }

@@ -257,7 +257,6 @@ static int mistakes_in_and_after_a_world(int rank)
     make_mistakes();
     REQUIRE_STATUS(hvd_barrier(), HVD_OK);
     leave_world();
-    make_mistakes_in_first_sets();
     make_mistakes();
     hear_of(HVD_ERR_SHUT_DOWN);
     return 0;

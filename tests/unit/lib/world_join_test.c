@@ -192,12 +192,14 @@ START_TEST(without_a_launcher_a_process_is_a_world_of_one)
     ck_assert_int_eq(hvd_broadcast("a", input, 3, HVD_FLOAT32, 1), HVD_ERR_INVALID);
     ck_assert_int_eq(hvd_barrier(), HVD_OK);
     ck_assert_int_eq(hvd_shutdown(), HVD_OK);
-    ck_assert_int_eq(hvd_init(), HVD_ERR_SHUT_DOWN);
+    ck_assert_int_eq(hvd_rank(), HVD_ERR_SHUT_DOWN);
 }
 END_TEST
 
 START_TEST(statuses_and_the_version_have_texts)
 {
+    ck_assert_str_eq(hvd_strstatus(HVD_ERR_STALE), "a handle of an earlier epoch");
+    ck_assert_str_eq(hvd_strstatus(HVD_ERR_REMOVED), "removed from the elastic job");
     ck_assert_str_eq(hvd_strstatus(HVD_ERR_FORKED), "forked from a process that called hvd_init");
     ck_assert_str_eq(hvd_strstatus(HVD_HOSTS_UPDATED - 1), "unknown status");
     ck_assert_str_eq(hvd_strstatus(1), "unknown status");

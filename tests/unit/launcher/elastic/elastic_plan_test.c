@@ -386,13 +386,27 @@ START_TEST(new_workers_alone_are_no_survivors)
 }
 END_TEST
 
+START_TEST(ranks_that_come_before_the_news_of_a_failure_wait_for_it)
+{
+    begin_on_two_hosts(&two_to_four);
+    waits(0);
+    waits(2);
+    EXPECT("");
+    fails(3);
+    EXPECT("-2 =0,1");
+    finish();
+}
+END_TEST
+
 START_TEST(a_world_whose_ranks_come_back_by_themselves_is_made_again)
 {
     begin_on_two_hosts(&two_to_four);
     waits(2);
-    EXPECT("=0,1,2,3");
-    waits(0);
     EXPECT("");
+    ck_assert_uint_eq(elastic_plan_next_ms(plan), now_ms + ELASTIC_HEAR_MS);
+    waits(0);
+    pass(ELASTIC_HEAR_MS);
+    EXPECT("=0,1,2,3");
     pass(600000);
     EXPECT("fail not all of 4 ranks have called hvd_init for 600 s (--elastic-timeout)");
     finish();
@@ -1096,6 +1110,7 @@ int main(void)
     tcase_add_test(rules, with_too_few_ranks_the_wait_ends);
     tcase_add_test(rules, without_a_survivor_the_state_is_lost);
     tcase_add_test(rules, new_workers_alone_are_no_survivors);
+    tcase_add_test(rules, ranks_that_come_before_the_news_of_a_failure_wait_for_it);
     tcase_add_test(rules, a_world_whose_ranks_come_back_by_themselves_is_made_again);
     tcase_add_test(rules, a_host_comes_back_after_the_cool_down_which_doubles);
     tcase_add_test(rules, a_slot_comes_back_after_the_cool_down);

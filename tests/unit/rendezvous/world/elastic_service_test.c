@@ -91,11 +91,11 @@ START_TEST(the_minimum_is_a_world_once_nobody_new_comes)
     decide(100);
     expect_nothing();
     ck_assert_uint_eq(elastic_service_deadline(&rules, &elastic, false, 100),
-                      100 + ELASTIC_SETTLE_MS);
+                      100 + ELASTIC_QUIET_MS);
     come(2, "a", 250);
-    decide(100 + ELASTIC_SETTLE_MS);
+    decide(100 + ELASTIC_QUIET_MS);
     expect_nothing();
-    decide(250 + ELASTIC_SETTLE_MS);
+    decide(250 + ELASTIC_QUIET_MS);
     expect_members(THESE(0, 1, 2));
     make_world();
 }
@@ -140,7 +140,7 @@ START_TEST(a_newcomer_is_news_for_the_world)
     come(2, "a", 2000);
     decide(2000);
     expect_nothing();
-    decide(2000 + ELASTIC_SETTLE_MS);
+    decide(2000 + ELASTIC_QUIET_MS);
     expect_update(JOIN_HOSTS_ADDED);
     decide(3000);
     expect_nothing();
@@ -178,7 +178,7 @@ START_TEST(survivors_are_a_world_without_the_lost)
     hosts[1] = NULL;
     come(0, "a", 2000);
     come(2, "a", 2000);
-    decide(2000 + ELASTIC_SETTLE_MS);
+    decide(2000 + ELASTIC_QUIET_MS);
     expect_members(THESE(0, 2));
     make_world();
 }

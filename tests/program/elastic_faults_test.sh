@@ -1,0 +1,131 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What dies in an elastic job besides its ranks: agents, what ranks have started, hvdrun itself; and what is said of it, on the
+# console, in files, in the report. Hosts are names of this machine; elastic_hosts_test.sh has real ones.
+. "$srcdir/tests/tap.sh"
+. "$srcdir/tests/support/elastic.sh"
+
+# agent_of WORKER: the process of its agent, which is its parent.
+agent_of() {
+    sed 's/^[0-9]* (.*) . \([0-9]*\) .*/\1/' "/proc/$(pid_of "$1")/stat"
+}
+
+# ---- agents ----
+
+elastic -np 4 --min-np 2 -H localhost:2,127.0.0.2:2 --report "$tmp/report"
+all_joined 0 0 1 2 3
+agent=$(agent_of 0)
+kill -KILL "$agent"
+ok "an agent is killed, and the workers of the other are the next world" all_joined 1 2 3
+ok "which is said in one line" \
+    until_said "^hvdrun: localhost: host lost: its agent \(pid $agent\) was killed by signal 9 \(SIGKILL\), and with it 2 workers\$" \
+    "$tmp/err"
+ok "the workers of the agent end with it" until_true workers_are 2 3
+end_job
+is "and the job ends well" 0 "$status"
+like "the end names each of them, with time and cause" \
+    '^hvdrun:   at [0-9.]+ s rank 1 on localhost \(worker 1\): host lost: its agent \(pid [0-9]+\) was killed by signal 9' "$tmp/err"
+like "and how many" '^hvdrun: 2 of 4 workers were lost, in 2 worlds:$' "$tmp/err"
+is "the report has the worlds" '0,1,2,3 2,3' "$(report_worlds)"
+like "and why they have ended" '"why":.*"rank [01] on localhost \(worker [01]\): host lost: its agent' "$tmp/report"
+like "the last one too" '"why":.*"all ranks have finished"' "$tmp/report"
+like "and what became of a worker" '"loss":.*"host lost: its agent' "$tmp/report"
+ok "nobody is left behind" until_true no_survivors
+
+elastic -np 4 --min-np 2 -H localhost:2,127.0.0.2:2
+all_joined 0 0 1 2 3
+kill -STOP "$(agent_of 2)"
+ok "an agent that is stopped is lost, with its workers" all_joined 1 0 1
+end_job
+is "and the job ends well" 0 "$status"
+ok "with nobody left behind" until_true no_survivors
+
+# ---- ranks that are stopped, and what they have started ----
+
+elastic -np 3 --min-np 1 -H localhost:3 --stopped fail
+all_joined 0 0 1 2
+kill -STOP "$(pid_of 1)"
+ok "under --stopped fail a stopped rank is lost, and the others go on" all_joined 1 0 2
+like "and it is said why" '^hvdrun: lost rank 1 on localhost \(worker 1, pid [0-9]+\): was stopped by signal 19 \(SIGSTOP\)' "$tmp/err"
+end_job
+is "to the end" 0 "$status"
+
+# The shell starts a process that leaves its session, and becomes the worker.
+elastic_with() {
+    rm -f "$tmp/end"
+    start "$HVDRUN" --grace 1 "$@" sh -c 'setsid sleep 1000 & exec "$0" "$1"' "$ELASTIC_WORKER" "$tmp"
+}
+sleepers_are() {
+    [ "$(workers_of sleep)" = "$*" ]
+}
+elastic_with -np 3 --min-np 1 -H localhost:3
+all_joined 0 0 1 2
+ok "each rank has started a process" until_true sleepers_are 0 1 2
+kill_worker 1
+all_joined 1 0 2
+ok "that of a killed rank is ended while the others run on" until_true sleepers_are 0 2
+end_job
+is "the others' at the end" 0 "$status"
+ok "with nobody left behind" until_true no_survivors
+
+# ---- the job as a whole ----
+
+for signal in INT TERM HUP; do
+    elastic -np 2 --min-np 1 -H localhost:2
+    all_joined 0 0 1
+    kill_worker 0
+    all_joined 1 1
+    stop_with $signal
+    is "SIG$signal ends an elastic job" $((128 + $(kill -l $signal))) "$status"
+    like "and says so" "^hvdrun: stopped by signal [0-9]+ \\(SIG$signal\\) after" "$tmp/err"
+    ok "and leaves nobody" until_true no_survivors
+done
+
+elastic -np 2 --min-np 1 -H localhost:2 --timeout 2
+all_joined 0 0 1
+kill_worker 0
+finish_job
+is "--timeout ends an elastic job" 124 "$status"
+like "and names the ranks of the present world" '2 s have passed \(--timeout\) while rank 0 on localhost still ran' "$tmp/err"
+ok "and leaves nobody" until_true no_survivors
+
+elastic -np 2 --min-np 1 -H localhost:1,127.0.0.2:1
+all_joined 0 0 1
+kill_worker 0
+all_joined 1 1
+kill -KILL "$pid"
+ok "when hvdrun is killed nobody is left" until_true no_survivors
+wait "$pid" 2>/dev/null
+
+elastic -np 2 --min-np 1 -H localhost:2
+all_joined 0 0 1
+kill_worker 0
+all_joined 1 1
+kill -TSTP "$pid"
+# shellcheck disable=SC2317  # called by until_true
+is_stopped() {
+    grep -q '^State:.T' "/proc/$1/status"
+}
+ok "Ctrl-Z stops the ranks that are left" until_true is_stopped "$(pid_of 1)"
+ok "and hvdrun" until_true is_stopped "$pid"
+kill -CONT "$pid"
+end_job
+is "and SIGCONT continues them" 0 "$status"
+
+# ---- output ----
+
+elastic -np 2 --min-np 1 -H localhost:2 --output-filename "$tmp/files"
+all_joined 0 0 1
+kill -USR2 "$pid"
+ok "SIGUSR2 prints the world" \
+    until_said '^hvdrun: world 0, for [0-9.]+ s, 2 ranks; workers in order of rank: localhost: 0, 1$' "$tmp/err"
+kill_worker 0
+all_joined 1 1
+kill -USR2 "$pid"
+ok "the present one" until_said '^hvdrun: world 1, for [0-9.]+ s, 1 rank; workers in order of rank: localhost: 1$' "$tmp/err"
+end_job
+like "a prefix has the rank of the time" '^\[0\]<stdout>:world 1 rank 0 of 1 worker 1 ' "$tmp/out"
+is "the file of a rank has the output of all workers that had it" '0 1' \
+    "$(sed -n 's/^\[0\]<stdout>:world \(.\) rank 0 of . worker \1 .*/\1/p' "$tmp/files/rank.0/stdout" | tr '\n' ' ' | sed 's/ $//')"
+like "that of rank 1 what came before" '^\[1\]<stdout>:world 0 rank 1 of 2 worker 1 ' "$tmp/files/rank.1/stdout"
+finish
