@@ -425,10 +425,11 @@ START_TEST(a_host_that_is_not_ready_in_time_is_given_up)
 {
     settings.remote_shell = "sh -c 'exec sleep 600'";
     settings.remote_shell_source = "--remote-shell";
-    options.start_timeout_ms = 300;
     react = end_after_two;
     start("exec sleep 600");
     add(0, 1);
+    UNTIL(pid_of(0) > 0);
+    options.start_timeout_ms = 300;
     add_to("elsewhere.invalid", 1, 1, 1);
     UNTIL(has_ended[1]);
     ck_assert_int_eq(ends[1], JOB_WORKER_NOT_STARTED);
@@ -627,7 +628,7 @@ static void until_closed(int nworkers)
 
 START_TEST(workers_that_are_gone_leave_no_descriptor_and_little_memory)
 {
-    enum { FEW = 50, MANY = 400, BYTES_EACH = 4096 };
+    enum { FEW = 30, MANY = 200, BYTES_EACH = 4096 };
     react = add_next;
     start("echo a line of output; exit 1");
     add(0, 1);
