@@ -14,8 +14,13 @@ bench_negotiation_SOURCES = bench/negotiation.c bench/support/sample.c bench/sup
 bench_negotiation_LDADD = lib/libhvd_internal.la lib/base/libbase.la -lm
 
 # Through the public calls only.
-noinst_PROGRAMS += bench/idle bench/init
+noinst_PROGRAMS += bench/elastic_commit bench/idle bench/init
 bench_support = bench/support/sample.c bench/support/sample.h
+
+bench_elastic_commit_SOURCES = bench/elastic_commit.c $(bench_support)
+bench_elastic_commit_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+bench_elastic_commit_LDFLAGS = $(AM_LDFLAGS) -no-install
+bench_elastic_commit_LDADD = lib/libhvd.la
 
 bench_idle_SOURCES = bench/idle.c $(bench_support)
 bench_idle_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib

@@ -119,7 +119,9 @@ static uint64_t samples(const struct tour *tour)
 
 static void sampler_create(struct tour *tour, int arg)
 {
-    struct hvd_sampler_options options = { .count = samples(tour), .seed = (uint64_t)tour->seed };
+    struct hvd_sampler_options options = { .count = samples(tour),
+                                           .seed = (uint64_t)tour->seed,
+                                           .ahead = 1 };
     (void)arg;
     tour_status(tour, hvd_sampler_create(&options, &tour->sampler));
 }
@@ -146,6 +148,17 @@ static void sampler_next(struct tour *tour, int arg)
         tour_expect(tour, batch[i] < samples(tour));
 }
 
+static void sampler_finish(struct tour *tour, int arg)
+{
+    (void)arg;
+    tour_status(tour, hvd_sampler_finish(tour->sampler, BATCH));
+}
+
+static void sampler_epoch(struct tour *tour, int arg)
+{
+    tour_number(tour, (double)hvd_sampler_epoch(tour->sampler), arg);
+}
+
 static void sampler_processed(struct tour *tour, int arg)
 {
     (void)arg;
@@ -156,6 +169,13 @@ static void sampler_resume(struct tour *tour, int arg)
 {
     (void)arg;
     tour_status(tour, hvd_sampler_resume(tour->sampler, 1, samples(tour) - (uint64_t)tour->size));
+    tour_number(tour, (double)hvd_sampler_left(tour->sampler), 1);
+}
+
+static void sampler_place(struct tour *tour, int arg)
+{
+    (void)arg;
+    tour_status(tour, hvd_sampler_place(tour->sampler, 0, 0));
     tour_number(tour, (double)hvd_sampler_left(tour->sampler), 1);
 }
 
@@ -215,8 +235,11 @@ static const struct tour_row rows[] = {
     { "sampler.set_epoch(1)", "hvd_sampler_start_epoch()", sampler_start_epoch, 1 },
     { "len(sampler)", "hvd_sampler_left()", sampler_left, 0 },
     { "iter(sampler)", "hvd_sampler_next()", sampler_next, 0 },
+    { "sampler.record_batch(0, 3)", "hvd_sampler_finish()", sampler_finish, 0 },
     { "sampler.state_dict()", "hvd_sampler_processed()", sampler_processed, 0 },
+    { "sampler.epoch", "hvd_sampler_epoch()", sampler_epoch, 1 },
     { "sampler.load_state_dict(state)", "hvd_sampler_resume()", sampler_resume, 0 },
+    { "sampler.reset()", "hvd_sampler_place()", sampler_place, 0 },
     { "del sampler", "hvd_sampler_destroy()", sampler_destroy, 0 },
     { "torch.save(state, file) on rank 0", "hvd_checkpoint_save()", checkpoint_save, 0 },
     { "torch.load(file), broadcast_parameters()", "hvd_checkpoint_restore()", checkpoint_restore,

@@ -1,6 +1,18 @@
 # The programs a user starts from. They include the library's public headers as a user's program does, and nothing else of it.
 EXTRA_DIST += examples/README.md
 
+# In Python: scripts that hvdrun starts, and what they share.
+EXTRA_DIST += \
+	examples/python/ddp.py \
+	examples/python/fashion.py \
+	examples/python/fashion_mnist.py \
+	examples/python/fit.py \
+	examples/python/function_approximation.py \
+	examples/python/models.py \
+	examples/python/pinn.py \
+	examples/python/support.py \
+	examples/python/synthetic_benchmark.py
+
 noinst_PROGRAMS += examples/hello
 examples_hello_SOURCES = examples/hello.c
 examples_hello_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
@@ -39,6 +51,7 @@ examples_libsupport_la_LIBADD = -lm
 noinst_PROGRAMS += examples/api_tour
 examples_api_tour_SOURCES = examples/api_tour.c examples/api_tour.h \
 	examples/api_tour_device.c \
+	examples/api_tour_elastic.c \
 	examples/api_tour_moves.c \
 	examples/api_tour_optimizer.c \
 	examples/api_tour_reductions.c \
@@ -144,4 +157,14 @@ examples_fashion_mnist_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 examples_fashion_mnist_CFLAGS = $(AM_CFLAGS) $(OPENBLAS_CFLAGS)
 examples_fashion_mnist_LDFLAGS = $(AM_LDFLAGS) -no-install
 examples_fashion_mnist_LDADD = examples/libfashion.la lib/libhvd.la $(OPENBLAS_LIBS)
+endif
+
+# A program in Fortran
+EXTRA_DIST += examples/fortran/heat.f90
+if FORTRAN
+noinst_DATA += examples/fortran/heat
+CLEANFILES += examples/fortran/heat
+examples/fortran/heat: examples/fortran/heat.f90 lib/fortran/libhvd_fortran.a lib/libhvd.la
+	$(AM_V_GEN)$(MKDIR_P) examples/fortran && $(fortran_compile) -o $@ $(srcdir)/examples/fortran/heat.f90 \
+		lib/fortran/libhvd_fortran.a -Llib/.libs -lhvd -Wl,-rpath,$(abs_builddir)/lib/.libs $(HVD_LDFLAGS)
 endif

@@ -45,8 +45,8 @@
  * hvd_environment(7) lists the variables that are read.
  *
  * Related headers: hvd_optimizer.h, an optimizer that averages gradients as they become ready;
- * hvd_training.h, state, metrics, learning rates, samplers and checkpoints; hvd_device.h, tensors
- * in the memory of an accelerator. */
+ * hvd_training.h, state, metrics, learning rates, samplers and checkpoints; hvd_elastic.h, training
+ * that goes on when ranks come and go; hvd_device.h, tensors in the memory of an accelerator. */
 #ifndef HVD_H
 #define HVD_H
 
@@ -82,11 +82,12 @@ enum hvd_status {
     HVD_ERR_PEER_LOST = -10,      /* another rank, or the launcher, died or became unreachable */
     HVD_ERR_PEER_LEFT =
         -11, /* another rank called hvd_shutdown() or ended before this collective */
-    HVD_ERR_SHUT_DOWN = -12, /* this process has called hvd_shutdown() */
-    HVD_ERR_FORKED = -13,    /* this process was forked from one that called hvd_init() */
-    HVD_ERR_STALE = -14,     /* a handle of an epoch that this process has left */
-    HVD_ERR_REMOVED = -15,   /* elastic: no further world has this process */
-    HVD_HOSTS_UPDATED = -16  /* elastic, no failure: the job is to go on with other members */
+    HVD_ERR_SHUT_DOWN = -12,  /* this process has called hvd_shutdown() */
+    HVD_ERR_FORKED = -13,     /* this process was forked from one that called hvd_init() */
+    HVD_ERR_STALE = -14,      /* a handle of an epoch that this process has left */
+    HVD_ERR_REMOVED = -15,    /* elastic: no further world has this process */
+    HVD_HOSTS_UPDATED = -16,  /* elastic, no failure: the job is to go on with other members */
+    HVD_ERR_INTERRUPTED = -17 /* struct hvd_interrupt has ended the wait; the collective goes on */
 };
 
 /* Element types. The numbers are those of Horovod's DataType, which has no bfloat16. A reduction
@@ -231,11 +232,25 @@ struct hvd_tensor {
                             the collective is done; NULL: it is there */
 };
 
+/* Lets a program end a call that waits, as Ctrl-C should in an interpreter whose signal handlers run
+ * later than the signal. The call asks wanted(arg) in the waiting thread: soon after a signal has
+ * interrupted the sleep of this thread, and otherwise four times a second while it waits. wanted()
+ * may make calls of the library. When it returns anything but 0, the call returns
+ * HVD_ERR_INTERRUPTED, and the collective goes on under `handle`: wait for the handle before the
+ * memory is touched. The library expects wanted() not to submit what other ranks wait for, so such
+ * a call counts as one without a deadline. */
+struct hvd_interrupt {
+    int (*wanted)(void *arg);
+    void *arg;
+    int64_t handle; /* set by the library */
+};
+
 /* Options that most calls leave out: zero, or NULL instead of the struct, means the default. */
 struct hvd_options {
     int process_set;  /* 0, the default, is the world */
     double prescale;  /* each rank's input is multiplied by it first; 0 counts as 1 */
     double postscale; /* the result is multiplied by it; 0 counts as 1 */
+    struct hvd_interrupt *interrupt; /* of a call that waits, borrowed; NULL: it has no end */
 };
 
 /* The result of a collective, besides the contents of its output. */
@@ -303,9 +318,15 @@ HVD_API int hvd_join_async(const struct hvd_options *options, int64_t *handle);
 HVD_API int hvd_join(int *last_rank);
 
 /* Blocking forms of the long forms. `result` and `results` (one for each tensor) may be NULL when
- * the caller wants only the output, which then must not be NULL. Allreduce, allgather and broadcast
- * of one tensor have short forms above; for a shape, a set or factors, use the long form and
- * hvd_wait(). */
+ * the caller wants only the output, which then must not be NULL. The allreduce, allgather and
+ * broadcast of one tensor are called hvd_*_tensor(), since the short forms above have their names.
+ */
+HVD_API int hvd_allreduce_tensor(const struct hvd_tensor *tensor, enum hvd_op op,
+                                 const struct hvd_options *options);
+HVD_API int hvd_allgather_tensor(const struct hvd_tensor *tensor, const struct hvd_options *options,
+                                 struct hvd_result *result);
+HVD_API int hvd_broadcast_tensor(const struct hvd_tensor *tensor, int root,
+                                 const struct hvd_options *options);
 HVD_API int hvd_grouped_allreduce(const struct hvd_tensor *tensors, int count, enum hvd_op op,
                                   const struct hvd_options *options);
 HVD_API int hvd_grouped_allgather(const struct hvd_tensor *tensors, int count,
@@ -333,6 +354,10 @@ HVD_API int hvd_wait_result(int64_t handle, struct hvd_result *result);
  * does not wait). After that time it returns HVD_ERR_TIMEOUT, and the handle can be waited for
  * again. */
 HVD_API int hvd_wait_timeout(int64_t handle, int timeout_ms, struct hvd_result *result);
+
+/* Like hvd_wait_result() (`result` may be NULL), until `interrupt` ends the wait. */
+HVD_API int hvd_wait_interruptible(int64_t handle, struct hvd_interrupt *interrupt,
+                                   struct hvd_result *result);
 
 /* Frees the memory that the library allocated for a result, and empties the result. NULL and empty
  * are fine. */

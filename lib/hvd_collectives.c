@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The public calls of hvd.h that start collectives and wait for them. The long forms pass the
  * caller's tensors to the engine. The short forms make a tensor of one dimension and wait for its
- * result. */
+ * result. A wait that can be interrupted asks the caller outside of the world, so that the caller
+ * may make any call. */
 #include "lib/hvd.h"
 
 #include "lib/collective/ring_schedule.h"
@@ -14,10 +15,18 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+static struct hvd_interrupt *interrupt_of(const struct submission *submission)
+{
+    return submission->options ? submission->options->interrupt : NULL;
+}
+
 /* Mistakes of this rank itself that any collective can have. */
 static int hvd_collectives_check(const struct submission *submission, struct err *err)
 {
     const char *call = collective_name(submission->kind);
+    const struct hvd_interrupt *interrupt = interrupt_of(submission);
+    if (interrupt && !interrupt->wanted)
+        return fail(err, HVD_ERR_INVALID, "%s: the interrupt has no function", call);
     bool whole = submission->kind == COLLECTIVE_BARRIER || submission->kind == COLLECTIVE_JOIN;
     if (!whole && !submission->tensors)
         return fail(err, HVD_ERR_INVALID, "%s: there is no tensor", call);
@@ -31,6 +40,9 @@ static int hvd_collectives_start(const struct submission *submission, int64_t *h
 {
     struct err err;
     int rc = hvd_collectives_check(submission, &err);
+    if (rc == HVD_OK && interrupt_of(submission))
+        rc = fail(&err, HVD_ERR_INVALID, "%s: an interrupt, but the call does not wait",
+                  collective_name(submission->kind));
     if (rc == HVD_OK && !handle)
         rc = fail(&err, HVD_ERR_INVALID, "%s: there is no place for the handle",
                   collective_name(submission->kind));
@@ -59,18 +71,45 @@ static int check_output(const struct submission *submission, const struct hvd_re
     return HVD_OK;
 }
 
+/* Goes on with a wait that has paused, until the collective is done or the caller ends the wait. */
+static int wait_and_ask(int64_t handle, struct hvd_interrupt *interrupt, struct hvd_result *results,
+                        struct err *err)
+{
+    int rc = ENGINE_PAUSED;
+    while (rc == ENGINE_PAUSED) {
+        if (interrupt->wanted(interrupt->arg)) {
+            interrupt->handle = handle;
+            return fail(err, HVD_ERR_INTERRUPTED,
+                        "the wait was interrupted; the collective goes on");
+        }
+        struct world *world = process_enter(err);
+        if (!world)
+            return err->code;
+        rc = engine_wait(world_engine(world), handle, ENGINE_INTERRUPTIBLE, results, err);
+        process_exit();
+    }
+    return rc;
+}
+
 static int hvd_collectives_run(const struct submission *submission, struct hvd_result *results)
 {
     struct err err;
+    struct hvd_interrupt *interrupt = interrupt_of(submission);
+    int64_t handle;
     int rc = hvd_collectives_check(submission, &err);
     if (rc == HVD_OK && collective_has_own_rows(submission->kind))
         rc = check_output(submission, results, &err);
     if (rc == HVD_OK) {
         struct world *world = process_enter(&err);
-        rc = world ? engine_run(world_engine(world), submission, results, &err) : err.code;
+        rc = world ? engine_run(world_engine(world), submission, results,
+                                interrupt ? &handle : NULL, &err)
+                   : err.code;
         if (world)
             process_exit();
-        rc = arguments_first(rc, submission, &err);
+        if (rc == ENGINE_PAUSED)
+            rc = wait_and_ask(handle, interrupt, results, &err);
+        else
+            rc = arguments_first(rc, submission, &err);
     }
     return process_answer(rc, &err);
 }
@@ -256,6 +295,29 @@ int hvd_join_async(const struct hvd_options *options, int64_t *handle)
 
 /* ---- the long forms, waiting ---- */
 
+int hvd_allreduce_tensor(const struct hvd_tensor *tensor, enum hvd_op op,
+                         const struct hvd_options *options)
+{
+    const struct submission submission = long_form(COLLECTIVE_ALLREDUCE, tensor, 1, op, options);
+    return hvd_collectives_run(&submission, NULL);
+}
+
+int hvd_allgather_tensor(const struct hvd_tensor *tensor, const struct hvd_options *options,
+                         struct hvd_result *result)
+{
+    struct submission submission = long_form(COLLECTIVE_ALLGATHER, tensor, 1, 0, options);
+    submission.without_rows = !result;
+    return hvd_collectives_run(&submission, result);
+}
+
+int hvd_broadcast_tensor(const struct hvd_tensor *tensor, int root,
+                         const struct hvd_options *options)
+{
+    struct submission submission = long_form(COLLECTIVE_BROADCAST, tensor, 1, 0, options);
+    submission.root = root;
+    return hvd_collectives_run(&submission, NULL);
+}
+
 int hvd_grouped_allreduce(const struct hvd_tensor *tensors, int count, enum hvd_op op,
                           const struct hvd_options *options)
 {
@@ -329,17 +391,29 @@ static int wait_for(int64_t handle, int timeout_ms, struct hvd_result *result)
 
 int hvd_wait(int64_t handle)
 {
-    return wait_for(handle, -1, NULL);
+    return wait_for(handle, ENGINE_FOR_EVER, NULL);
 }
 
 int hvd_wait_result(int64_t handle, struct hvd_result *result)
 {
-    return wait_for(handle, -1, result);
+    return wait_for(handle, ENGINE_FOR_EVER, result);
 }
 
 int hvd_wait_timeout(int64_t handle, int timeout_ms, struct hvd_result *result)
 {
     return wait_for(handle, timeout_ms > 0 ? timeout_ms : 0, result);
+}
+
+int hvd_wait_interruptible(int64_t handle, struct hvd_interrupt *interrupt,
+                           struct hvd_result *result)
+{
+    struct err err;
+    if (!interrupt || !interrupt->wanted)
+        return process_answer(fail(&err, HVD_ERR_INVALID, "wait: the interrupt has no function"),
+                              &err);
+    int rc = wait_for(handle, ENGINE_INTERRUPTIBLE, result);
+    return rc == ENGINE_PAUSED ? process_answer(wait_and_ask(handle, interrupt, result, &err), &err)
+                               : rc;
 }
 
 void hvd_result_free(struct hvd_result *result)

@@ -128,6 +128,9 @@ struct hvd_sampler_options {
     uint64_t seed;
     int in_order;   /* 1: do not shuffle */
     int rank, size; /* 0 and 0: those of the world */
+    int distinct;   /* 1: no sample is dealt twice; at the end some ranks get one sample less */
+    int ahead;      /* 1: samples are taken before they are needed, to load them; they count as
+                       processed when hvd_sampler_finish() says so */
 };
 struct hvd_sampler;
 HVD_API int hvd_sampler_create(const struct hvd_sampler_options *options,
@@ -136,18 +139,31 @@ HVD_API void hvd_sampler_destroy(struct hvd_sampler *sampler); /* NULL is fine *
 
 /* Begins an epoch from its first samples. A new sampler is at epoch 0. */
 HVD_API void hvd_sampler_start_epoch(struct hvd_sampler *sampler, uint64_t epoch);
+HVD_API uint64_t hvd_sampler_epoch(const struct hvd_sampler *sampler);
 
-/* The number of samples that this rank still gets in this epoch, the same on all ranks. */
+/* The number of samples that a rank still gets in this epoch, the same on all ranks; `distinct`:
+ * that the first ranks get. */
 HVD_API uint64_t hvd_sampler_left(const struct hvd_sampler *sampler);
 
-/* Stores the next `count` samples of this rank, or as many as are left, and returns how many. */
+/* Stores the next `count` samples of this rank, or as many as are left, and returns how many.
+ * `distinct`: the last batch of an epoch may be one sample shorter than on other ranks, and so may
+ * be empty. A rank takes part in the step all the same. */
 HVD_API size_t hvd_sampler_next(struct hvd_sampler *sampler, uint64_t *samples, size_t count);
+
+/* `ahead` only: training has used the `count` oldest of the samples that have been taken and not been
+ * finished. A batch counts with what was asked of hvd_sampler_next(), or what was left of it.
+ * HVD_ERR_INVALID if fewer have been taken. */
+HVD_API int hvd_sampler_finish(struct hvd_sampler *sampler, uint64_t count);
 
 /* How many samples of the epoch's order all ranks together have had, to be kept in a checkpoint.
  * hvd_sampler_resume() continues the epoch from there, also with another number of ranks.
  * HVD_ERR_INVALID if the epoch has fewer samples. */
 HVD_API uint64_t hvd_sampler_processed(const struct hvd_sampler *sampler);
 HVD_API int hvd_sampler_resume(struct hvd_sampler *sampler, uint64_t epoch, uint64_t processed);
+
+/* Deals the samples of the epoch that have not been processed to `size` ranks, of which this one is
+ * `rank`; 0 and 0: those of the world. All ranks have processed equally many. */
+HVD_API int hvd_sampler_place(struct hvd_sampler *sampler, int rank, int size);
 
 /* ---- checkpoints ---- */
 

@@ -3,7 +3,7 @@
 
 noinst_LTLIBRARIES += lib/base/libbase.la lib/libhvd_internal.la
 lib_LTLIBRARIES += lib/libhvd.la
-include_HEADERS += lib/hvd.h lib/hvd_device.h lib/hvd_optimizer.h lib/hvd_training.h
+include_HEADERS += lib/hvd.h lib/hvd.hpp lib/hvd_device.h lib/hvd_elastic.h lib/hvd_optimizer.h lib/hvd_training.h
 paths_install += $(pkgconfigdir)/hvd.pc:lib/hvd.pc.in
 EXTRA_DIST += lib/hvd.pc.in
 
@@ -32,6 +32,7 @@ include lib/stall/local.mk
 include lib/autotune/local.mk
 include lib/engine/local.mk
 include lib/training/local.mk
+include lib/fortran/local.mk
 
 lib_libhvd_internal_la_CFLAGS = $(AM_CFLAGS) $(SODIUM_CFLAGS)
 lib_libhvd_internal_la_LIBADD = lib/base/libbase.la $(SODIUM_LIBS) -lm -lpthread

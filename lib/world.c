@@ -136,7 +136,8 @@ static int join(struct world *world, environment_get_fn *get, struct world_past 
         environment.epoch = past->epoch;
         if (past->worker >= 0)
             environment.worker = past->worker;
-        rc = bootstrap_join(&world->assignment, &environment, processors_count(), err);
+        rc = bootstrap_join(&world->assignment, &environment,
+                            processors_count(settings->processors), err);
     }
     if (rc == HVD_OK) {
         past->epoch = world->assignment.welcome.epoch + 1;

@@ -2,6 +2,7 @@
 # Manual pages. Some functions share a page; the links to it are pages of one line.
 library_pages = \
 	man/hvd.3 \
+	man/hvd++.3 \
 	man/hvd_allgather.3 \
 	man/hvd_alloc.3 \
 	man/hvd_allreduce.3 \
@@ -14,8 +15,10 @@ library_pages = \
 	man/hvd_bytes_sent.3 \
 	man/hvd_checkpoint_save.3 \
 	man/hvd_dtype_size.3 \
+	man/hvd_elastic.3 \
 	man/hvd_environment.7 \
 	man/hvd_faults.7 \
+	man/hvd_fortran.3 \
 	man/hvd_init.3 \
 	man/hvd_join.3 \
 	man/hvd_last_error.3 \
@@ -37,16 +40,33 @@ page_links = \
 	man/hvd_add_process_set.3 \
 	man/hvd_allgather_async.3 \
 	man/hvd_allgather_object.3 \
+	man/hvd_allgather_tensor.3 \
 	man/hvd_allreduce_async.3 \
+	man/hvd_allreduce_tensor.3 \
 	man/hvd_alltoall_async.3 \
 	man/hvd_barrier_async.3 \
 	man/hvd_broadcast_async.3 \
 	man/hvd_broadcast_optimizer_state.3 \
+	man/hvd_broadcast_tensor.3 \
 	man/hvd_checkpoint_restore.3 \
 	man/hvd_corrected_momentum.3 \
 	man/hvd_cross_rank.3 \
 	man/hvd_cross_size.3 \
 	man/hvd_device.3 \
+	man/hvd_elastic_add_memory.3 \
+	man/hvd_elastic_add_optimizer.3 \
+	man/hvd_elastic_add_parameters.3 \
+	man/hvd_elastic_add_sampler.3 \
+	man/hvd_elastic_add_values.3 \
+	man/hvd_elastic_check_host_updates.3 \
+	man/hvd_elastic_commit.3 \
+	man/hvd_elastic_create.3 \
+	man/hvd_elastic_destroy.3 \
+	man/hvd_elastic_init.3 \
+	man/hvd_elastic_on_reset.3 \
+	man/hvd_elastic_restore.3 \
+	man/hvd_elastic_run.3 \
+	man/hvd_elastic_sync.3 \
 	man/hvd_epoch.3 \
 	man/hvd_free.3 \
 	man/hvd_grouped_allgather.3 \
@@ -83,8 +103,11 @@ page_links = \
 	man/hvd_result.3 \
 	man/hvd_result_free.3 \
 	man/hvd_sampler_destroy.3 \
+	man/hvd_sampler_epoch.3 \
+	man/hvd_sampler_finish.3 \
 	man/hvd_sampler_left.3 \
 	man/hvd_sampler_next.3 \
+	man/hvd_sampler_place.3 \
 	man/hvd_sampler_processed.3 \
 	man/hvd_sampler_resume.3 \
 	man/hvd_sampler_start_epoch.3 \
@@ -95,6 +118,7 @@ page_links = \
 	man/hvd_stop_timeline.3 \
 	man/hvd_strstatus.3 \
 	man/hvd_unregister_device.3 \
+	man/hvd_wait_interruptible.3 \
 	man/hvd_wait_result.3 \
 	man/hvd_wait_timeout.3
 

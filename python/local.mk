@@ -17,6 +17,7 @@ dist_pyhvd_DATA = \
 	python/hvd/_run_rank.py \
 	python/hvd/_store.py \
 	python/hvd/_world.py \
+	python/hvd/elastic.py \
 	python/hvd/exceptions.py \
 	python/hvd/numpy.py \
 	python/hvd/process_sets.py
@@ -31,6 +32,11 @@ dist_pytorch_DATA = \
 	python/hvd/torch/functions.py \
 	python/hvd/torch/optimizer.py \
 	python/hvd/torch/sync_batch_norm.py
+pytorchelasticdir = $(pytorchdir)/elastic
+dist_pytorchelastic_DATA = \
+	python/hvd/torch/elastic/__init__.py \
+	python/hvd/torch/elastic/sampler.py \
+	python/hvd/torch/elastic/state.py
 compatdir = $(pkgdatadir)/compat/horovod
 dist_compat_DATA = \
 	python/compat/horovod/__init__.py \
@@ -39,10 +45,17 @@ dist_compat_DATA = \
 	python/compat/horovod/tensorflow.py
 compatrunnerdir = $(compatdir)/runner
 dist_compatrunner_DATA = python/compat/horovod/runner/__init__.py
+compatrunnercommondir = $(compatrunnerdir)/common
+dist_compatrunnercommon_DATA = python/compat/horovod/runner/common/__init__.py
+compatrunnerutildir = $(compatrunnercommondir)/util
+dist_compatrunnerutil_DATA = \
+	python/compat/horovod/runner/common/util/__init__.py \
+	python/compat/horovod/runner/common/util/env.py
 compatcommondir = $(compatdir)/common
 dist_compatcommon_DATA = \
 	python/compat/horovod/common/__init__.py \
 	python/compat/horovod/common/basics.py \
+	python/compat/horovod/common/elastic.py \
 	python/compat/horovod/common/exceptions.py \
 	python/compat/horovod/common/process_sets.py \
 	python/compat/horovod/common/util.py
@@ -54,12 +67,17 @@ dist_compattorch_DATA = \
 	python/compat/horovod/torch/mpi_ops.py \
 	python/compat/horovod/torch/optimizer.py \
 	python/compat/horovod/torch/sync_batch_norm.py
+compattorchelasticdir = $(compattorchdir)/elastic
+dist_compattorchelastic_DATA = \
+	python/compat/horovod/torch/elastic/__init__.py \
+	python/compat/horovod/torch/elastic/sampler.py \
+	python/compat/horovod/torch/elastic/state.py
 
 python/hvd/_hvd.abi3.so: $(python_sources) python/hvd/_hvd.h lib/hvd.h lib/libhvd.la
 	$(AM_V_CCLD)$(MKDIR_P) python/hvd && cd $(srcdir) && $(CC) $(CPPFLAGS) $(PYTHON_CPPFLAGS) -Ilib $(HVD_CFLAGS) $(WERROR) \
 		$(CFLAGS) -fPIC -shared -o '$(abs_builddir)/$@' $(python_sources) $(HVD_LDFLAGS) $(LDFLAGS) \
 		-Wl,-rpath,'$$ORIGIN/../../..' -L'$(abs_builddir)/lib/.libs' -lhvd
 CLEANFILES += python/hvd/_hvd.abi3.so
-tests/stage.stamp: $(nodist_pyhvd_DATA) $(dist_pyhvd_DATA) $(dist_pytorch_DATA) $(dist_compat_DATA) \
-	$(dist_compatcommon_DATA) $(dist_compatrunner_DATA) $(dist_compattorch_DATA)
+tests/stage.stamp: $(nodist_pyhvd_DATA) $(dist_pyhvd_DATA) $(dist_pytorch_DATA) $(dist_pytorchelastic_DATA) $(dist_compat_DATA) \
+	$(dist_compatcommon_DATA) $(dist_compatrunner_DATA) $(dist_compatrunnercommon_DATA) $(dist_compatrunnerutil_DATA) $(dist_compattorch_DATA) $(dist_compattorchelastic_DATA)
 endif

@@ -39,8 +39,9 @@ setup(
     python_requires=">=3.9",
     install_requires=["numpy"],
     extras_require={"torch": ["torch"], "objects": ["cloudpickle"]},
-    packages=["hvd", "hvd.torch"],
+    packages=["hvd", "hvd.torch", "hvd.torch.elastic"],
     data_files=list(files_of("horovod")),
+    options={"bdist_wheel": {"py_limited_api": "cp39"}},  # for all versions from this one
     ext_modules=[
         Extension(
             "hvd._hvd",

@@ -14,6 +14,9 @@ tests_support_libsupport_la_SOURCES = \
 	tests/support/model.c tests/support/model.h \
 	tests/support/negotiation_net.c tests/support/negotiation_net.h \
 	tests/support/steady_world.c tests/support/steady_world.h \
+	tests/support/steady_world_impl.h \
+	tests/support/steady_world_set.c \
+	tests/support/steady_world_steady.c \
 	tests/support/operation_net.c tests/support/operation_net.h \
 	tests/support/operation_world.c tests/support/operation_world.h \
 	tests/support/ranks.c tests/support/ranks.h \
@@ -39,6 +42,7 @@ unit_tests = \
 	tests/unit/lib/base/auth_test \
 	tests/unit/lib/training/average_metrics_test \
 	tests/unit/lib/blocking_test \
+	tests/unit/lib/interrupt_test \
 	tests/unit/lib/collective/broadcast_tree_test \
 	tests/unit/lib/autotune/thresholds_file_test \
 	tests/unit/lib/engine/channel_test \
@@ -48,6 +52,10 @@ unit_tests = \
 	tests/unit/lib/training/checkpoint_list_test \
 	tests/unit/lib/training/checkpoint_test \
 	tests/unit/lib/training/agreement_test \
+	tests/unit/lib/training/elastic_history_test \
+	tests/unit/lib/training/elastic_loop_test \
+	tests/unit/lib/training/elastic_stamp_test \
+	tests/unit/lib/training/elastic_test \
 	tests/unit/lib/engine/counters_test \
 	tests/unit/lib/memory/copy_test \
 	tests/unit/lib/reduce/thread_pool_test \
@@ -167,6 +175,7 @@ unit_tests = \
 	tests/unit/lib/world_leave_test \
 	tests/unit/lib/world_mistakes_test \
 	tests/unit/lib/world_process_test \
+	tests/unit/lib/world_steady_steps_test \
 	tests/unit/lib/world_steady_test \
 	tests/unit/lib/world_races_test \
 	tests/unit/lib/world_service_test \
@@ -346,6 +355,7 @@ unit_tests += \
 	tests/unit/rendezvous/server/elastic_gloo_test \
 	tests/unit/rendezvous/world/elastic_test \
 	tests/unit/rendezvous/world/pending_workers_test \
+	tests/unit/lib/training/elastic_run_test \
 	tests/unit/lib/world_elastic_test \
 	tests/unit/lib/world_epoch_test \
 	tests/unit/launcher/hosts/local_host_test \
@@ -363,6 +373,7 @@ unit_tests += \
 	tests/unit/src/service/readiness_test \
 	tests/unit/rendezvous/server/rendezvous_ask_test \
 	tests/unit/rendezvous/server/rendezvous_freeze_test \
+	tests/unit/rendezvous/server/rendezvous_epoch_test \
 	tests/unit/rendezvous/world/rendezvous_membership_test \
 	tests/unit/rendezvous/server/rendezvous_memory_test \
 	tests/unit/rendezvous/server/rendezvous_server_test \
@@ -546,10 +557,12 @@ program_tests += \
 	tests/program/binding_test.sh \
 	tests/program/collectives_test.sh \
 	tests/program/completion_test.sh \
+	tests/program/cxx_test.sh \
 	tests/program/elastic_test.sh \
 	tests/program/ending_test.sh \
 	tests/program/examples_hosts_test.sh \
 	tests/program/function_approximation_test.sh \
+	tests/program/fortran_test.sh \
 	tests/program/horovod_test.sh \
 	tests/program/host_cut_test.sh \
 	tests/program/host_failure_test.sh \
@@ -573,12 +586,15 @@ program_tests += \
 	tests/program/service_elastic_test.sh \
 	tests/program/service_test.sh \
 	tests/program/slurm_test.sh \
+	tests/program/status_fd_test.sh \
 	tests/program/status_page_test.sh \
 	tests/program/elastic_stock_test.sh \
 	tests/program/stock_blame_test.sh \
 	tests/program/unauthenticated_test.sh \
 	tests/program/synthetic_benchmark_test.sh \
 	tests/program/python_distributed_test.sh \
+	tests/program/python_examples_test.sh \
+	tests/program/python_elastic_test.sh \
 	tests/program/python_run_test.sh \
 	tests/program/torch_env_test.sh \
 	tests/program/transport_hosts_test.sh \
@@ -601,12 +617,18 @@ endif
 endif
 
 TESTS += $(program_tests)
-EXTRA_DIST += $(program_tests) tests/coverage.sh tests/support/abi.sh tests/forbidden_words.txt tests/text_readers.txt tests/tap.sh tests/hosts.sh tests/support/elastic.sh tests/support/fit.sh tests/support/service.sh tests/support/sources.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp tests/python/cases.py tests/python/distributed_cases.py tests/python/stock_horovod.py tests/support/elastic_stock_train.py tests/support/elastic_stock_worker.py
+EXTRA_DIST += $(program_tests) tests/coverage.sh tests/support/abi.sh tests/forbidden_words.txt tests/text_readers.txt tests/tap.sh tests/hosts.sh tests/support/elastic.sh tests/support/fit.sh tests/support/service.sh tests/support/sources.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp tests/python/cases.py tests/python/distributed_cases.py tests/python/stock_horovod.py tests/support/elastic_stock_train.py tests/support/elastic_stock_worker.py \
+	tests/languages/hvd_cxx.cc \
+	tests/languages/hvd_fortran.f90 \
+	tests/python/compare_checkpoints.py \
+	tests/python/run_examples.py \
+	tests/python/elastic_worker.py \
+	tests/python/sampler_histories.py
 
 # The installation that is tested
 stage = $(abs_builddir)/tests/stage
 check_DATA = tests/stage.stamp
-tests/stage.stamp: $(bin_PROGRAMS) $(agent_PROGRAMS) $(lib_LTLIBRARIES) lib/hvd.h lib/hvd.pc.in $(man_MANS)
+tests/stage.stamp: $(bin_PROGRAMS) $(agent_PROGRAMS) $(lib_LTLIBRARIES) lib/hvd.h lib/hvd.hpp lib/hvd.pc.in $(nodist_fortranlib_DATA) $(man_MANS)
 	@rm -rf tests/stage
 	@$(MAKE) $(AM_MAKEFLAGS) install DESTDIR=$(stage) >/dev/null
 	@touch $@
@@ -637,9 +659,11 @@ thread_programs = \
 	tests/unit/lib/join/failure_test \
 	tests/unit/lib/link/link_connect_test \
 	tests/unit/lib/join/news_test \
+	tests/unit/lib/training/elastic_test \
 	tests/unit/lib/training/optimizer_end_test \
 	tests/unit/lib/memory/shared_heap_test \
 	tests/unit/lib/link/shm_ring_test \
+	tests/unit/lib/training/elastic_run_test \
 	tests/unit/lib/world_elastic_test \
 	tests/unit/lib/world_end_test \
 	tests/unit/lib/world_epoch_test \
@@ -647,6 +671,7 @@ thread_programs = \
 	tests/unit/lib/world_leave_test \
 	tests/unit/lib/world_mistakes_test \
 	tests/unit/lib/world_process_test \
+	tests/unit/lib/world_steady_steps_test \
 	tests/unit/lib/world_steady_test \
 	tests/unit/lib/world_races_test
 thread_tests = $(thread_programs) $(thread_scripts)
@@ -701,8 +726,9 @@ AM_TESTS_ENVIRONMENT = \
 	SOFTMAX_REGRESSION='$(abs_builddir)/examples/softmax_regression'; \
 	SYNTHETIC_BENCHMARK='$(abs_builddir)/examples/synthetic_benchmark'; \
 	COMPARE_PARAMETERS='$(abs_builddir)/tests/support/compare_parameters'; \
+	FC='$(FC)'; HEAT='$(abs_builddir)/examples/fortran/heat'; \
 	PYTHON='$(PYTHON)'; PYDIR='$(pydir)'; PKGDATADIR='$(pkgdatadir)'; \
 	SANITIZERS='$(ENABLED_SANITIZERS)'; HARDENING='$(HARDENING)'; MANDOC='$(MANDOC)'; CC='$(CC)'; \
 	$(sanitizer_options) CK_DEFAULT_TIMEOUT=60 CK_TIMEOUT_MULTIPLIER=3; \
 	export srcdir builddir STAGE PREFIX AGENTDIR INCLUDEDIR LIBDIR MANDIR HVDRUN HVDAGENT HVDRENDEZVOUSD HVD_BANDWIDTH HVD_TUNE ACT COLLECTIVES ELASTIC_WORKER HOROVOD_WORKER MEET REFUSE WORLD HELLO API_TOUR \
-		FASHION_MNIST FUNCTION_APPROXIMATION PINN SOFTMAX_REGRESSION SYNTHETIC_BENCHMARK COMPARE_PARAMETERS PYTHON PYDIR PKGDATADIR SANITIZERS HARDENING MANDOC CC CK_DEFAULT_TIMEOUT CK_TIMEOUT_MULTIPLIER;
+		FASHION_MNIST FUNCTION_APPROXIMATION PINN SOFTMAX_REGRESSION SYNTHETIC_BENCHMARK COMPARE_PARAMETERS FC HEAT PYTHON PYDIR PKGDATADIR SANITIZERS HARDENING MANDOC CC CK_DEFAULT_TIMEOUT CK_TIMEOUT_MULTIPLIER;

@@ -4,9 +4,11 @@
  * host, or when execve() would not take the complete environment. */
 #include "launcher/agent/agent_impl.h"
 
+#include "launcher/base/cpu_mask.h"
 #include "launcher/base/exit_status.h"
 #include "launcher/base/text_buffer.h"
 #include "launcher/base/xalloc.h"
+#include "launcher/placement/binding.h"
 #include "launcher/process/exec_limits.h"
 #include "launcher/process/program_libraries.h"
 #include "launcher/process/worker_environment.h"
@@ -148,6 +150,8 @@ int agent_environment_finish(struct agent *agent, struct err *err)
     struct exec_limits limits;
     string_list_take(common, xstrdup(ENV_RENDEZVOUS_ADDR "=127.0.0.1"));
     string_list_take(common, xasprintf(ENV_RENDEZVOUS_PORT "=%d", agent->relay.port));
+    if (binding_of(agent->setup.job.attributes.bind_to).kind != BIND_NONE)
+        string_list_take(common, xasprintf(ENV_PROCESSORS "=%d", cpu_mask_count_own()));
     worker_environment_finish(common);
     char **envp =
         worker_environment_over(common, &agent->ranks.list[agent->ranks.count - 1]->environment);

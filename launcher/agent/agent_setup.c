@@ -108,18 +108,10 @@ static const struct {
     { agent_binding_plan, STEP_BINDING },
 };
 
-static uint32_t count_cpus(void)
-{
-    struct cpu_mask own;
-    cpu_mask_own(&own);
-    int count = cpu_mask_count(&own);
-    cpu_mask_fini(&own);
-    return (uint32_t)count;
-}
-
 static void send_ready(struct agent *agent)
 {
-    struct agent_ready ready = { .ncpus = count_cpus(), .relay_port = (uint16_t)agent->relay.port };
+    struct agent_ready ready = { .ncpus = (uint32_t)cpu_mask_count_own(),
+                                 .relay_port = (uint16_t)agent->relay.port };
     struct timespec clock;
     struct utsname name;
     clock_gettime(CLOCK_REALTIME, &clock);

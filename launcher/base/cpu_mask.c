@@ -35,6 +35,15 @@ int cpu_mask_count(const struct cpu_mask *mask)
     return count;
 }
 
+int cpu_mask_count_own(void)
+{
+    struct cpu_mask own;
+    cpu_mask_own(&own);
+    int count = cpu_mask_count(&own);
+    cpu_mask_fini(&own);
+    return count;
+}
+
 static bool has(const struct cpu_mask *mask, int cpu)
 {
     return mask->words[cpu / WORD_BITS] >> cpu % WORD_BITS & 1;

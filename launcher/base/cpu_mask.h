@@ -16,6 +16,9 @@ void cpu_mask_own(struct cpu_mask *mask);
 
 int cpu_mask_count(const struct cpu_mask *mask);
 
+/* How many processors this process may use. */
+int cpu_mask_count_own(void);
+
 /* The first run of processors of the set at or behind `*first`, without a gap: [*first, *end).
  * False if there are no more. */
 bool cpu_mask_next(const struct cpu_mask *mask, int *first, int *end);

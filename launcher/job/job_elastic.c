@@ -151,7 +151,7 @@ void job_elastic_clean(struct job *job)
 
 /* ---- workers ---- */
 
-static struct job_host *host_of(const struct job *job, int worker)
+static struct job_host *elastic_host_of(const struct job *job, int worker)
 {
     return job->hosts[job->plan->ranks[worker].host];
 }
@@ -163,7 +163,7 @@ void job_worker_removed(struct job *job, int worker)
 
 void job_stop_worker(struct job *job, int worker)
 {
-    struct job_host *host = host_of(job, worker);
+    struct job_host *host = elastic_host_of(job, worker);
     job_worker_removed(job, worker);
     if (host)
         job_host_stop_rank(host, worker, SIGTERM, job->options->grace_ms);

@@ -26,6 +26,7 @@ static const char *const ours[] = {
     ENV_GLOO_IFACE,
     ENV_NCCL_SOCKET_IFNAME,
     ENV_NETWORK_INTERFACES, /* each host gets its own part */
+    ENV_PROCESSORS,         /* of the host, if ranks are bound */
     ENV_PYTHONUNBUFFERED,
     ENV_JOB_ID,
     ENV_JOB_KEY,

@@ -46,6 +46,7 @@ static const struct row rows[] = {
     { ENV_STALL_SHUTDOWN_TIME, read_seconds, FIELD(stall_shutdown_s), 0, SECONDS_LIMIT, NULL },
     { ENV_STREAMS, read_int, FIELD(streams), 1, SETTINGS_STREAMS_MAX, NULL },
     { ENV_THREADS, read_int, FIELD(threads), 0, SETTINGS_THREADS_MAX, NULL },
+    { ENV_PROCESSORS, read_int, FIELD(processors), 1, SETTINGS_PROCESSORS_MAX, NULL },
     { ENV_LOG_LEVEL, read_level, FIELD(log_level), 0, 0,
       "trace, debug, info, warning, error or fatal" },
     { ENV_LOG_HIDE_TIME, read_bool, FIELD(log_hide_time), 0, 0, a_boolean },

@@ -23,6 +23,7 @@ enum { SETTINGS_PATH_MAX = 4096 };
 enum {
     SETTINGS_STREAMS_MAX = 16,
     SETTINGS_THREADS_MAX = 64,
+    SETTINGS_PROCESSORS_MAX = 1 << 20,
     SETTINGS_WARMUP_MAX = 10000,
     SETTINGS_STEPS_MAX = 10000,
     SETTINGS_SAMPLES_MAX = 100
@@ -45,8 +46,9 @@ struct settings {
     bool stall_check;
     uint64_t stall_check_s;    /* at least 1 */
     uint64_t stall_shutdown_s; /* 0: never; else at least stall_check_s */
-    int threads; /* for reductions, 0 to SETTINGS_THREADS_MAX; 0: as there are cores */
-    int streams; /* of a data link between hosts, 1 to SETTINGS_STREAMS_MAX */
+    int threads;    /* for reductions, 0 to SETTINGS_THREADS_MAX; 0: as there are cores */
+    int streams;    /* of a data link between hosts, 1 to SETTINGS_STREAMS_MAX */
+    int processors; /* that the ranks of this host share; 0: to be found out */
     enum log_level log_level;
     bool log_hide_time;
     char tuning[SETTINGS_PATH_MAX]; /* a file of thresholds; "": none */

@@ -73,6 +73,7 @@ const char *status_text(int status)
         [-HVD_ERR_STALE] = "a handle of an earlier epoch",
         [-HVD_ERR_REMOVED] = "removed from the elastic job",
         [-HVD_HOSTS_UPDATED] = "the members of the job are to change",
+        [-HVD_ERR_INTERRUPTED] = "the wait was interrupted",
     };
     if (status > 0 || status <= -(int)(sizeof texts / sizeof *texts))
         return "unknown status";

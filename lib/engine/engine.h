@@ -66,12 +66,20 @@ int64_t engine_handles(struct engine *engine);
 int engine_submit(struct engine *engine, const struct submission *submission, int64_t *handle,
                   struct err *err);
 
-/* engine_submit() and engine_wait() in one call. */
-int engine_run(struct engine *engine, const struct submission *submission,
-               struct hvd_result *results, struct err *err);
+/* Instead of a timeout in milliseconds. ENGINE_INTERRUPTIBLE is no deadline to the stall inspector,
+ * but the wait pauses when a signal has interrupted the sleep of the thread, and after
+ * ENGINE_SIGNALS_NS: the call returns ENGINE_PAUSED, and the caller decides whether to wait again. */
+enum { ENGINE_FOR_EVER = -1, ENGINE_INTERRUPTIBLE = -2 };
+enum { ENGINE_PAUSED = 1 };
+#define ENGINE_SIGNALS_NS 250000000ull
 
-/* Like hvd_poll() and hvd_wait_timeout(); a timeout below 0 is none. `results` may be NULL, or have
- * room for as many as there are tensors. */
+/* engine_submit() and engine_wait() in one call. `handle` NULL: waits for ever; else interruptibly,
+ * and stores the handle when it returns ENGINE_PAUSED. */
+int engine_run(struct engine *engine, const struct submission *submission,
+               struct hvd_result *results, int64_t *handle, struct err *err);
+
+/* Like hvd_poll() and hvd_wait_timeout(). `results` may be NULL, or have room for as many as there
+ * are tensors. */
 int engine_poll(struct engine *engine, int64_t handle, struct err *err);
 int engine_wait(struct engine *engine, int64_t handle, int timeout_ms, struct hvd_result *results,
                 struct err *err);

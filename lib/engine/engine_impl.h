@@ -118,8 +118,8 @@ struct process_set *engine_find_set(struct engine *engine, int id, const char *w
 
 /* submit_offer.c: to the negotiation */
 int submit_offer(struct tensor *tensor, struct err *err);
-/* Commits to a tensor that is next in the steady state; or leaves it. */
-int submit_commit(struct tensor *tensor, struct err *err);
+/* Commits to a tensor that is next in the steady state; false: the rank has left it instead. */
+bool submit_commit(struct tensor *tensor);
 
 /* ready.c: offers the tensor, at once or when its input is ready */
 int ready_offer(struct tensor *tensor, struct err *err);

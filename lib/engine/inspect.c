@@ -3,7 +3,8 @@
  * its actions. Also status queries for people, in sets whose root is this rank.
  *
  * Why a reported deadlock is real. A rank is stuck in a set (is_stuck()) when
- *   1. each thread of its process waits without a time limit for a handle that is not done;
+ *   1. each thread of its process waits without a time limit for a handle that is not done (an
+ *      interruptible wait has none: handlers of signals are expected to submit nothing);
  *   2. all tensors that the rank has in flight still wait for agreement in this set;
  *   3. at the root: the root has nothing that it could decide.
  * The threads are all threads that the kernel counts in the process, less the library's own; a

@@ -25,9 +25,13 @@ lib_libhvd_internal_la_SOURCES += \
 	lib/engine/set.c lib/engine/set_impl.h \
 	lib/engine/set_data.c \
 	lib/engine/set_links.c \
-	lib/engine/set_steady.c \
+	lib/engine/set_steady.c lib/engine/set_steady_impl.h \
+	lib/engine/set_steady_commit.c \
+	lib/engine/set_steady_done.c \
+	lib/engine/set_steady_kept.c \
 	lib/engine/set_steady_rows.c \
 	lib/engine/set_steady_run.c \
+	lib/engine/set_steady_wait.c \
 	lib/engine/set_tree.c \
 	lib/engine/sets.c \
 	lib/engine/stage.c lib/engine/stage_impl.h \

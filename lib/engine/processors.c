@@ -137,7 +137,9 @@ uint64_t processors_spin_ns(int ranks, int processors)
     return spin_ns < SPIN_MOST_NS ? spin_ns : SPIN_MOST_NS;
 }
 
-int processors_count(void)
+int processors_count(int told)
 {
+    if (told > 0)
+        return processors_shared(told, 0, 0, quota());
     return processors_shared((int)sysconf(_SC_NPROCESSORS_ONLN), allowed(1), allowed(0), quota());
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How many processors the ranks of this host share, as far as this process can tell. This is the
  * number of the host's processors, or less when the ranks are confined: to a container's set, read
- * from the container's first process, or by the quota of a control group or of its parents. If this
- * process may use one processor and the first process more, then this process was bound, and has
- * that processor to itself. */
+ * from the container's first process, or by the quota of a control group or of its parents.
+ *
+ * A process that was bound may use fewer processors than the ranks of its host share. hvdrun, which
+ * binds ranks, tells how many they are (HVD_PROCESSORS). Where nobody tells, a process that may use
+ * one processor, of more that the first process may use, has that processor to itself; a process
+ * that may use several shares them with all ranks of its host. */
 #ifndef LIB_ENGINE_PROCESSORS_H
 #define LIB_ENGINE_PROCESSORS_H
 
@@ -11,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* At least 1. */
-int processors_count(void);
+/* At least 1. `told`: how many there are, but for quotas; 0: nobody tells. */
+int processors_count(int told);
 
 /* The number of processors of a quota: "200000 100000" (microseconds per period) is 2, rounded up;
  * 0 for "max 100000", "-1 100000", and text that is no quota. */

@@ -56,6 +56,7 @@ struct progress {
     bool crowded;         /* the ranks of this host outnumber its processors */
     bool check_all;       /* poll() has reported an event: check every link */
     bool finished;        /* another thread has finished something that a caller waits for */
+    bool signalled;       /* a signal has interrupted the sleep of a caller */
     bool stopping;
     struct progress_sleep sleep;
     struct progress_thread thread;

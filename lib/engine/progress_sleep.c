@@ -11,6 +11,7 @@
  * the host program has closed the eventfd, news is seen at the next pass. */
 #include "lib/engine/engine_impl.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 
@@ -130,7 +131,9 @@ void progress_pause(struct engine *engine, enum driver self, uint64_t until_ns)
     engine->progress.thread.polls |= self == THE_THREAD;
     engine_unlock(engine);
     int ready = sleep_in_poll(engine->progress.sleep.fds[whose], count, until_ns);
+    bool interrupted = ready < 0 && errno == EINTR;
     engine_lock(engine);
+    engine->progress.signalled |= interrupted && self == A_CALLER;
     engine->progress.thread.polls &= self != THE_THREAD;
     if (engine->progress.driver != self)
         return; /* taken over: none of our business */

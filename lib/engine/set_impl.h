@@ -4,7 +4,11 @@
  *
  *   set.c        one pass over a set: agree, start and move data, finish; its beginning and end
  *   set_tree.c   the messages over the tree
- *   set_steady.c operations that need no agreement, because the ranks have learnt the schedule;
+ *   set_steady.c operations that need no agreement, because the ranks have learnt the schedule:
+ *                set_steady_commit.c  what this rank submits;
+ *                set_steady_kept.c  what all ranks have sent;
+ *                set_steady_done.c  the end of an operation;
+ *                set_steady_wait.c  patience, and tensors that are waited for;
  *                set_steady_run.c  such an operation in one blocking call;
  *                set_steady_rows.c  its rows, if it is an allgather or alltoall
  *   set_links.c, set_data.c   the links of a set, and the data on them
@@ -207,45 +211,10 @@ static inline bool set_is_steady(const struct process_set *set)
 {
     return set->steady.state.phase != STEADY_OFF;
 }
-/* Commits to a tensor, or holds it until its turn comes: 1. If the schedule does not expect the
- * tensor, leaves the steady state: 0, and the tensor is to be offered to the agreement. */
-int set_steady_offer(struct process_set *set, const struct offer *offer, struct err *err);
-/* Commits to a tensor that is next: 1; or leaves: 0. */
-int set_steady_offer_next(struct process_set *set, const struct offer *offer);
-/* A thread waits for tensors, or has asked about them: leaves if some of them are held until this
- * rank submits others. */
-void set_steady_await(struct engine *engine, const struct ticket *ticket);
-void set_steady_poll(struct engine *engine, const struct ticket *ticket);
-/* For set_steady_run.c: commits to an operation whose tensor is not known yet; returns its number.
- * Then keeps its data. */
-uint32_t set_steady_commit(struct process_set *set, const void *data, size_t nbytes);
-void set_steady_keep(struct process_set *set, uint32_t number, const void *data, size_t nbytes);
-/* What a rank has committed, until the operation is done. The place of this rank's own data, which
- * may be filled before it commits: set_steady_keep() takes them from there. */
-const unsigned char *set_steady_kept(const struct process_set *set, int rank, uint32_t number,
-                                     size_t *nbytes);
-void *set_steady_place(struct process_set *set, uint32_t number);
-
-/* The tensor of an operation that has one; NULL: it is done. */
-void set_steady_own(struct process_set *set, uint32_t number, struct tensor *tensor);
-/* All ranks have committed to the same operation, with `nbytes` each; SIZE_MAX: any number. */
-int set_steady_check(const struct process_set *set, uint32_t number, size_t nbytes,
-                     struct err *err);
-/* Copies the data of a rank, which must be `nbytes`. */
-int set_steady_copy(const struct process_set *set, int rank, uint32_t number, void *out,
-                    size_t nbytes, struct err *err);
-/* Reduces the data of all ranks. `own` is this rank's; `out` may be equal to it. */
-void set_steady_reduce(const struct process_set *set, const struct description *description,
-                       uint32_t number, const void *own, void *out);
 /* True at a root for whose set a steady state is faster than the agreement. */
 bool set_steady_pays(struct process_set *set);
 /* True if a timeline or the autotuner is to see agreements. */
 bool set_steady_is_observed(const struct process_set *set);
-/* True if a tensor of this name is committed to and not done, or held. */
-bool set_steady_has(const struct process_set *set, const char *name);
-/* A TREE_STEADY or TREE_UNSTEADY of rank `from` of the set. */
-int set_steady_receive(struct process_set *set, int from, const struct frame *frame,
-                       struct err *err);
 /* Finishes what all ranks have committed to; ends the steady state when all have left. 1, 0 or a
  * negative status. */
 int set_steady_move(struct process_set *set, struct err *err);
@@ -257,6 +226,47 @@ void set_steady_keep_end(struct process_set *set, int who, const struct rank_end
 /* The set has ended: its tensors are failed elsewhere. */
 void set_steady_abandon(struct process_set *set);
 void set_steady_fini(struct process_set *set);
+
+/* set_steady_commit.c */
+/* Commits to a tensor, or holds it until its turn comes: true. If the schedule does not expect the
+ * tensor, leaves the steady state: false, and the tensor is to be offered to the agreement. */
+bool set_steady_offer(struct process_set *set, const struct offer *offer);
+/* Commits to a tensor that is next; false: it has left instead. */
+bool set_steady_offer_next(struct process_set *set, const struct offer *offer);
+/* For set_steady_run.c: commits to an operation whose tensor is not known yet; returns its number.
+ * The tensor of an operation that has one; NULL: it is done. */
+uint32_t set_steady_commit(struct process_set *set, const void *data, size_t nbytes);
+void set_steady_own(struct process_set *set, uint32_t number, struct tensor *tensor);
+/* True if a tensor of this name is committed to and not done, or held. */
+bool set_steady_has(const struct process_set *set, const char *name);
+
+/* set_steady_kept.c */
+/* A TREE_STEADY or TREE_UNSTEADY of rank `from` of the set. */
+int set_steady_receive(struct process_set *set, int from, const struct frame *frame,
+                       struct err *err);
+/* Keeps what this rank has committed. Its place may be filled before it commits; then
+ * set_steady_keep() takes the data from there. */
+void set_steady_keep(struct process_set *set, uint32_t number, const void *data, size_t nbytes);
+void *set_steady_place(struct process_set *set, uint32_t number);
+/* What a rank has committed, until the operation is done. */
+const unsigned char *set_steady_kept(const struct process_set *set, int rank, uint32_t number,
+                                     size_t *nbytes);
+/* All ranks have committed to the same operation, with `nbytes` each; SIZE_MAX: any number. */
+int set_steady_check(const struct process_set *set, uint32_t number, size_t nbytes,
+                     struct err *err);
+/* Copies the data of a rank, which must be `nbytes`. */
+int set_steady_copy(const struct process_set *set, int rank, uint32_t number, void *out,
+                    size_t nbytes, struct err *err);
+/* Reduces `count` elements of all ranks, in order of rank, as contribution_reduce() does. `own` is
+ * this rank's; `out` may be equal to it: only the last step writes there. */
+void set_steady_reduce(const struct process_set *set, const struct description *description,
+                       size_t count, uint32_t number, const void *own, void *out);
+
+/* set_steady_wait.c */
+/* A thread waits for tensors, or has asked about them: leaves if some of them are held until this
+ * rank submits others. */
+void set_steady_await(struct engine *engine, const struct ticket *ticket);
+void set_steady_poll(struct engine *engine, const struct ticket *ticket);
 /* A tensor that waits for long is offered to the agreement, which can tell who is missing. */
 void set_steady_tick(struct process_set *set, uint64_t now_ns);
 uint64_t set_steady_deadline(const struct process_set *set);

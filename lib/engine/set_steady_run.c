@@ -21,9 +21,21 @@ enum { RUN_LOOKS_CROWDED = 8, RUN_EAGER = 32, LOOKS_PER_CLOCK = 16 };
 
 /* ---- is it such a call? ---- */
 
+static bool is_one(double factor)
+{
+    return factor == 0 || factor == 1;
+}
+
+/* True if the options are those of a call without options. */
+static bool has_defaults(const struct hvd_options *options)
+{
+    return !options ||
+           (options->process_set == 0 && is_one(options->prescale) && is_one(options->postscale));
+}
+
 static bool steady_run_is_simple(const struct submission *submission)
 {
-    return !submission->grouped && !submission->options && submission->count == 1;
+    return !submission->grouped && has_defaults(submission->options) && submission->count == 1;
 }
 
 /* True if nothing else needs this thread, or sees what it does. */
@@ -199,7 +211,8 @@ static void take_share(struct process_set *set, const struct tensor *tensor, uin
     const struct description *description = &tensor->description;
     int64_t rows = hvd_share(description->shape.dims[0], set->size, set->rank);
     size_t nbytes = (size_t)rows * tensor_row_size(tensor);
-    set_steady_reduce(set, description, number, tensor->input, set->steady.gathered);
+    set_steady_reduce(set, description, shape_count(&description->shape), number, tensor->input,
+                      set->steady.gathered);
     if (nbytes > 0)
         memcpy(tensor->output, set->steady.gathered + complete_share_begin(tensor), nbytes);
 }
@@ -214,7 +227,8 @@ static int take_result(struct process_set *set, const struct tensor *tensor, uin
     if (rc < 0)
         return rc;
     if (description->kind == COLLECTIVE_ALLREDUCE)
-        set_steady_reduce(set, description, number, tensor->input, tensor->output);
+        set_steady_reduce(set, description, shape_count(&description->shape), number, tensor->input,
+                          tensor->output);
     else if (description->kind == COLLECTIVE_REDUCESCATTER)
         take_share(set, tensor, number);
     else if (description->kind == COLLECTIVE_BROADCAST && description->root != set->rank)
@@ -328,8 +342,9 @@ enum steady_run set_steady_run(struct engine *engine, const struct submission *s
                                struct ticket **ticket, struct err *err)
 {
     struct process_set *set = engine->sets.at[0];
-    if (!steady_run_is_simple(submission) || set->steady.state.phase != STEADY_ON ||
-        !steady_run_is_alone(engine, set))
+    const struct steady *state = &set->steady.state;
+    if (!steady_run_is_simple(submission) || state->phase != STEADY_ON ||
+        steady_is_exhausted(state) || !steady_run_is_alone(engine, set))
         return STEADY_RUN_NOT;
     struct tensor *tensor = find_expected(set, submission);
     if (!tensor)

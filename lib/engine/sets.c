@@ -159,7 +159,7 @@ static int change(struct engine *engine, const struct description *description, 
     struct hvd_result result;
     int rc = submit_change(engine, description, ranks, &handle, err);
     if (rc == HVD_OK)
-        rc = engine_wait(engine, handle, -1, &result, err);
+        rc = engine_wait(engine, handle, ENGINE_FOR_EVER, &result, err);
     return rc < 0 ? rc : (int)result.dim0;
 }
 

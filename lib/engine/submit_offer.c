@@ -83,10 +83,9 @@ static int offer_to_ranks(struct process_set *set, const struct offer *offer, ui
 {
     if (set_is_steady(set) && set_steady_has(set, offer->name))
         return negotiation_refuse_name(offer->description.kind, offer->name, err);
-    int rc = set_is_steady(set) ? set_steady_offer(set, offer, err) : 0;
-    return rc == 0  ? negotiation_submit(set->negotiation, offer, since_ns, err)
-           : rc < 0 ? rc
-                    : HVD_OK;
+    if (set_is_steady(set) && set_steady_offer(set, offer))
+        return HVD_OK;
+    return negotiation_submit(set->negotiation, offer, since_ns, err);
 }
 
 static int make_offer(struct offer *offer, struct parcel *parcel, struct tensor *tensor,
@@ -121,13 +120,15 @@ int submit_offer(struct tensor *tensor, struct err *err)
     return rc;
 }
 
-int submit_commit(struct tensor *tensor, struct err *err)
+bool submit_commit(struct tensor *tensor)
 {
     struct parcel parcel;
     struct offer offer;
-    int rc = make_offer(&offer, &parcel, tensor, err);
-    if (rc == HVD_OK)
-        rc = set_steady_offer_next(tensor->set, &offer);
+    struct err ignored;
+    bool is_made = make_offer(&offer, &parcel, tensor, &ignored) == HVD_OK;
+    if (!is_made)
+        set_steady_leave(tensor->set);
+    bool is_committed = is_made && set_steady_offer_next(tensor->set, &offer);
     wire_writer_fini(&parcel.record);
-    return rc;
+    return is_committed;
 }

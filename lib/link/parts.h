@@ -4,8 +4,9 @@
 #ifndef LIB_LINK_PARTS_H
 #define LIB_LINK_PARTS_H
 
+#include "lib/memory/copy.h"
+
 #include <stddef.h>
-#include <string.h>
 #include <sys/uio.h>
 
 struct parts {
@@ -63,7 +64,7 @@ static inline void parts_gather_by(struct parts *from, void *to, size_t nbytes,
 
 static inline void parts_copy(void *to, const void *from, size_t nbytes)
 {
-    memcpy(to, from, nbytes);
+    copy_cached(to, from, nbytes);
 }
 
 static inline void parts_gather(struct parts *from, void *to, size_t nbytes)
@@ -77,7 +78,7 @@ static inline void parts_scatter(struct parts *to, const void *from, size_t nbyt
     for (size_t size; nbytes > 0; nbytes -= size, at += size) {
         unsigned char *piece = parts_piece(to, &size);
         size = size < nbytes ? size : nbytes;
-        memcpy(piece, at, size);
+        copy_cached(piece, at, size);
         parts_skip(to, size);
     }
 }

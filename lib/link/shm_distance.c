@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The round trip of a cache line; see shm_distance.h. Cannot fail. The least of several bursts
- * counts, since a burst during which one side was interrupted says nothing. */
+ * counts, since a burst during which one side was interrupted says nothing. If the other side stops
+ * looking, the bursts before count, if they are enough: on a busy machine sides seldom look at the
+ * same time for all bursts. */
 #include "lib/link/shm_distance.h"
 
 #include "lib/base/clock.h"
@@ -8,7 +10,14 @@
 
 /* Looks at the word: a side looks at least LOOKS_LEAST times, then until PATIENCE_NS are over or it
  * has looked LOOKS_MOST times. How long a pause between two looks takes depends on the processor. */
-enum { BURSTS = 4, TRIPS = 4, LOOKS_LEAST = 64, LOOKS_PER_CLOCK = 16, LOOKS_MOST = 1024 };
+enum {
+    BURSTS = 4,
+    BURSTS_LEAST = 2,
+    TRIPS = 4,
+    LOOKS_LEAST = 64,
+    LOOKS_PER_CLOCK = 16,
+    LOOKS_MOST = 1024
+};
 #define PATIENCE_NS 2000ull
 
 void shm_distance_init(struct shm_distance *distance, _Atomic uint32_t *word, bool asks)
@@ -55,19 +64,22 @@ static bool make_trips(struct shm_distance *distance, uint32_t *value)
 }
 
 /* From now on the other side is expected to look at the word all the time. `value` is what this
- * side stores first, and at the end what it would store next. True if the other side did. */
-static bool time_trips(struct shm_distance *distance, uint32_t *value)
+ * side stores first, and at the end what it would store next. Returns how many bursts the other side
+ * looked. */
+static int time_trips(struct shm_distance *distance, uint32_t *value)
 {
     uint64_t least = UINT64_MAX;
-    for (int burst = 0; burst < BURSTS; burst++) {
+    int bursts = 0;
+    for (; bursts < BURSTS; bursts++) {
         uint64_t start = monotonic_ns();
         if (!make_trips(distance, value))
-            return false;
+            break;
         uint64_t took = monotonic_ns() - start;
         least = took < least ? took : least;
     }
-    distance->far = least > (uint64_t)SHM_FAR_NS * TRIPS;
-    return true;
+    if (bursts >= BURSTS_LEAST)
+        distance->far = least > (uint64_t)SHM_FAR_NS * TRIPS;
+    return bursts;
 }
 
 /* The first question waits in the word until the other side looks. Then the other side seems to look
@@ -84,10 +96,11 @@ static void ask(struct shm_distance *distance)
     if (atomic_load_explicit(distance->word, memory_order_acquire) != distance->answer)
         return;
     uint32_t value = distance->answer + 1;
-    bool is_done = time_trips(distance, &value);
+    int bursts = time_trips(distance, &value);
+    bool is_done = bursts == BURSTS;
     distance->asked = !is_done;
     distance->answer = is_done ? value - 1 : value + 1;
-    distance->tries = is_done ? 0 : distance->tries - 1;
+    distance->tries = bursts >= BURSTS_LEAST ? 0 : distance->tries - 1;
 }
 
 static void answer(struct shm_distance *distance)
@@ -96,7 +109,7 @@ static void answer(struct shm_distance *distance)
     if (question % 2 == 0)
         return;
     uint32_t value = question + 1;
-    if (!time_trips(distance, &value))
+    if (time_trips(distance, &value) < BURSTS)
         return;
     atomic_store_explicit(distance->word, value, memory_order_release);
 }

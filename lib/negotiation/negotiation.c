@@ -242,7 +242,7 @@ void negotiation_awaited(struct negotiation *negotiation, bool is_awaited)
         negotiation->root->is_awaited = is_awaited;
 }
 
-void negotiation_steady_ended(struct negotiation *negotiation, uint32_t done)
+void negotiation_steady_ended(struct negotiation *negotiation, uint64_t done)
 {
     if (negotiation->root)
         schedule_ended(&negotiation->root->search, done);

@@ -174,8 +174,8 @@ void negotiation_learn(struct negotiation *negotiation, bool learns);
 /* At the root: whether the program waits for tensors, at the next decision. */
 void negotiation_awaited(struct negotiation *negotiation, bool is_awaited);
 
-/* At the root: a steady state is over, after `done` operations. */
-void negotiation_steady_ended(struct negotiation *negotiation, uint32_t done);
+/* At the root: a steady state is over, after `done` tensors. */
+void negotiation_steady_ended(struct negotiation *negotiation, uint64_t done);
 
 /* At the root: the function that chooses the algorithm of a RUN, for tensors like `first`, of
  * `nbytes` in all (allgather: of all ranks; alltoall: not known). Without a function, or with NULL,

@@ -4,12 +4,12 @@
 
 _Static_assert(SCHEDULE_REPEATS *SCHEDULE_MAX <= SCHEDULE_HISTORY, "the history is long enough");
 
-/* A steady state of so many operations was worth the search. */
+/* A steady state of so many tensors was worth the search. */
 enum { SCHEDULE_LONG = 8 * SCHEDULE_LEAST };
 
 void schedule_search_init(struct schedule_search *search)
 {
-    search->seen = search->searched = 0;
+    search->seen = search->since = 0;
     search->pause = SCHEDULE_LEAST;
     search->has_waited = false;
     search->may_fuse = true;
@@ -26,6 +26,7 @@ void schedule_add(struct schedule_search *search, int slot, int algorithm)
     search->history[search->seen++ % SCHEDULE_HISTORY] =
         (struct scheduled){ slot, algorithm, search->has_waited };
     search->has_waited = false;
+    search->since++;
 }
 
 void schedule_waited(struct schedule_search *search)
@@ -35,7 +36,7 @@ void schedule_waited(struct schedule_search *search)
 
 void schedule_interrupt(struct schedule_search *search)
 {
-    search->seen = search->searched = 0;
+    search->seen = 0;
 }
 
 static void schedule_pause_longer(struct schedule_search *search)
@@ -44,9 +45,10 @@ static void schedule_pause_longer(struct schedule_search *search)
         search->pause *= 2;
 }
 
-void schedule_ended(struct schedule_search *search, uint32_t done)
+void schedule_ended(struct schedule_search *search, uint64_t done)
 {
     schedule_interrupt(search);
+    search->since = 0;
     if (done >= SCHEDULE_LONG) {
         search->pause = SCHEDULE_LEAST;
         return;
@@ -138,9 +140,9 @@ static void schedule_take(const struct schedule_search *search, uint32_t period,
 
 bool schedule_find(struct schedule_search *search, struct schedule_round *round)
 {
-    if (search->seen - search->searched < search->pause)
+    if (search->since < search->pause || search->seen < SCHEDULE_LEAST)
         return false;
-    search->searched = search->seen;
+    search->since = 0;
     uint32_t period = 1;
     while (period <= SCHEDULE_PERIOD_MAX && !schedule_repeats(search, period))
         period++;

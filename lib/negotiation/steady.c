@@ -31,6 +31,11 @@ bool steady_may_commit(const struct steady *steady)
            steady->committed < STEADY_MOST;
 }
 
+bool steady_is_exhausted(const struct steady *steady)
+{
+    return steady->phase == STEADY_ON && steady->committed >= STEADY_MOST;
+}
+
 uint32_t steady_commit(struct steady *steady)
 {
     steady->received[steady->rank] = steady->committed + 1;

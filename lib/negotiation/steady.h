@@ -75,6 +75,9 @@ bool steady_begin(struct steady *steady);
 
 bool steady_may_commit(const struct steady *steady);
 
+/* True if this rank can commit to nothing more in this steady state: it must leave. */
+bool steady_is_exhausted(const struct steady *steady);
+
 /* Commits to an operation. Returns its number. */
 uint32_t steady_commit(struct steady *steady);
 

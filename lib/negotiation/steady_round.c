@@ -75,6 +75,14 @@ void steady_round_done(struct steady_round *round, uint32_t number)
         round->owners[operation->first + i] = NULL;
 }
 
+uint64_t steady_round_tensors(const struct steady_round *round, uint32_t done)
+{
+    const struct schedule *schedule = &round->schedule;
+    uint64_t rounds = done / (uint32_t)schedule->count;
+    return rounds * (uint64_t)schedule->ntensors +
+           (uint64_t)steady_round_operation(round, done)->first;
+}
+
 void *steady_round_take(struct steady_round *round)
 {
     for (int place = 0; place < round->schedule.ntensors; place++) {
@@ -86,15 +94,19 @@ void *steady_round_take(struct steady_round *round)
     return NULL;
 }
 
-void *steady_round_at(const struct steady_round *round, int index, uint32_t done, uint32_t *number)
+void *steady_round_next(const struct steady_round *round, struct steady_cursor *cursor,
+                        uint32_t done, uint32_t *number)
 {
-    int place = 0, count = round->schedule.count;
-    for (; place < round->schedule.ntensors; place++)
-        if (round->owners[place] && index-- == 0)
-            break;
-    if (place == round->schedule.ntensors)
-        return NULL;
-    int ahead = steady_round_operation_of(round, place) - steady_round_index(round, done);
-    *number = done + (uint32_t)(ahead < 0 ? ahead + count : ahead);
-    return round->owners[place];
+    const struct schedule *schedule = &round->schedule;
+    const struct schedule_operation *operation = &schedule->operations[cursor->operation];
+    for (; cursor->place < schedule->ntensors; cursor->place++) {
+        while (cursor->place >= operation->first + operation->count)
+            operation = &schedule->operations[++cursor->operation];
+        if (!round->owners[cursor->place])
+            continue;
+        int ahead = cursor->operation - steady_round_index(round, done);
+        *number = done + (uint32_t)(ahead < 0 ? ahead + schedule->count : ahead);
+        return round->owners[cursor->place++];
+    }
+    return NULL;
 }

@@ -64,14 +64,23 @@ static inline bool steady_round_is_stuck(const struct steady_round *round, uint3
     return round->held > 0 && !steady_round_is_complete(round, committed, done);
 }
 
+/* How many tensors the first `done` operations have. */
+uint64_t steady_round_tensors(const struct steady_round *round, uint32_t done);
+
 /* Takes out any tensor that is there; NULL when there is none. Nothing is committed to any more. */
 void *steady_round_take(struct steady_round *round);
 
 /* Nothing is there any more. */
 void steady_round_forget(struct steady_round *round);
 
-/* Number `index` of the tensors that are there, and the number of its operation, which is at least
- * `done`. NULL beyond the last. */
-void *steady_round_at(const struct steady_round *round, int index, uint32_t done, uint32_t *number);
+/* A place among the tensors; zero before the first. */
+struct steady_cursor {
+    int place, operation;
+};
+
+/* The next tensor that is there, in the order of places, and the number of its operation, which is
+ * at least `done`. NULL behind the last. */
+void *steady_round_next(const struct steady_round *round, struct steady_cursor *cursor,
+                        uint32_t done, uint32_t *number);
 
 #endif

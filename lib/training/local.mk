@@ -11,6 +11,14 @@ lib_libhvd_internal_la_SOURCES += \
 	lib/training/checkpoint_read.c \
 	lib/training/checkpoint_temporary.c lib/training/checkpoint_temporary.h \
 	lib/training/checkpoint_write.c \
+	lib/training/deal.c lib/training/deal.h \
+	lib/training/elastic.c lib/training/elastic_impl.h \
+	lib/training/elastic_add.c \
+	lib/training/elastic_loop.c lib/training/elastic_loop.h \
+	lib/training/elastic_meet.c \
+	lib/training/elastic_stamp.c lib/training/elastic_stamp.h \
+	lib/training/elastic_store.c lib/training/elastic_store.h \
+	lib/training/elastic_sync.c \
 	lib/training/metrics.c \
 	lib/training/names.c lib/training/names.h \
 	lib/training/object.c \

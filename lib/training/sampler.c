@@ -3,26 +3,24 @@
  *
  * The order of an epoch is the numbers 0 to count - 1, shuffled by Fisher and Yates' method (Knuth,
  * The Art of Computer Programming 2, 3.4.2, algorithm P) with numbers from SplitMix64 (Steele, Lea
- * and Flood 2014), drawn without bias (Lemire 2019): the same on every machine. Of the remaining
- * samples this rank has those with the numbers rank, rank + size, rank + 2 size ...; when the last
- * round is not full, it continues at the front of the order.
+ * and Flood 2014), drawn without bias (Lemire 2019): the same on every machine. deal.h says
+ * which places of the order a rank gets.
  *
  * Fails when options are impossible, when there is no world to take rank and size from, and when
- * memory runs out; resuming fails behind the epoch's end. */
+ * memory runs out; resuming fails behind the epoch's end, finishing behind what has been taken. */
 #include "lib/hvd_training.h"
 
 #include "lib/process.h"
 #include "lib/training/call.h"
+#include "lib/training/deal.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
 struct hvd_sampler {
-    uint64_t count, seed;
-    uint64_t rank, size;
-    uint64_t begin;  /* where in the order this went on from */
-    uint64_t taken;  /* samples that this rank has had since */
+    uint64_t seed, epoch;
+    struct deal deal;
     uint32_t *order; /* owned; NULL: as the samples are numbered */
 };
 
@@ -84,8 +82,9 @@ static int find_place(int *rank, int *size, struct err *err)
 {
     if (*rank == 0 && *size == 0) {
         *rank = call_answer(hvd_rank(), err);
-        *size = call_answer(hvd_size(), err);
-        return *size < 0 ? *size : HVD_OK;
+        if (*rank >= 0)
+            *size = call_answer(hvd_size(), err);
+        return *rank < 0 || *size < 0 ? err->code : HVD_OK;
     }
     if (*rank < 0 || *rank >= *size)
         return fail(err, HVD_ERR_INVALID, "rank %d of %d; expected 0 <= rank < size", *rank, *size);
@@ -116,10 +115,12 @@ static int sampler_create(const struct hvd_sampler_options *options, struct hvd_
     struct hvd_sampler *made = sampler_allocate(options->count, options->in_order, err);
     if (!made)
         return err->code;
-    made->count = options->count;
     made->seed = options->seed;
-    made->rank = (uint64_t)rank;
-    made->size = (uint64_t)size;
+    made->deal = (struct deal){ .count = options->count,
+                                .rank = (uint64_t)rank,
+                                .size = (uint64_t)size,
+                                .distinct = options->distinct,
+                                .ahead = options->ahead };
     hvd_sampler_start_epoch(made, 0);
     *sampler = made;
     return HVD_OK;
@@ -148,54 +149,73 @@ void hvd_sampler_destroy(struct hvd_sampler *sampler)
 
 void hvd_sampler_start_epoch(struct hvd_sampler *sampler, uint64_t epoch)
 {
-    sampler->begin = sampler->taken = 0;
+    sampler->epoch = epoch;
+    deal_begin(&sampler->deal, 0);
     if (sampler->order)
-        shuffle(sampler->order, (uint32_t)sampler->count, start_state(sampler->seed, epoch));
+        shuffle(sampler->order, (uint32_t)sampler->deal.count, start_state(sampler->seed, epoch));
 }
 
-/* Samples of the order, counted from where this epoch was continued. */
-static uint64_t rest(const struct hvd_sampler *sampler)
+uint64_t hvd_sampler_epoch(const struct hvd_sampler *sampler)
 {
-    return sampler->count - sampler->begin;
+    return sampler->epoch;
 }
 
 uint64_t hvd_sampler_left(const struct hvd_sampler *sampler)
 {
-    uint64_t share = (rest(sampler) + sampler->size - 1) / sampler->size;
-    return share - sampler->taken;
-}
-
-static uint64_t sample_at(const struct hvd_sampler *sampler, uint64_t taken)
-{
-    uint64_t place = (sampler->begin + taken * sampler->size + sampler->rank) % sampler->count;
-    return sampler->order ? sampler->order[place] : place;
+    return deal_left(&sampler->deal);
 }
 
 size_t hvd_sampler_next(struct hvd_sampler *sampler, uint64_t *samples, size_t count)
 {
-    uint64_t left = hvd_sampler_left(sampler);
-    if (count > left)
-        count = (size_t)left;
-    for (size_t i = 0; i < count; i++)
-        samples[i] = sample_at(sampler, sampler->taken++);
-    return count;
+    size_t got = 0;
+    uint64_t left = deal_left(&sampler->deal), place;
+    for (uint64_t rounds = count < left ? count : left; rounds > 0; rounds--)
+        if (deal_next(&sampler->deal, &place))
+            samples[got++] = sampler->order ? sampler->order[place] : place;
+    return got;
+}
+
+int hvd_sampler_finish(struct hvd_sampler *sampler, uint64_t count)
+{
+    struct err err;
+    const struct deal *deal = &sampler->deal;
+    if (!deal->ahead)
+        fail(&err, HVD_ERR_INVALID, "sampler: its samples count as processed when they are taken");
+    else if (!deal_finish(&sampler->deal, count))
+        fail(&err, HVD_ERR_INVALID, "sampler: %" PRIu64 " samples finished, %" PRIu64 " are taken",
+             count, deal->taken - deal->done);
+    else
+        return HVD_OK;
+    return process_answer(err.code, &err);
 }
 
 uint64_t hvd_sampler_processed(const struct hvd_sampler *sampler)
 {
-    uint64_t had = sampler->taken * sampler->size;
-    return sampler->begin + (had < rest(sampler) ? had : rest(sampler));
+    return deal_done(&sampler->deal);
 }
 
 int hvd_sampler_resume(struct hvd_sampler *sampler, uint64_t epoch, uint64_t processed)
 {
     struct err err;
-    if (processed > sampler->count) {
+    if (processed > sampler->deal.count) {
         fail(&err, HVD_ERR_INVALID, "sampler: %" PRIu64 " of %" PRIu64 " samples processed",
-             processed, sampler->count);
+             processed, sampler->deal.count);
         return process_answer(err.code, &err);
     }
-    hvd_sampler_start_epoch(sampler, epoch);
-    sampler->begin = processed;
+    if (sampler->epoch != epoch) /* else the order is there */
+        hvd_sampler_start_epoch(sampler, epoch);
+    deal_begin(&sampler->deal, processed);
+    return HVD_OK;
+}
+
+int hvd_sampler_place(struct hvd_sampler *sampler, int rank, int size)
+{
+    struct err err;
+    int rc = find_place(&rank, &size, &err);
+    if (rc < 0) {
+        fail_context(&err, "sampler");
+        return process_answer(rc, &err);
+    }
+    deal_place(&sampler->deal, (uint64_t)rank, (uint64_t)size);
     return HVD_OK;
 }

@@ -16,6 +16,7 @@ except ImportError as error:
         "libhvd.so.0), or name its directory in LD_LIBRARY_PATH; then build this package again if it was not built yet"
     ) from error
 
+from . import elastic  # noqa: F401
 from ._run import run
 from ._world import (
     ccl_built,
@@ -23,6 +24,7 @@ from ._world import (
     cross_size,
     cuda_built,
     ddl_built,
+    epoch,
     gloo_built,
     gloo_enabled,
     init,
@@ -55,6 +57,7 @@ __all__ = [
     "cross_size",
     "cuda_built",
     "ddl_built",
+    "epoch",
     "global_process_set",
     "gloo_built",
     "gloo_enabled",

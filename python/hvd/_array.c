@@ -28,7 +28,7 @@ struct array_interface {
 
 enum { INTERFACE_CONTIGUOUS = 0x1, INTERFACE_NATIVE = 0x200, INTERFACE_WRITABLE = 0x400 };
 
-/* ---- DLPack 0.x (dlpack.h) ---- */
+/* ---- DLPack 0.x and 1.x (dlpack.h). Only 1.x can say that a tensor is read-only. ---- */
 
 struct dlpack_tensor {
     void *data;
@@ -45,6 +45,16 @@ struct dlpack_managed {
     void *context;
     void (*deleter)(struct dlpack_managed *self);
 };
+
+struct dlpack_versioned {
+    uint32_t major, minor;
+    void *context;
+    void (*deleter)(struct dlpack_versioned *self);
+    uint64_t flags;
+    struct dlpack_tensor tensor;
+};
+
+enum { DLPACK_MAJOR = 1, DLPACK_READ_ONLY = 0x1 };
 
 enum { DLPACK_INT = 0, DLPACK_UINT = 1, DLPACK_FLOAT = 2, DLPACK_BFLOAT = 4, DLPACK_BOOL = 6 };
 enum { DLPACK_HOST = 1 };
@@ -121,6 +131,13 @@ static void dlpack_capsule_free(PyObject *capsule)
         managed->deleter(managed);
 }
 
+static void dlpack_versioned_free(PyObject *capsule)
+{
+    struct dlpack_versioned *managed = PyCapsule_GetPointer(capsule, "used_dltensor_versioned");
+    if (managed && managed->deleter)
+        managed->deleter(managed);
+}
+
 static bool dlpack_is_contiguous(const struct dlpack_tensor *tensor)
 {
     int64_t expected = 1;
@@ -133,23 +150,54 @@ static bool dlpack_is_contiguous(const struct dlpack_tensor *tensor)
 }
 
 /* The capsule becomes the owner: it is renamed, and its destructor frees the tensor. */
-static PyObject *describe_dlpack(PyObject *capsule)
+static PyObject *describe_dlpack_tensor(PyObject *capsule, const struct dlpack_tensor *tensor,
+                                        bool writable, const char *used, PyCapsule_Destructor free)
 {
-    struct dlpack_managed *managed = PyCapsule_GetPointer(capsule, "dltensor");
-    if (!managed)
-        return NULL;
-    const struct dlpack_tensor *tensor = &managed->tensor;
     PyObject *shape = PyTuple_New(tensor->ndims);
     for (int i = 0; shape && i < tensor->ndims; i++)
         PyTuple_SetItem(shape, i, PyLong_FromLongLong(tensor->dims[i]));
-    if (PyCapsule_SetName(capsule, "used_dltensor") < 0 ||
-        PyCapsule_SetDestructor(capsule, dlpack_capsule_free) < 0) {
+    if (PyCapsule_SetName(capsule, used) < 0 || PyCapsule_SetDestructor(capsule, free) < 0) {
         Py_XDECREF(shape);
         return NULL;
     }
     Py_INCREF(capsule);
     return description((char *)tensor->data + tensor->byte_offset, shape, dtype_of_code(tensor),
-                       true, dlpack_is_contiguous(tensor), tensor->device_type, capsule);
+                       writable, dlpack_is_contiguous(tensor), tensor->device_type, capsule);
+}
+
+static PyObject *describe_dlpack(PyObject *capsule)
+{
+    if (!PyCapsule_IsValid(capsule, "dltensor_versioned")) {
+        const struct dlpack_managed *managed = PyCapsule_GetPointer(capsule, "dltensor");
+        return managed ? describe_dlpack_tensor(capsule, &managed->tensor, true, "used_dltensor",
+                                                dlpack_capsule_free)
+                       : NULL;
+    }
+    const struct dlpack_versioned *managed = PyCapsule_GetPointer(capsule, "dltensor_versioned");
+    if (managed->major != DLPACK_MAJOR) {
+        PyErr_Format(PyExc_TypeError, "the array has version %u of DLPack, expected %d",
+                     managed->major, DLPACK_MAJOR);
+        return NULL;
+    }
+    return describe_dlpack_tensor(capsule, &managed->tensor, !(managed->flags & DLPACK_READ_ONLY),
+                                  "used_dltensor_versioned", dlpack_versioned_free);
+}
+
+/* An object that knows only DLPack 0.x does not know the argument max_version. */
+static PyObject *dlpack_capsule(PyObject *object)
+{
+    PyObject *method = PyObject_GetAttrString(object, "__dlpack__");
+    PyObject *none = method ? PyTuple_New(0) : NULL;
+    PyObject *version = none ? Py_BuildValue("{s(ii)}", "max_version", DLPACK_MAJOR, 0) : NULL;
+    PyObject *capsule = version ? PyObject_Call(method, none, version) : NULL;
+    if (!capsule && version && PyErr_ExceptionMatches(PyExc_TypeError)) {
+        PyErr_Clear();
+        capsule = PyObject_Call(method, none, NULL);
+    }
+    Py_XDECREF(version);
+    Py_XDECREF(none);
+    Py_XDECREF(method);
+    return capsule;
 }
 
 PyObject *array_describe(PyObject *module, PyObject *object)
@@ -164,7 +212,7 @@ PyObject *array_describe(PyObject *module, PyObject *object)
     PyErr_Clear();
     if (!PyObject_HasAttrString(object, "__dlpack__"))
         Py_RETURN_NONE;
-    capsule = PyObject_CallMethod(object, "__dlpack__", NULL);
+    capsule = dlpack_capsule(object);
     if (!capsule)
         return NULL;
     answer = describe_dlpack(capsule);

@@ -13,6 +13,14 @@ from . import _hvd
 # The numbers are those of enum hvd_op.
 Average, Sum, Adasum, Min, Max, Product = range(6)
 
+OP_NAMES = ("Average", "Sum", "Adasum", "Min", "Max", "Product")
+
+
+def op_name(op: Any) -> str:
+    """What a message calls an operation."""
+    return OP_NAMES[op] if op in range(len(OP_NAMES)) else repr(op)
+
+
 # Names of element types in NumPy and PyTorch, by number of enum hvd_dtype.
 DTYPE_NAMES = (
     "uint8",
@@ -38,7 +46,7 @@ def reduce_op(op: Optional[int], average: Optional[bool]) -> int:
     if average is None:
         return Average if op is None else op
     if op is not None:
-        raise ValueError(f"op is {op!r} and average is {average!r}: pass op only")
+        raise ValueError(f"op is {op_name(op)} and average is {average!r}: pass op only")
     warnings.warn("the argument average is deprecated, use op", DeprecationWarning, stacklevel=3)
     return Average if average else Sum
 
@@ -50,9 +58,13 @@ def check_factor(argument: str, factor: float) -> float:
     return factor
 
 
+class WholeName(str):
+    """A name that is used as it is, so that ranks which submit different kinds of collectives under it disagree."""
+
+
 def full_name(kind: str, name: Optional[str]) -> Optional[str]:
     """The name that the library and its timeline use. None: matched by order among the nameless of its kind."""
-    return None if name is None else f"{kind}.{name}"
+    return name if name is None or isinstance(name, WholeName) else f"{kind}.{name}"
 
 
 def member_name(kind: str, name: Optional[str], index: int, count: int) -> Optional[str]:

@@ -4,16 +4,19 @@
  *   pending -> ended      wait() has returned, or raised what became of the collective
  *
  * submit() starts a collective and returns a Handle. The Handle holds `keep`: the objects whose
- * memory the library reads and writes. A Handle that the program drops before wait() leaves `keep`
- * in a list of abandoned collectives until the library is done with the memory, so that no tensor
- * can be freed in flight.
+ * memory the library reads and writes. wait() drops them in the end, so that no cycle of objects
+ * outlives it. A Handle that the program drops before wait() leaves `keep` in a list of abandoned
+ * collectives until the library is done with the memory, so that no tensor can be freed in flight.
+ *
+ * run() is submit() and wait() in one. It takes the short way of the blocking calls in C, without a
+ * Handle.
  *
  * A name is taken until wait() has ended its handle, or poll() has found it done, or, for a Handle that was dropped,
  * until the next call that waits. So whether a name can be used again does not depend on how fast the other ranks are.
  *
- * wait() gives up the GIL. It looks for signals every WAIT_MS milliseconds. When a signal handler
- * raises (Ctrl-C does), wait() raises the same and the Handle stays pending: the program may wait
- * again, or drop it.
+ * wait() and run() give up the GIL, and the library asks for signals (hvd_wait_interruptible()).
+ * When a signal handler raises (Ctrl-C does), the call raises the same. The Handle stays pending:
+ * the program may wait again, or drop it. What run() has started is abandoned.
  *
  * Fails when the library refuses the submission, when the collective fails, and when another thread
  * waits for the same Handle: exceptions of status_raise(). */
@@ -23,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WAIT_MS = 100, SPLITS_ON_STACK = 64 };
+enum { SPLITS_ON_STACK = 64 };
 
 enum kind { ALLREDUCE, ALLGATHER, BROADCAST, ALLTOALL, REDUCESCATTER, BARRIER, JOIN, KINDS };
 
@@ -36,7 +39,7 @@ struct handle {
     enum kind kind;
     bool pending;
     int count;                 /* of tensors, and of results */
-    PyObject *keep;            /* owned */
+    PyObject *keep;            /* owned; NULL when it has ended */
     PyObject *names;           /* owned; a list of those that are taken; NULL: none */
     struct handle *next, **at; /* while pending: the list, and what points to this one */
 };
@@ -65,6 +68,9 @@ static void handle_end(struct handle *handle)
     *handle->at = handle->next;
     if (handle->next)
         handle->next->at = handle->at;
+    PyObject *keep = handle->keep;
+    handle->keep = NULL;
+    Py_XDECREF(keep);
 }
 
 /* ---- names that are taken ---- */
@@ -96,15 +102,34 @@ static void handle_release_names(struct handle *handle)
     names_release(names);
 }
 
-/* Takes a name and adds it to the list. 0, or -1 with an exception. */
-static int name_take(PyObject *names, PyObject *key)
+/* 0 if the name is free, or -1 with an exception. */
+static int name_check(PyObject *key)
 {
     int is_taken = PySet_Contains(taken, key);
     if (is_taken > 0)
         PyErr_Format(PyExc_ValueError,
                      "'%s' is in flight already: synchronize() comes before the name is used again",
                      PyBytes_AsString(key));
-    return is_taken != 0 || PyList_Append(names, key) < 0 || PySet_Add(taken, key) < 0 ? -1 : 0;
+    return is_taken != 0 ? -1 : 0;
+}
+
+/* Likewise for `count` names, of those that tensors have. */
+static int names_check(PyObject *const *tensors, int count, int process_set)
+{
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < count && PySet_Size(taken) > 0; i++) {
+        PyObject *key = tensors[i] ? name_key(tensors[i], process_set) : NULL;
+        rc = key ? name_check(key) : tensors[i] ? -1 : 0;
+        Py_XDECREF(key);
+    }
+    return rc;
+}
+
+/* Takes a name and adds it to the list. 0, or -1 with an exception. */
+static int name_take(PyObject *names, PyObject *key)
+{
+    return name_check(key) < 0 || PyList_Append(names, key) < 0 || PySet_Add(taken, key) < 0 ? -1
+                                                                                             : 0;
 }
 
 /* Takes the names of `count` tensors, where they have some. */
@@ -156,14 +181,19 @@ static void abandoned_reap(void)
     }
 }
 
-/* Without memory for the list, `keep` is never freed. */
-static void handle_abandon(struct handle *handle)
+/* Takes `keep` and `names` over. Without memory for the list, `keep` is never freed. */
+static void abandon(int64_t number, PyObject *keep, PyObject *names)
 {
     struct abandoned *each = malloc(sizeof *each);
-    if (each) {
-        *each = (struct abandoned){ handle->number, handle->keep, handle->names, abandoned };
-        abandoned = each;
-    }
+    if (!each)
+        return;
+    *each = (struct abandoned){ number, keep, names, abandoned };
+    abandoned = each;
+}
+
+static void handle_abandon(struct handle *handle)
+{
+    abandon(handle->number, handle->keep, handle->names);
     handle->keep = handle->names = NULL;
     handle_end(handle);
 }
@@ -176,7 +206,7 @@ struct arguments {
     bool group;
     int count;
     int op_or_root;
-    struct hvd_options options;
+    struct hvd_options options; /* without the interrupt */
     struct hvd_tensor one, *tensors;
     struct hvd_tensor *many; /* of a group */
     int64_t dims_of_one[HVD_DIMS_MAX], (*dims)[HVD_DIMS_MAX];
@@ -221,6 +251,20 @@ static int read_shape(struct hvd_tensor *tensor, int64_t *dims, PyObject *shape)
     return 0;
 }
 
+/* Borrowed from arguments->names. NULL with an exception. */
+static const char *read_name(struct arguments *arguments, int i, PyObject *name)
+{
+    char *text;
+    Py_ssize_t length;
+    PyObject *bytes = arguments->names[i] = PyUnicode_AsUTF8String(name);
+    if (!bytes || PyBytes_AsStringAndSize(bytes, &text, &length) < 0)
+        return NULL;
+    if ((size_t)length == strlen(text))
+        return text;
+    PyErr_Format(PyExc_ValueError, "the name %R has a NUL in it", name);
+    return NULL;
+}
+
 /* (name or None, input, output, output_size, dtype, shape): addresses are numbers, 0 for none. */
 static int read_tensor(struct arguments *arguments, int i, PyObject *tuple)
 {
@@ -236,12 +280,8 @@ static int read_tensor(struct arguments *arguments, int i, PyObject *tuple)
                                    .dtype = (enum hvd_dtype)dtype };
     if (PyErr_Occurred())
         return -1;
-    if (name != Py_None) {
-        arguments->names[i] = PyUnicode_AsUTF8String(name);
-        tensor->name = arguments->names[i] ? PyBytes_AsString(arguments->names[i]) : NULL;
-        if (!tensor->name)
-            return -1;
-    }
+    if (name != Py_None && !(tensor->name = read_name(arguments, i, name)))
+        return -1;
     return read_shape(tensor, arguments->dims[i], shape);
 }
 
@@ -374,35 +414,35 @@ static struct handle *handle_create(const struct arguments *arguments)
     return handle;
 }
 
+/* NULL with an exception. */
+static struct handle *handle_start_with(const struct arguments *arguments)
+{
+    struct handle *handle = handle_create(arguments);
+    if (!handle)
+        return NULL;
+    int rc = names_take(&handle->names, arguments->names, arguments->count,
+                        arguments->options.process_set);
+    if (rc == 0) {
+        PyThreadState *thread = PyEval_SaveThread();
+        rc = start(arguments, &handle->number);
+        PyEval_RestoreThread(thread);
+        if (rc < 0)
+            status_raise(rc);
+    }
+    if (rc < 0) {
+        Py_DECREF((PyObject *)handle);
+        return NULL;
+    }
+    handle_begin(handle);
+    return handle;
+}
+
 static struct handle *handle_start(PyObject *args)
 {
     struct arguments arguments = { .count = 0 };
     struct handle *handle = NULL;
-    int rc;
-    if (world_has_departed()) {
-        status_raise(HVD_ERR_SHUT_DOWN);
-        return NULL;
-    }
     if (arguments_read(&arguments, args) == 0)
-        handle = handle_create(&arguments);
-    if (handle && names_take(&handle->names, arguments.names, arguments.count,
-                             arguments.options.process_set) < 0) {
-        Py_DECREF((PyObject *)handle);
-        handle = NULL;
-    }
-    if (handle) {
-        Py_BEGIN_ALLOW_THREADS rc = start(&arguments, &handle->number);
-        Py_END_ALLOW_THREADS if (rc == HVD_OK)
-        {
-            handle_begin(handle);
-        }
-        else
-        {
-            Py_DECREF((PyObject *)handle);
-            handle = NULL;
-            status_raise(rc);
-        }
-    }
+        handle = handle_start_with(&arguments);
     arguments_free(&arguments);
     return handle;
 }
@@ -472,12 +512,12 @@ static PyObject *results_list(struct hvd_result *results, int count)
     return list;
 }
 
-static PyObject *results_of(const struct handle *handle, struct hvd_result *results)
+static PyObject *results_of(enum kind kind, struct hvd_result *results, int count)
 {
-    switch (handle->kind) {
+    switch (kind) {
     case ALLGATHER:
     case ALLTOALL:
-        return results_list(results, handle->count);
+        return results_list(results, count);
     case JOIN:
         return PyLong_FromLong(results->last_rank);
     default:
@@ -485,20 +525,46 @@ static PyObject *results_of(const struct handle *handle, struct hvd_result *resu
     }
 }
 
+/* A thread that waits in the library, without the GIL. */
+struct away {
+    PyThreadState *thread;
+    struct hvd_interrupt interrupt;
+};
+
+/* Signal handlers run here, in the main thread. 1 if one of them has raised; its exception stays
+ * set. */
+static int check_signals(void *arg)
+{
+    struct away *away = arg;
+    PyEval_RestoreThread(away->thread);
+    int raised = PyErr_CheckSignals() < 0;
+    away->thread = PyEval_SaveThread();
+    return raised;
+}
+
+static void away_begin(struct away *away)
+{
+    *away = (struct away){ PyEval_SaveThread(), { check_signals, away, 0 } };
+}
+
+static void away_end(struct away *away)
+{
+    PyEval_RestoreThread(away->thread);
+}
+
 /* Waits and ends the handle. 0, or -1 with an exception. */
 static int handle_await(struct handle *handle, struct hvd_result *results)
 {
-    int rc;
+    struct away away;
     if (abandoned)
         abandoned_reap();
-    do {
-        PyErr_Clear(); /* of the look before */
-        Py_BEGIN_ALLOW_THREADS rc = hvd_wait_timeout(handle->number, WAIT_MS, results);
-        Py_END_ALLOW_THREADS if (rc == HVD_ERR_TIMEOUT && PyErr_CheckSignals() < 0) return -1;
-        if (rc < 0)
-            status_raise(rc); /* before hvd_poll() replaces the text of the failure */
-        /* HVD_ERR_TIMEOUT also ends a collective that stalls; then the handle has ended. */
-    } while (rc == HVD_ERR_TIMEOUT && hvd_poll(handle->number) >= 0);
+    away_begin(&away);
+    int rc = hvd_wait_interruptible(handle->number, &away.interrupt, results);
+    away_end(&away);
+    if (rc == HVD_ERR_INTERRUPTED)
+        return -1;
+    if (rc < 0)
+        status_raise(rc); /* before hvd_poll() replaces the text of the failure */
     if (rc != HVD_ERR_INVALID || hvd_poll(handle->number) < 0)
         handle_end(handle);
     return rc < 0 ? -1 : 0;
@@ -517,7 +583,7 @@ static PyObject *handle_finish(struct handle *handle)
     if (!results)
         return PyErr_NoMemory();
     if (handle_await(handle, results) == 0)
-        answer = results_of(handle, results);
+        answer = results_of(handle->kind, results, handle->count);
     if (results != &one)
         free(results);
     return answer;
@@ -529,14 +595,79 @@ PyObject *handle_submit(PyObject *module, PyObject *args)
     return (PyObject *)handle_start(args);
 }
 
-PyObject *handle_run(PyObject *module, PyObject *args)
+/* ---- both in one ---- */
+
+/* A group, a barrier and a join have no short way. */
+static PyObject *submit_and_wait(const struct arguments *arguments)
 {
-    (void)module;
-    struct handle *handle = handle_start(args);
+    struct handle *handle = handle_start_with(arguments);
     if (!handle)
         return NULL;
     PyObject *answer = handle_finish(handle);
     Py_DECREF((PyObject *)handle);
+    return answer;
+}
+
+static int call(const struct arguments *arguments, const struct hvd_options *options,
+                struct hvd_result *result)
+{
+    const struct hvd_tensor *tensor = arguments->tensors;
+    enum hvd_op op = (enum hvd_op)arguments->op_or_root;
+    switch (arguments->kind) {
+    case ALLREDUCE:
+        return hvd_allreduce_tensor(tensor, op, options);
+    case ALLGATHER:
+        return hvd_allgather_tensor(tensor, options, result);
+    case BROADCAST:
+        return hvd_broadcast_tensor(tensor, arguments->op_or_root, options);
+    case ALLTOALL:
+        return hvd_alltoall(tensor, arguments->splits, arguments->nsplits, options, result);
+    default:
+        return hvd_reducescatter(tensor, op, options);
+    }
+}
+
+/* The interrupted collective still uses `keep`, and its name. */
+static void abandon_call(const struct arguments *arguments, int64_t number)
+{
+    PyObject *type, *value, *traceback, *names;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (names_take(&names, arguments->names, arguments->count, arguments->options.process_set) < 0)
+        PyErr_Clear(); /* no memory for the name */
+    Py_INCREF(arguments->keep);
+    abandon(number, arguments->keep, names);
+    PyErr_Restore(type, value, traceback);
+}
+
+static PyObject *call_and_wait(const struct arguments *arguments)
+{
+    struct away away;
+    struct hvd_result result = { .last_rank = -1 };
+    struct hvd_options options = arguments->options;
+    if (names_check(arguments->names, arguments->count, options.process_set) < 0)
+        return NULL;
+    away_begin(&away);
+    options.interrupt = &away.interrupt;
+    int rc = call(arguments, &options, &result);
+    away_end(&away);
+    if (rc == HVD_ERR_INTERRUPTED) {
+        abandon_call(arguments, away.interrupt.handle);
+        return NULL;
+    }
+    return rc < 0 ? status_raise(rc) : results_of(arguments->kind, &result, 1);
+}
+
+PyObject *handle_run(PyObject *module, PyObject *args)
+{
+    struct arguments arguments = { .count = 0 };
+    PyObject *answer = NULL;
+    (void)module;
+    if (abandoned)
+        abandoned_reap();
+    if (arguments_read(&arguments, args) == 0)
+        answer = arguments.group || arguments.count == 0 ? submit_and_wait(&arguments)
+                                                         : call_and_wait(&arguments);
+    arguments_free(&arguments);
     return answer;
 }
 
@@ -598,19 +729,6 @@ static void handle_dealloc(PyObject *self)
     Py_DECREF((PyObject *)type);
 }
 
-PyObject *handle_unfinished(PyObject *module, PyObject *none)
-{
-    int count = 0;
-    (void)module;
-    (void)none;
-    abandoned_reap();
-    for (const struct handle *each = pending; each; each = each->next)
-        count += hvd_poll(each->number) == 0;
-    for (const struct abandoned *each = abandoned; each; each = each->next)
-        count++;
-    return PyLong_FromLong(count);
-}
-
 static PyMethodDef handle_methods[] = {
     { "wait", handle_wait, METH_NOARGS, "Wait until the collective is done, once." },
     { "poll", handle_poll, METH_NOARGS, "True when wait() would return at once." },
@@ -619,7 +737,8 @@ static PyMethodDef handle_methods[] = {
 
 static PyGetSetDef handle_attributes[] = {
     { "pending", handle_pending, NULL, "True until wait() has returned.", NULL },
-    { "keep", handle_keep, NULL, "The objects whose memory the collective uses.", NULL },
+    { "keep", handle_keep, NULL, "The objects whose memory the collective uses; None after wait().",
+      NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
 

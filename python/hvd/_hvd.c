@@ -7,22 +7,13 @@
  *
  * Calls that wait for other ranks give up the GIL. A call that fails raises what status_raise()
  * chooses; it raises ValueError too for a rank or a size when there is no world, as in Horovod.
- *
- * A process can join its world once (hvd_shutdown() in hvd.h), but programs call hvd.shutdown() and
- * then hvd.init() again. depart(True) makes all calls fail as after hvd_shutdown(), and
- * depart(False) takes the world up again; hvd/_world.py says when. */
+ */
 #include "_hvd.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 
 static PyObject *internal_error; /* hvd.exceptions.HorovodInternalError */
-static bool departed;            /* the GIL guards it */
-
-bool world_has_departed(void)
-{
-    return departed;
-}
 
 /* Calls of hvd.h have other names in Python. */
 static const char *status_words(int status)
@@ -63,8 +54,6 @@ PyObject *status_raise(int status)
 /* A number of the rank info, or of a process set. */
 static PyObject *number_or_raise(long long number)
 {
-    if (departed)
-        number = HVD_ERR_SHUT_DOWN;
     if (number >= 0)
         return PyLong_FromLongLong(number);
     if (number == HVD_ERR_NOT_INITIALIZED || number == HVD_ERR_SHUT_DOWN ||
@@ -150,14 +139,7 @@ static PyObject *world_is_initialized(PyObject *module, PyObject *none)
 {
     (void)module;
     (void)none;
-    return PyBool_FromLong(!departed && hvd_is_initialized());
-}
-
-static PyObject *world_depart(PyObject *module, PyObject *yes)
-{
-    (void)module;
-    departed = PyObject_IsTrue(yes) == 1;
-    Py_RETURN_NONE;
+    return PyBool_FromLong(hvd_is_initialized());
 }
 
 #define WORLD_NUMBER(name)                                                                         \
@@ -168,6 +150,8 @@ static PyObject *world_depart(PyObject *module, PyObject *yes)
         return number_or_raise(hvd_##name());                                                      \
     }
 
+WORLD_NUMBER(epoch)
+WORLD_NUMBER(hosts_updated)
 WORLD_NUMBER(rank)
 WORLD_NUMBER(size)
 WORLD_NUMBER(local_rank)
@@ -296,8 +280,10 @@ static PyObject *sets_ranks(PyObject *module, PyObject *args)
 static PyMethodDef module_methods[] = {
     { "init", world_init, METH_O, "init(sets): join the world, with these process sets." },
     { "shutdown", world_shutdown, METH_NOARGS, "Leave the world." },
-    { "depart", world_depart, METH_O, "depart(yes): from now on calls fail, or do not." },
     { "is_initialized", world_is_initialized, METH_NOARGS, "Is there a world?" },
+    { "epoch", world_epoch, METH_NOARGS, "How many worlds the job had before this one." },
+    { "hosts_updated", world_hosts_updated, METH_NOARGS,
+      "1: hosts removed, 2: added, 3: both; else 0." },
     { "rank", world_rank, METH_NOARGS, "The rank of this process." },
     { "size", world_size, METH_NOARGS, "The number of ranks." },
     { "local_rank", world_local_rank, METH_NOARGS, "The rank among those of this host." },
@@ -319,7 +305,6 @@ static PyMethodDef module_methods[] = {
     { "process_set_ranks", sets_ranks, METH_VARARGS, "process_set_ranks(number)" },
     { "submit", handle_submit, METH_VARARGS, "Start a collective; returns a Handle." },
     { "run", handle_run, METH_VARARGS, "Start a collective and wait for it." },
-    { "unfinished", handle_unfinished, METH_NOARGS, "How many collectives are in flight." },
     { "describe", array_describe, METH_O, "Where the elements of an array are, or None." },
     { NULL, NULL, 0, NULL },
 };

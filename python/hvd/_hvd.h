@@ -19,9 +19,6 @@
  *   others                                 HorovodInternalError, with the number in `status` */
 PyObject *status_raise(int status);
 
-/* True between depart(True) and depart(False): calls fail as after hvd_shutdown(). */
-bool world_has_departed(void);
-
 /* Adds what a file defines to the module. Return 0, or -1 with an exception. */
 int handle_define(PyObject *module);
 
@@ -29,9 +26,6 @@ int handle_define(PyObject *module);
  * run(...) takes the same, waits, and returns what Handle.wait() returns. _handle.c says more. */
 PyObject *handle_submit(PyObject *module, PyObject *args);
 PyObject *handle_run(PyObject *module, PyObject *args);
-
-/* unfinished() -> how many collectives have been submitted and are not done. */
-PyObject *handle_unfinished(PyObject *module, PyObject *none);
 
 /* describe(object) -> where the elements of an array are; _array.c says more. */
 PyObject *array_describe(PyObject *module, PyObject *object);

@@ -1,70 +1,63 @@
 # SPDX-License-Identifier: Apache-2.0
 """hvd.run(): a function on all ranks of a job that hvdrun starts, from a script or a notebook.
 
-hvdrun offers its status page at a port of the loopback address that it has chosen itself, and prints the address. The
-port also serves the job's key-value store. Function and results travel there (hvd._store), pickled with cloudpickle.
-
-hvdrun's standard error is read for this line, and passed on.
+hvdrun offers its status page at a port of the loopback address that it has chosen itself, and writes the port into a
+pipe. The port also serves the job's key-value store. Function and results travel there (hvd._store), pickled with
+cloudpickle. What hvdrun prints is passed on.
 """
 import os
 import pickle
-import re
 import shutil
 import subprocess
 import sys
 import threading
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
-from ._store import RUN_SCOPE, Store
+from ._store import RUN_SCOPE, Store, StoreFullError
 
 LOOK_S = 1  # how often the caller looks whether a rank has ended without a result
-_PAGE = re.compile(rb"^hvdrun: status page: http://127\.0\.0\.1:([0-9]+)/$")
 
 
-def _write(target: Any, line: bytes) -> None:
+def _pass_on(source: Any, target: Any) -> None:
     """A stream that cannot be written, or is none, must not stop the job."""
-    try:
-        target.write(line.decode(errors="replace"))
-        target.flush()
-    except Exception:
-        pass
+    for line in source:
+        try:
+            target.write(line.decode(errors="replace"))
+            target.flush()
+        except Exception:
+            pass
 
 
 class _Job:
     """A running hvdrun, and what its ranks have stored."""
 
-    def __init__(self, command: List[str]):
-        stdout = None if _is_file(sys.stdout) else subprocess.PIPE
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, env=_environment()
-        )
+    def __init__(self, command: List[str], is_elastic: bool):
         self.error: Optional[tuple] = None
         self.missing = ""
+        self._is_elastic = is_elastic
         self._store: Optional[Store] = None
-        self._known = threading.Event()  # the store is known, or hvdrun has ended
         self._threads: List[threading.Thread] = []
-        self._start(self._read_errors)
-        if stdout is not None:
-            self._start(self._read_output)
+        port, port_end = os.pipe()
+        self._port = open(port, "rb")
+        try:
+            self.process = subprocess.Popen(
+                [command[0], "--status-fd", str(port_end), *command[1:]],
+                stdin=subprocess.DEVNULL,
+                stdout=None if _is_file(sys.stdout) else subprocess.PIPE,
+                stderr=None if _is_file(sys.stderr) else subprocess.PIPE,
+                env=_environment(),
+                pass_fds=(port_end,),
+            )
+        finally:
+            os.close(port_end)
+        for source, target in ((self.process.stdout, sys.stdout), (self.process.stderr, sys.stderr)):
+            if source is not None:
+                self._start(_pass_on, source, target)
 
-    def _start(self, function: Callable) -> None:
-        thread = threading.Thread(target=function, daemon=True)
+    def _start(self, function: Callable, *args: Any) -> None:
+        thread = threading.Thread(target=function, args=args, daemon=True)
         thread.start()
         self._threads.append(thread)
-
-    def _read_output(self) -> None:
-        for line in self.process.stdout:
-            _write(sys.stdout, line)
-
-    def _read_errors(self) -> None:
-        for line in self.process.stderr:
-            page = None if self._known.is_set() else _PAGE.match(line)
-            if page:
-                self._store = Store("127.0.0.1", int(page.group(1)), RUN_SCOPE)
-                self._known.set()
-            else:
-                _write(sys.stderr, line)
-        self._known.set()
 
     def _watch_failures(self) -> None:
         """Keeps what the first rank that fails has stored."""
@@ -84,7 +77,7 @@ class _Job:
             value = self._store.take(f"result.{rank}", LOOK_S)
             if value is not None:
                 return value
-            if self._store.has_ended(rank):
+            if not self._is_elastic and self._store.has_ended(rank):
                 value = self._store.take(f"result.{rank}", 0)
                 self.missing = "" if value is not None else f"rank {rank} has ended without a result"
                 return value
@@ -92,19 +85,24 @@ class _Job:
 
     def run(self, pickled: bytes, size: int) -> Optional[List[bytes]]:
         """The pickled results in order of rank; None if a rank or hvdrun has failed."""
-        self._known.wait()
-        if self._store is None:
+        with self._port:
+            port = self._port.readline()
+        if not port:  # hvdrun has ended
             return None
+        self._store = Store("127.0.0.1", int(port), RUN_SCOPE)
         self._start(self._watch_failures)
         results = []
         try:
             self._store.put("function", pickled)
-            for rank in range(size):
-                value = self._result(rank)
+            while len(results) < size:
+                value = self._result(len(results))
                 if value is None:
                     return None
-                results.append(value)
+                size, result = pickle.loads(value)
+                results.append(result)
             self._store.put("results_read", b"")
+        except StoreFullError:
+            raise
         except (OSError, RuntimeError):
             return None
         return results
@@ -148,6 +146,9 @@ def _options(
     output_filename: Optional[str],
     network_interfaces: Optional[str],
     verbose: bool,
+    min_np: Optional[int],
+    max_np: Optional[int],
+    host_discovery_script: Optional[str],
     options: Sequence[str],
 ) -> List[str]:
     given: Dict[str, Any] = {
@@ -159,6 +160,9 @@ def _options(
         "--ssh-identity-file": ssh_identity_file,
         "--output-filename": output_filename,
         "--network-interfaces": network_interfaces,
+        "--min-np": min_np,
+        "--max-np": max_np,
+        "--host-discovery-script": host_discovery_script,
     }
     words = [word for name, value in given.items() if value is not None for word in (name, str(value))]
     return words + (["--verbose"] if verbose else []) + list(options)
@@ -190,6 +194,9 @@ def run(
     executable: Optional[str] = None,
     hvdrun: str = "hvdrun",
     options: Sequence[str] = (),
+    min_np: Optional[int] = None,
+    max_np: Optional[int] = None,
+    host_discovery_script: Optional[str] = None,
 ) -> List[Any]:
     """Calls `function(*args, **kwargs)` on `np` ranks and returns the results in order of rank.
 
@@ -198,8 +205,11 @@ def run(
     for the start, a port and a key for ssh, a directory for the output of each rank, network interfaces, progress;
     `options` are more words for its command line, `hvdrun` the program, `executable` the Python of the ranks (this one).
 
+    `min_np`, `max_np` and `host_discovery_script` make the job elastic; its results are those of the last world.
+
     Raises RuntimeError with the traceback of the first rank that failed, whose exception is its __cause__ if it can be
-    pickled; or with hvdrun's exit status when no rank said why. ValueError when np is less than 1, or both hosts and
+    pickled; with hvdrun's exit status when no rank said why; or when function and results have more than 256 MiB
+    together. ValueError when np is less than 1, or both hosts and
     hostfile are given; FileNotFoundError when there is no hvdrun. Ctrl-C ends the job.
     """
     import cloudpickle
@@ -214,8 +224,9 @@ def run(
     call = cloudpickle.dumps((function, tuple(args), dict(kwargs or {})))
     pickled = pickle.dumps((sys.path, call))
     words = _options(np, hosts, hostfile, start_timeout, ssh_port, ssh_identity_file, output_filename,
-                     network_interfaces, verbose, options)  # fmt: skip
-    job = _Job([program, *words, "--status-page", executable or sys.executable, "-m", "hvd._run_rank"])
+                     network_interfaces, verbose, min_np, max_np, host_discovery_script, options)  # fmt: skip
+    job = _Job([program, *words, executable or sys.executable, "-m", "hvd._run_rank"],
+               min_np is not None or host_discovery_script is not None)  # fmt: skip
     try:
         results = job.run(pickled, np)
         if results is None and job.missing:

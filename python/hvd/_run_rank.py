@@ -11,6 +11,7 @@ import traceback
 
 import cloudpickle
 
+from . import _world
 from ._store import RUN_SCOPE, Store
 
 READ_S = 5
@@ -50,7 +51,9 @@ def main() -> int:
             if error.code not in (None, 0):
                 raise
             result = None
-        store.put(f"result.{rank}", cloudpickle.dumps(result))
+        # In an elastic job rank and size are those of the last world.
+        rank, size = _world.last_place or (rank, os.environ["HOROVOD_SIZE"])
+        store.put(f"result.{rank}", pickle.dumps((int(size), cloudpickle.dumps(result))))
     except BaseException as error:
         return _fail(store, error)
     while store.get("results_read") is None:

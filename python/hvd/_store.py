@@ -10,7 +10,12 @@ from typing import Any, Optional
 
 RUN_SCOPE = "hvd.run"  # of hvd.run() and its ranks
 PIECE_BYTES = 2 * 1024 * 1024
+FULL = 507  # HTTP's status of a store that takes no more
 WAIT_S = 30
+
+
+class StoreFullError(RuntimeError):
+    """The values of a job are too large together."""
 
 
 class Store:
@@ -34,6 +39,8 @@ class Store:
             connection.close()
         if response.status in (204, 404):
             return None
+        if response.status == FULL:
+            raise StoreFullError(data.decode(errors="replace").strip())
         if response.status != 200:
             raise RuntimeError(f"the rendezvous answered {response.status} to {method} {path}: {data[:200]!r}")
         return data
@@ -42,11 +49,25 @@ class Store:
         return self._request(method, f"/{self._scope}/{key}{query}", body)
 
     def put(self, key: str, value: bytes) -> None:
-        """Stores a value. The number of pieces comes last, so a reader that finds it finds all pieces."""
+        """Stores a value. The number of pieces comes last, so a reader that finds it finds all pieces.
+
+        StoreFullError when it does not fit beside the other values; then no piece is left.
+        """
         pieces = [value[at : at + PIECE_BYTES] for at in range(0, len(value), PIECE_BYTES)]
-        for number, piece in enumerate(pieces):
-            self._ask("PUT", f"{key}.{number}", piece)
-        self._ask("PUT", key, str(len(pieces)).encode())
+        try:
+            for number, piece in enumerate(pieces):
+                self._ask("PUT", f"{key}.{number}", piece)
+            self._ask("PUT", key, str(len(pieces)).encode())
+        except StoreFullError as error:
+            self._delete(key, len(pieces))
+            raise StoreFullError(
+                f"{key} of {len(value)} bytes does not fit: function and results of a job may have 256 MiB together. "
+                "Larger results belong into files"
+            ) from error
+
+    def _delete(self, key: str, pieces: int) -> None:
+        for number in range(pieces):
+            self._ask("DELETE", f"{key}.{number}")
 
     def get(self, key: str, wait_s: float = WAIT_S) -> Optional[bytes]:
         """The value; None if there is none within `wait_s` seconds, 60 at most."""
@@ -59,8 +80,8 @@ class Store:
     def take(self, key: str, wait_s: float = WAIT_S) -> Optional[bytes]:
         """Like get(); frees the memory of the value."""
         value = self.get(key, wait_s)
-        for number in range(0 if value is None else -(-len(value) // PIECE_BYTES)):
-            self._ask("DELETE", f"{key}.{number}")
+        if value is not None:
+            self._delete(key, -(-len(value) // PIECE_BYTES))
         return value
 
     def count(self, key: str) -> int:

@@ -1,30 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joining and leaving the world, the ranks and sizes, the timeline, and what libhvd was built with.
 
-    never -> joined -> departed -> joined ...      all ranks have called shutdown() within FAREWELL_S seconds
-             joined -> left                        shutdown() otherwise; the end
-
-libhvd joins its world once in the life of a process, but programs call shutdown() and then init() again. When all
-ranks call shutdown() at about the same time, none waits for another any more: they depart, calls fail from then on,
-and init() takes the world up again, together with all other ranks. Otherwise shutdown() leaves the world: the other
-ranks get an error that names this one, and init() fails.
+A process joins its world by init() and leaves it by shutdown(), after which calls fail. init() joins the next epoch:
+in an elastic job with other members, in another job with the same ranks, all of which must come again.
 """
-import ctypes
-import time
+import sys
 from typing import Iterable, Optional, Sequence, Union
 
 from . import _hvd
 from . import process_sets as _sets
-from ._collectives import DTYPE_NAMES
 from ._interruptible import interruptible
-from .exceptions import HorovodInternalError
 from .process_sets import ProcessSet
 
-_departed = _left = False
-_farewells = 0  # how often all ranks have departed; the same on all of them
-
-# How long shutdown() waits for the shutdown() of the other ranks, and for collectives that are in flight.
-FAREWELL_S = 1.0
+last_place = None  # rank and size in the last world; hvd.run() asks after shutdown(), too
 
 
 def _check_comm(comm: Optional[Sequence[int]]) -> None:
@@ -37,17 +25,16 @@ def _check_ranks(comm: Optional[Sequence[int]]) -> None:
         raise ValueError(f"comm is {list(comm)!r}, but a world has all ranks, 0 to {_hvd.size() - 1}")
 
 
-def _return() -> None:
-    """Take up the world that shutdown() has departed from: all ranks meet, and remove their process sets."""
-    _hvd.depart(False)
+def _join(sets: list) -> None:
     try:
-        interruptible(_hvd.run, _hvd.BARRIER, None, 0, 0, 1.0, 1.0, None, None)
-        for number in sorted(_hvd.process_sets()):
-            if number != 0:
-                interruptible(_hvd.remove_process_set, number)
-    except BaseException:
-        _hvd.depart(True)
-        raise
+        interruptible(_hvd.init, sets)
+    except ValueError as error:
+        process = sys.modules.get("multiprocessing.process")
+        if process is None or process.parent_process() is None:
+            raise
+        raise ValueError(
+            f"{error}. multiprocessing has started this process in a rank; only the rank itself calls hvd.init()"
+        ) from error
 
 
 def init(
@@ -62,70 +49,33 @@ def init(
     ValueError for an environment or an argument that is not acceptable, HorovodInternalError when the
     rendezvous or another rank fails.
     """
-    global _departed
+    global last_place
     _check_comm(comm)
     sets = _sets.as_process_sets(process_sets)
-    if _left:
-        raise HorovodInternalError(
-            "hvd.init(): this process has left its world by hvd.shutdown() when other ranks did not call it as well, "
-            "or collectives were in flight; a process cannot join its world again"
-        )
-    if _departed:
-        _return()
-        _departed = False
-        for each in sets:
-            _sets.add_process_set(each)
-    elif not _hvd.is_initialized():
-        interruptible(_hvd.init, [each.ranks for each in sets])
+    if not _hvd.is_initialized():
+        _join([each.ranks for each in sets])
     _check_ranks(comm)
     _sets.refresh(sets)
-
-
-def _all_shut_down() -> bool:
-    """True when nothing is in flight and all ranks have come here, within FAREWELL_S seconds.
-
-    An allgather asks, because it fails while a rank waits in join().
-    """
-    deadline = time.monotonic() + FAREWELL_S
-    memory = ctypes.create_string_buffer(1)
-    row = (f"hvd.shutdown.{_farewells}", ctypes.addressof(memory), 0, 0, DTYPE_NAMES.index("uint8"), (1,))
-    try:
-        while _hvd.unfinished() > 0:
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(0.001)
-        handle = _hvd.submit(_hvd.ALLGATHER, row, 0, 0, 1.0, 1.0, None, memory)
-        while not handle.poll():
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(0.001)
-        handle.wait()
-    except HorovodInternalError:  # a rank was lost, has left, or has joined
-        return False
-    return True
+    last_place = _hvd.rank(), _hvd.size()
 
 
 def shutdown() -> None:
-    """Leave the world: calls fail until init() is called again. Without a world it does nothing.
+    """Leave the world: calls fail until init() joins the next epoch. Without a world it does nothing.
 
-    Waits up to FAREWELL_S seconds for the shutdown() of the other ranks. If they do not come, this rank leaves for
-    good: their calls raise HorovodInternalError, and so does init() here.
+    Waits for no other rank. Collectives that are in flight fail, here and on the ranks that need this one.
     """
-    global _departed, _left, _farewells
-    if not _hvd.is_initialized():
-        return
-    if _all_shut_down():
-        _hvd.depart(True)
-        _departed = True
-        _farewells += 1
-    else:
-        _left = True
-        _hvd.shutdown()
+    _sets.forget()
+    _hvd.shutdown()
 
 
 def is_initialized() -> bool:
     """True between init() and shutdown()."""
     return _hvd.is_initialized()
+
+
+def epoch() -> int:
+    """How many worlds the job had before this one: 0 at first."""
+    return _hvd.epoch()
 
 
 def rank() -> int:

@@ -14,7 +14,10 @@ class HorovodInternalError(RuntimeError):
 
 
 class HostsUpdatedInterrupt(RuntimeError):
-    """The hosts of an elastic job have changed. libhvd does not raise it; scripts import and catch it."""
+    """The hosts of an elastic job have changed: State.commit() and check_host_updates() raise it, on all ranks.
+
+    `skip_sync` is True when hosts were only removed, so that all who go on have the same state.
+    """
 
     def __init__(self, skip_sync: bool) -> None:
         super().__init__("the hosts of the job have changed")

@@ -21,6 +21,7 @@ from . import *  # noqa: F401,F403
 from . import __all__ as _world_calls
 from . import _collectives as _common
 from . import _hvd
+from . import elastic
 from ._collectives import (
     BFLOAT16,
     DTYPE_NAMES,
@@ -96,8 +97,8 @@ def synchronize(handle: Handle) -> Any:
     """Wait until the collective is done and return its result; None for a handle that was synchronized already."""
     if not handle.pending:
         return None
-    raw = handle.wait()
     finish, output, _ = handle.keep
+    raw = handle.wait()
     return output if finish is None else finish(raw)
 
 
@@ -115,7 +116,42 @@ def _submit(
     return _hvd.submit(kind, rows, op_or_root, number, prescale, postscale, splits, keep)
 
 
+def _call(
+    kind: int,
+    row: Row,
+    op_or_root: int,
+    process_set: ProcessSet,
+    factors: Tuple[float, float],
+    splits: Optional[Tuple[int, ...]],
+    keep: Tuple,
+) -> Any:
+    """_submit() and synchronize() in one, on the short way of a blocking call. For one array."""
+    number = process_set_number(process_set)
+    prescale, postscale = check_factor("prescale_factor", factors[0]), check_factor("postscale_factor", factors[1])
+    raw = _hvd.run(kind, row, op_or_root, number, prescale, postscale, splits, keep)
+    finish, output, _ = keep
+    return output if finish is None else finish(raw)
+
+
 # ---- allreduce ----
+
+
+def _allreduce(
+    start: Any, array: Any, name: Optional[str], op: int, factors: Tuple[float, float], process_set: ProcessSet
+) -> Any:
+    """Into a new array. `start` is _submit, for a Handle, or _call, for the result."""
+    source = _Array(array, False)
+    output = source.new(source.shape)
+    row = source.row(full_name("allreduce", name), _Array(output, True))
+    return start(_hvd.ALLREDUCE, row, op, process_set, factors, None, (None, output, source.owner))
+
+
+def _allreduce_in_place(
+    start: Any, array: Any, name: Optional[str], op: int, factors: Tuple[float, float], process_set: ProcessSet
+) -> Any:
+    place = _Array(array, True)
+    row = place.row(full_name("allreduce", name), place)
+    return start(_hvd.ALLREDUCE, row, op, process_set, factors, None, (None, array, place.owner))
 
 
 def allreduce_async(
@@ -130,11 +166,7 @@ def allreduce_async(
 
     Each rank's array is multiplied by `prescale_factor` first, the result by `postscale_factor`.
     """
-    source = _Array(array, False)
-    output = source.new(source.shape)
-    row = source.row(full_name("allreduce", name), _Array(output, True))
-    factors = (prescale_factor, postscale_factor)
-    return _submit(_hvd.ALLREDUCE, row, op, process_set, factors, None, (None, output, source.owner))
+    return _allreduce(_submit, array, name, op, (prescale_factor, postscale_factor), process_set)
 
 
 def allreduce(
@@ -146,7 +178,7 @@ def allreduce(
     process_set: ProcessSet = global_process_set,
 ) -> _numpy.ndarray:
     """Reduce `array` over all ranks with `op`; returns a new array. See allreduce_async()."""
-    return synchronize(allreduce_async(array, name, op, prescale_factor, postscale_factor, process_set))
+    return _allreduce(_call, array, name, op, (prescale_factor, postscale_factor), process_set)
 
 
 def allreduce_async_(
@@ -158,10 +190,7 @@ def allreduce_async_(
     process_set: ProcessSet = global_process_set,
 ) -> Handle:
     """Like allreduce_async(), into `array` itself, which must not be touched until the result is there."""
-    place = _Array(array, True)
-    row = place.row(full_name("allreduce", name), place)
-    factors = (prescale_factor, postscale_factor)
-    return _submit(_hvd.ALLREDUCE, row, op, process_set, factors, None, (None, array, place.owner))
+    return _allreduce_in_place(_submit, array, name, op, (prescale_factor, postscale_factor), process_set)
 
 
 def allreduce_(
@@ -173,7 +202,7 @@ def allreduce_(
     process_set: ProcessSet = global_process_set,
 ) -> Any:
     """Reduce `array` in place, and return it."""
-    return synchronize(allreduce_async_(array, name, op, prescale_factor, postscale_factor, process_set))
+    return _allreduce_in_place(_call, array, name, op, (prescale_factor, postscale_factor), process_set)
 
 
 def _grouped_allreduce(
@@ -306,21 +335,25 @@ def grouped_allgather(
 # ---- broadcast ----
 
 
+def _broadcast(start: Any, array: Any, root_rank: int, name: Optional[str], process_set: ProcessSet) -> Any:
+    place = _Array(array, True)
+    row = place.row(full_name("broadcast", name), place)
+    keep = (None, array, place.owner)
+    return start(_hvd.BROADCAST, row, root_rank, process_set, (1.0, 1.0), None, keep)
+
+
 def broadcast_async_(
     array: Any, root_rank: int, name: Optional[str] = None, process_set: ProcessSet = global_process_set
 ) -> Handle:
     """Start to copy the array of rank `root_rank` of the world into `array` on every other rank of the set."""
-    place = _Array(array, True)
-    row = place.row(full_name("broadcast", name), place)
-    keep = (None, array, place.owner)
-    return _submit(_hvd.BROADCAST, row, root_rank, process_set, (1.0, 1.0), None, keep)
+    return _broadcast(_submit, array, root_rank, name, process_set)
 
 
 def broadcast_(
     array: Any, root_rank: int, name: Optional[str] = None, process_set: ProcessSet = global_process_set
 ) -> Any:
     """Copy the array of `root_rank` into `array` on every rank, and return it."""
-    return synchronize(broadcast_async_(array, root_rank, name, process_set))
+    return _broadcast(_call, array, root_rank, name, process_set)
 
 
 def broadcast_async(
@@ -469,6 +502,7 @@ def join() -> int:
 
 
 __all__ = _world_calls + [
+    "elastic",
     "Adasum",
     "Average",
     "Handle",

@@ -86,6 +86,17 @@ def as_process_sets(process_sets: Optional[Union[str, Iterable]]) -> List[Proces
     return sets
 
 
+_in_use: List[ProcessSet] = []
+
+
+def forget() -> None:
+    """No set is in use any more: the next epoch has none but that of all ranks. Called by shutdown()."""
+    for each in _in_use:
+        each._invalidate()
+    _in_use.clear()
+    global_process_set.ranks = []
+
+
 def refresh(process_sets: List[ProcessSet]) -> None:
     """Give each object the number of its set. Called by init()."""
     known = registered()
@@ -95,6 +106,7 @@ def refresh(process_sets: List[ProcessSet]) -> None:
         if tuple(each.ranks) not in numbers:
             raise ValueError(f"hvd.init() has been called before, without {each}: use hvd.add_process_set()")
         each.process_set_id = numbers[tuple(each.ranks)]
+        _in_use.append(each)
 
 
 def add_process_set(process_set: Union[ProcessSet, Iterable[int]]) -> ProcessSet:
@@ -105,6 +117,7 @@ def add_process_set(process_set: Union[ProcessSet, Iterable[int]]) -> ProcessSet
     if not isinstance(process_set, ProcessSet):
         process_set = ProcessSet(process_set)
     process_set.process_set_id = interruptible(_hvd.add_process_set, process_set.ranks)
+    _in_use.append(process_set)
     return process_set
 
 
@@ -114,5 +127,7 @@ def remove_process_set(process_set: ProcessSet) -> bool:
     if number is None or number == 0:
         return False
     process_set._invalidate()
+    if process_set in _in_use:
+        _in_use.remove(process_set)
     interruptible(_hvd.remove_process_set, number)
     return True

@@ -233,19 +233,21 @@ static void on_finished(void *context, int exit_status)
 static int open_status_port(struct run *run, struct err *err)
 {
     const struct hvdrun_options *options = &run->options;
-    if (!options->status_page && options->status_port == 0)
+    if (!options->status_page && options->status_port == 0 && options->status_fd == 0)
         return HVD_OK;
     int rc = status_port_open(&run->status_port, &run->loop, options->status_port,
                               job_rendezvous_itself(run->rendezvous), err);
-    return rc == HVD_OK
-               ? rc
-               : fail_context(err, options->status_port ? "--status-port" : "--status-page");
+    if (rc < 0)
+        return fail_context(err, options->status_port ? "--status-port" : "--status-page");
+    if (options->status_fd != 0)
+        rc = status_port_tell(&run->status_port, options->status_fd, err);
+    return rc < 0 ? fail_context(err, "--status-fd") : HVD_OK;
 }
 
 static void say_status_port(const struct run *run)
 {
     char line[80];
-    if (!run->status_port.port)
+    if (!run->status_port.port || run->options.status_fd != 0)
         return;
     snprintf(line, sizeof line, "status page: http://127.0.0.1:%d/",
              tcp_port_number(run->status_port.port));
@@ -444,6 +446,14 @@ static int hvdrun_act(struct run *run, char **argv)
     return run->options.check_hosts ? try_hosts(run) : run_job(run);
 }
 
+/* Before hvdrun opens descriptors itself: one of them could get the number. */
+static int check_status_fd(int fd, struct err *err)
+{
+    if (fd != 0 && fcntl(fd, F_GETFD) < 0)
+        return fail(err, HVD_ERR_INVALID, "--status-fd: descriptor %d is not open", fd);
+    return HVD_OK;
+}
+
 int main(int argc, char **argv)
 {
     struct run run = { .exit_status = STATUS_INTERNAL, .report.fd = -1 }; /* not open yet */
@@ -454,7 +464,8 @@ int main(int argc, char **argv)
     signal(SIGCHLD, SIG_DFL); /* if SIGCHLD is ignored, no child can be waited for */
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of its writer */
     fill_stdio(&run);
-    if (hvdrun_options_parse(&run.options, argc, argv, &err) < 0)
+    if (hvdrun_options_parse(&run.options, argc, argv, &err) < 0 ||
+        check_status_fd(run.options.status_fd, &err) < 0)
         return hvdrun_refuse(STATUS_USAGE, &err);
     char *answer = hvdrun_options_answer(&run.options);
     int status = answer ? print_made(&run, answer) : hvdrun_act(&run, argv);

@@ -63,6 +63,7 @@ struct hvdrun_options {
     bool verbose;
     bool status_page; /* on any port */
     int status_port;  /* on this one; 0 if not given */
+    int status_fd;    /* the descriptor to which the port is written; 0 if not given */
 
     int start_timeout_s;
     int heartbeat_timeout_s;

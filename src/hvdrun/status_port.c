@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A port for the status page; see status_port.h. Fails when the port is taken. */
+/* A port for the status page; see status_port.h. Fails when the port is taken, and when the
+ * descriptor for its number cannot be written to. */
 #include "src/hvdrun/status_port.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -24,6 +26,14 @@ int status_port_open(struct status_port *self, uv_loop_t *loop, int port,
     socket_owner_init(&self->owner);
     tcp_port_set_origin(self->port, origin_of, self);
     return HVD_OK;
+}
+
+int status_port_tell(const struct status_port *self, int fd, struct err *err)
+{
+    errno = EIO; /* for a short write */
+    int errnum = dprintf(fd, "%d\n", tcp_port_number(self->port)) < 2 ? errno : 0;
+    close(fd);
+    return errnum ? fail_errno(err, HVD_ERR_SYSTEM, errnum, "write to descriptor %d", fd) : HVD_OK;
 }
 
 void status_port_drain(struct status_port *self)

@@ -46,6 +46,20 @@ if [ -n "$second" ]; then
 else
     for _ in 1 2 3 4; do skip "two ranks have two cores" "one processor"; done
 fi
+# shellcheck disable=SC2016  # expanded by the ranks' shell
+told='echo "${HVD_PROCESSORS-unset}"'
+processors() {
+    sed 's/^.*<stdout>://' "$tmp/out" | paste -sd' '
+}
+if [ -n "$second" ]; then
+    run taskset -c "$first,$second" env HWLOC_SYNTHETIC="package:1024 core:1 pu:1" "$HVDRUN" -np 2 --bind-to socket sh -c "$told"
+    is "ranks that are bound are told what they share" "2 2" "$(processors)"
+else
+    skip "ranks that are bound are told what they share" "one processor"
+fi
+run env HVD_PROCESSORS=7 "$HVDRUN" -np 2 sh -c "$told"
+is "and ranks that are not bound are told nothing" "unset unset" "$(processors)"
+
 # A container without /sys, of which hwloc would say a line of its own.
 # shellcheck disable=SC2016
 bare='mount -t tmpfs none /sys && exec "$@"'

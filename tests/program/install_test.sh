@@ -6,6 +6,7 @@
 
 include=$STAGE$INCLUDEDIR lib=$STAGE$LIBDIR
 cat >"$tmp/program.c" <<-.
+	#include <hvd_elastic.h>
 	#include <hvd_device.h>
 	#include <hvd_training.h>
 	#include <hvd_optimizer.h>

@@ -105,7 +105,7 @@ done >"$tmp/header_names"
 each "so has every public header" has_installed_page "$tmp/header_names"
 enum_names hvd_status "$header" | grep -v '^HVD_OK$' >"$tmp/statuses"
 each "every status is explained in hvd(3)" status_is_in_hvd3 "$tmp/statuses"
-grep -ho 'HVD_ERR_[A-Z_]*' "$pages"/*.[1378] >"$tmp/mentioned"
+grep -ho 'HVD_ERR_[A-Z_]*\|HVD_HOSTS_UPDATED' "$pages"/*.[1378] >"$tmp/mentioned"
 same "and no other is mentioned anywhere" "$tmp/statuses" "$tmp/mentioned"
 { enum_names hvd_dtype "$header" && enum_names hvd_op "$header"; } >"$tmp/values"
 is_in_allreduce() { grep -q "^\.\(It \)\{0,1\}Dv \([A-Z0-9_]* , \)*$1\b" "$pages/hvd_allreduce.3"; }

@@ -23,7 +23,7 @@ cases() {
     done <"$tmp/counts"
 }
 cases hvd
-is "all of them have run" 6 "$(wc -l <"$tmp/counts")"
+is "all of them have run" 8 "$(wc -l <"$tmp/counts")"
 cases gloo
 is "and this one" 1 "$(wc -l <"$tmp/counts")"
 ok "nothing is left of all these" no_survivors

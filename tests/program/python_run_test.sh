@@ -85,6 +85,11 @@ is "the results come in order of rank" \
     "returned [(10, 3, [3.0, 3.0]), (12, 3, [3.0, 3.0]), (14, 3, [3.0, 3.0])]" "$(cat "$tmp/line")"
 call 'len(run(lambda: b"x" * 5_000_000, np=2, hvdrun=HVDRUN)[1])'
 is "a result may be larger than one value of the store" "returned 5000000" "$(cat "$tmp/line")"
+call 'run(lambda: bytes(270 << 20), np=1, hvdrun=HVDRUN)'
+like "results that are too large together are named" \
+    '^raised RuntimeError StoreFullError.*result.0 of 28311[0-9]* bytes does not fit: .* 256 MiB together' "$tmp/line"
+call 'run(ranks, (bytes(270 << 20),), np=1, hvdrun=HVDRUN)'
+like "so are arguments" '^raised StoreFullError .*function of 28311[0-9]* bytes does not fit' "$tmp/line"
 call 'run(one_fails, np=3, hvdrun=HVDRUN)'
 like "an exception of one rank is raised with its traceback and its rank" \
     "^raised RuntimeError KeyError\('what is missing'\) hvd.run: rank 1 raised: .*Traceback .*KeyError: 'what is missing'" \

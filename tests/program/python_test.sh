@@ -3,7 +3,8 @@
 # The packages hvd and horovod as they are installed: values, gradients, optimizers, bad input (tests/python/cases.py) on one to
 # three ranks; Ctrl-C, the exception of one rank, exit without shutdown, a missing libhvd.
 #
-#   HOROVOD_TESTS=DIRECTORY   also runs test_torch.py of the stock Horovod's test/parallel, which lies there
+#   HVD_TEST_LARGE=1          also with more than 2^31 elements, for which it needs 9 GiB of memory
+#   HOROVOD_TESTS=DIRECTORY   also runs test files of the stock Horovod's test/parallel, which lie there, on 2 to 4 ranks
 . "$srcdir/tests/tap.sh"
 
 if [ -z "$PYDIR" ] || ! "$PYTHON" -c 'import numpy, torch' 2>/dev/null; then
@@ -94,15 +95,57 @@ hvd.barrier()'
 untag
 is "a signal interrupts a wait, and the world goes on" "0 interrupted" "$status $(cat "$tmp/out")"
 
+# A call that has no handle is abandoned: its memory and its name are in use until the other rank has come.
+run "$HVDRUN" -np 2 -H localhost:2 "$PYTHON" -c '
+import os, signal, threading, hvd.numpy as hvd, numpy
+hvd.init()
+if hvd.rank() == 0:
+    interrupted = threading.Event()
+    def signal_until_interrupted():
+        while not interrupted.wait(0.05):
+            os.kill(os.getpid(), signal.SIGUSR1)
+    def interrupt(number, frame):
+        if not interrupted.is_set():
+            interrupted.set()
+            raise KeyboardInterrupt
+    signal.signal(signal.SIGUSR1, interrupt)
+    threading.Thread(target=signal_until_interrupted).start()
+    array = numpy.ones(3)
+    try:
+        hvd.allreduce_(array, name="late", op=hvd.Sum)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+    try:
+        hvd.allreduce_(array, name="late", op=hvd.Sum)
+    except ValueError as error:
+        assert "in flight already" in str(error), error
+        print("in flight", flush=True)
+    hvd.broadcast_object("go on", 0)
+    hvd.barrier()
+    assert array.tolist() == [2, 2, 2]
+else:
+    hvd.broadcast_object(None, 0)
+    hvd.allreduce_(numpy.ones(3), name="late", op=hvd.Sum)
+    hvd.barrier()
+assert hvd.allreduce(numpy.ones(1), name="late", op=hvd.Sum).item() == 2'
+untag
+is "a signal interrupts a call without a handle, too" "0 interrupted in flight" "$status $(paste -sd' ' "$tmp/out")"
+
+run "$HVDRUN" -np 2 -H localhost:2 env OPENBLAS_NUM_THREADS=1 "$PYTHON" -c '
+import hvd.numpy as hvd, numpy
+hvd.init()
+try:
+    hvd.allreduce(numpy.ones(3), name="ab"[hvd.rank()])
+except hvd.HorovodInternalError as error:
+    print(error, flush=True)'
+untag
+is "ranks that wait for each other are told" 2 "$(grep -c "deadlock: every rank waits" "$tmp/out")"
+
 run "$HVDRUN" -np 2 -H localhost:2 "$PYTHON" -c '
 import signal, sys, hvd.numpy as hvd, numpy
 hvd.init()
 if hvd.rank() == 1:
     hvd.shutdown()
-    try:
-        hvd.init()
-    except hvd.HorovodInternalError as error:
-        print(error, flush=True)
     signal.pause()
 try:
     hvd.allreduce(numpy.ones(3))
@@ -112,7 +155,48 @@ except hvd.HorovodInternalError as error:
 untag
 like "hvdrun names a rank that has called shutdown() while another one waits for it" '^hvdrun: FAILED rank 1 .* left before' "$tmp/err"
 like "the other one gets an error which names that rank" 'rank 0 has: .*rank 1 ' "$tmp/out"
-like "which cannot join again" '^hvd.init\(\): this process has left its world' "$tmp/out"
+
+cat >"$tmp/spawned.py" <<'.'
+import multiprocessing
+
+import hvd
+
+
+def child():
+    try:
+        hvd.init()
+    except ValueError as error:
+        print(error, flush=True)
+
+
+if __name__ == "__main__":
+    hvd.init()
+    process = multiprocessing.get_context("spawn").Process(target=child)
+    process.start()
+    process.join()
+.
+run "$HVDRUN" -np 1 "$PYTHON" "$tmp/spawned.py"
+untag
+like "a process that multiprocessing spawns is told that it is no rank" 'rank 0 has joined already. multiprocessing has started' "$tmp/out"
+
+run "$HVDRUN" -np 1 "$PYTHON" -c 'import hvd.torch.distributed'
+like "without --torch-env its variables are missed" 'RANK is not set.*hvdrun --torch-env' "$tmp/err"
+
+if "$PYTHON" -c 'import setuptools, wheel' 2>/dev/null; then
+    cp -r "$srcdir/python" "$tmp/python" && chmod -R u+w "$tmp/python"
+    run sh -c 'cd "$0" && exec "$@"' "$tmp/python" env PKG_CONFIG_PATH="$STAGE$LIBDIR/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$STAGE" \
+        "$PYTHON" setup.py -q bdist_wheel -d "$tmp/wheel"
+    ls "$tmp/wheel" >"$tmp/out"
+    like "a wheel is built for all versions of Python from 3.9" '^hvd-[0-9.]+-cp39-abi3-linux_' "$tmp/out"
+    run "$PYTHON" -m zipfile -e "$(echo "$tmp/wheel"/hvd-*.whl)" "$tmp/unpacked"
+    run env PYTHONPATH="$tmp/unpacked" "$PYTHON" -c '
+import hvd.numpy as hvd, numpy
+hvd.init()
+print(hvd.allreduce(numpy.ones(1)))'
+    is "whose contents work" "[1.]" "$(cat "$tmp/out")"
+else
+    skip "a wheel is built for all versions of Python from 3.9" "no wheel"
+fi
 
 mkdir "$tmp/alone" && cp -r "$STAGE$PYDIR/hvd" "$tmp/alone/hvd"
 if ! ldconfig -p | grep -q libhvd; then
@@ -140,9 +224,36 @@ for framework in tensorflow keras mxnet; do
     like "horovod.$framework says what to do" "ImportError: horovod.$framework does not run on libhvd" "$tmp/err"
 done
 
+if [ -n "$HVD_TEST_LARGE" ]; then
+    run "$HVDRUN" -np 2 -H localhost:2 "$PYTHON" -c '
+import hvd.numpy as hvd, numpy
+hvd.init()
+array = numpy.ones(2**31 + 5, numpy.int8)
+array[-1] = 10 * hvd.rank()
+hvd.allreduce_(array, op=hvd.Sum)
+assert array[:-1].min() == array[:-1].max() == 2 and array[-1] == 10
+rows = hvd.allgather(array[: 2**30 + 1])
+assert rows.size == 2**31 + 2 and rows.min() == rows.max() == 2'
+    is "more elements than 2^31 are reduced and gathered" 0 "$status"
+fi
+
+# With 3 ranks these expect 3 times a float16 without rounding, which float16 does not have; stock Horovod does not pass
+# them either. They fail on some ranks only, which the others then wait for.
+impossible='not test_horovod_allreduce_prescale and not test_horovod_reducescatter_prescale and
+    not test_horovod_grouped_reducescatter_prescale'
+# stock FILE NP: a test file of the stock Horovod.
+stock() {
+    selection=
+    [ "$1$2" != test_torch.py3 ] || selection=$impossible
+    run "$HVDRUN" -np "$2" -H "localhost:$2" env PYTHONPATH="$compat:$PYTHONPATH" "$PYTHON" \
+        "$srcdir/tests/python/stock_horovod.py" "$HOROVOD_TESTS/$1" -k "$selection"
+    is "$1 of the stock Horovod passes on $2 ranks" 0 "$status"
+}
 if [ -n "$HOROVOD_TESTS" ]; then
-    run "$HVDRUN" -np 2 -H localhost:2 env PYTHONPATH="$compat:$PYTHONPATH" "$PYTHON" \
-        "$srcdir/tests/python/stock_horovod.py" "$HOROVOD_TESTS/test_torch.py"
-    is "the tests of the stock Horovod pass" 0 "$status"
+    for np in 2 3 4; do
+        for file in test_torch.py test_common.py test_timeline.py test_process_sets_static.py; do
+            stock $file $np
+        done
+    done
 fi
 finish

@@ -3,6 +3,7 @@
 
     hvdrun -np N python3 cases.py        prints "ok SENTENCE" or "not ok SENTENCE: why" for each case
 """
+import ctypes
 import gc
 import sys
 import traceback
@@ -13,7 +14,6 @@ import torch
 
 import hvd.numpy as hn
 import hvd.torch as hvd
-from hvd import _world as world
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
@@ -286,7 +286,9 @@ def a_disagreement_names_ranks_and_the_world_goes_on(rank, size):
 
 @case
 def bad_tensors_are_refused_by_name(rank, size):
-    raises(ValueError, "contiguous", hvd.allreduce, torch.ones(2, 3).t())
+    raises(ValueError, "tensor 'w': Tensor is required to be contiguous", hvd.allreduce, torch.ones(2, 3).t(), name="w")
+    raises(ValueError, "tensor.contiguous()", hvd.allgather, torch.ones(2, 3).t())
+    raises(hvd.HorovodInternalError, "op is Max", hvd.reducescatter, torch.ones(size), op=hvd.Max)
     raises(ValueError, "not supported", hvd.allreduce, torch.ones(1, dtype=torch.complex64))
     raises(ValueError, "not supported", hvd.allreduce, torch.ones(1, 1).to_sparse())
     raises(ValueError, "device meta", hvd.allreduce, torch.empty(1, device="meta"))
@@ -339,6 +341,46 @@ def arrays_buffers_and_dlpack_are_used_where_they_lie(rank, size):
     assert [each.tolist() for each in hn.grouped_allreduce([np.ones(1), np.ones(2)])] == [[1], [1, 1]]
 
 
+class DLPack:
+    """The memory of a float32 array through DLPack 1.0, with its flags."""
+
+    def __init__(self, array, flags=0, major=1):
+        class Tensor(ctypes.Structure):
+            _fields_ = [
+                ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_number", ctypes.c_int32),
+                ("ndims", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
+                ("lanes", ctypes.c_uint16), ("dims", ctypes.c_void_p), ("strides", ctypes.c_void_p),
+                ("byte_offset", ctypes.c_uint64),
+            ]  # fmt: skip
+
+        class Managed(ctypes.Structure):
+            _fields_ = [
+                ("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("context", ctypes.c_void_p),
+                ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("tensor", Tensor),
+            ]  # fmt: skip
+
+        self.array, self.dims = array, (ctypes.c_int64 * 1)(array.size)
+        tensor = Tensor(array.ctypes.data, 1, 0, 1, 2, 32, 1, ctypes.addressof(self.dims), None, 0)
+        self.managed = Managed(major, 0, None, None, flags, tensor)
+
+    def __dlpack__(self, max_version=None):
+        assert max_version == (1, 0)
+        make = ctypes.pythonapi.PyCapsule_New
+        make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return make(ctypes.addressof(self.managed), b"dltensor_versioned", None)
+
+
+@case
+def dlpack_says_what_is_read_only(rank, size):
+    array = np.ones(3, dtype=np.float32)
+    hn.allreduce_(DLPack(array), op=hn.Sum)
+    assert array.tolist() == [size] * 3
+    fixed = DLPack(array, flags=1)
+    raises(ValueError, "read-only", hn.allreduce_, fixed)
+    assert hn.allreduce(fixed, op=hn.Max).tolist() == [size] * 3
+    raises(TypeError, "version 2 of DLPack", hn.allreduce, DLPack(array, major=2))
+
+
 @case
 def a_dropped_tensor_lives_until_its_collective_is_done(rank, size):
     if rank == 0:
@@ -360,8 +402,18 @@ def handles_are_polled_waited_for_once_and_named(rank, size):
     handle = hvd.allreduce_async(torch.ones(3), name="handle", op=hvd.Sum)
     raises(ValueError, "in flight already", hvd.allreduce_async, torch.ones(3), name="handle")
     assert hvd.poll(handle) in (True, False) and hvd.synchronize(handle).tolist() == [size] * 3
-    assert hvd.synchronize(handle) is None
+    assert hvd.synchronize(handle) is None and handle.keep is None
     raises(ValueError, "waited for already", hvd.poll, handle)
+    handle = hvd.allreduce_async(torch.ones(3), name="handle", op=hvd.Sum)
+    raises(ValueError, "in flight already", hvd.allreduce, torch.ones(3), name="handle")
+    hvd.synchronize(handle)
+
+
+@case
+def names_have_any_text_without_a_nul(rank, size):
+    assert hvd.allreduce(torch.ones(1), name="größe 'a'", op=hvd.Sum).item() == size
+    raises(ValueError, "the name 'allreduce.a\\x00b' has a NUL in it", hvd.allreduce, torch.ones(1), name="a\0b")
+    raises(ValueError, "NUL", hvd.grouped_allreduce, [torch.ones(1)], name="\0")
 
 
 class Numbers(torch.utils.data.Dataset):
@@ -383,7 +435,6 @@ def workers_of_a_data_loader_are_forked_and_work(rank, size):
 
 @case
 def a_world_is_left_and_taken_up_again(rank, size):
-    world.FAREWELL_S = 60  # for a busy machine
     hvd.shutdown()
     hvd.shutdown()
     assert not hvd.is_initialized()
@@ -392,7 +443,7 @@ def a_world_is_left_and_taken_up_again(rank, size):
     hvd.init()
     assert (hvd.rank(), hvd.size()) == (rank, size)
     assert hvd.allreduce(torch.ones(1), op=hvd.Sum).item() == size
-    world.FAREWELL_S = 1.0
+    assert hvd.epoch() == 1
 
 
 def main():

@@ -5,7 +5,7 @@ import sys
 import hvd.torch
 import torch
 import torch.distributed as distributed
-from hvd.torch.distributed import allreduce_hook
+from hvd.torch.distributed import allreduce_hook, new_group
 from torch import nn
 from torch.distributed.optim import ZeroRedundancyOptimizer
 
@@ -67,6 +67,56 @@ def every_collective_gives_what_the_manual_of_torch_says():
     objects = [None] * SIZE
     distributed.all_gather_object(objects, {"rank": RANK})
     assert objects == [{"rank": other} for other in range(SIZE)]
+
+
+def disagrees(call, *words):
+    try:
+        call()
+    except hvd.torch.HorovodInternalError as error:
+        assert error.status == -9 and all(word in str(error) for word in words), error
+    else:
+        raise AssertionError("nothing is raised")
+
+
+def ranks_that_disagree_are_told_and_go_on():
+    distributed.all_reduce(torch.ones(70))
+    distributed.all_reduce(torch.ones(80))
+    for sizes in ((75, 76), (70, 80), (80, 77)):  # new ones, known ones, both
+        size = sizes[RANK == 0]
+        disagrees(lambda: distributed.all_reduce(torch.ones(size)), f"[{sizes[0]}]", f"[{sizes[1]}]", "rank 0")
+        tensor = torch.ones(1)
+        distributed.all_reduce(tensor)
+        assert tensor.item() == SIZE
+    kinds = (lambda: distributed.all_reduce(torch.ones(70)), lambda: distributed.broadcast(torch.ones(70), 0))
+    disagrees(kinds[RANK == 0], "allreduce", "broadcast")
+    disagrees(lambda: distributed.all_reduce(torch.ones(1).to(torch.int32 if RANK == 0 else torch.float32)), "int32")
+    distributed.barrier()
+
+
+def groups_of_some_ranks_work_beside_the_others():
+    outer, last = new_group([0, SIZE - 1]), new_group([SIZE - 1])
+    again, everybody = new_group([0, SIZE - 1]), new_group()
+    tensor = ranks(2, 1.0)
+    distributed.all_reduce(tensor, group=everybody)
+    assert tensor[0].item() == SIZE * (SIZE + 1) / 2
+    if RANK in (0, SIZE - 1):
+        for group in (outer, again):
+            tensor = ranks(2, 1.0)
+            distributed.all_reduce(tensor, group=group)
+            assert tensor.tolist() == [1.0 + SIZE] * 2
+        tensor = ranks()
+        distributed.broadcast(tensor, SIZE - 1, group=outer)
+        assert tensor.item() == SIZE - 1
+        rows = [torch.zeros(1) for _ in range(2)]
+        distributed.all_gather(rows, ranks(), group=outer)
+        assert [row.item() for row in rows] == [0, SIZE - 1]
+        received = torch.zeros(2)
+        distributed.all_to_all_single(received, ranks(2), group=outer)
+        assert received.tolist() == [0, SIZE - 1]
+        distributed.barrier(group=again)
+    if RANK == SIZE - 1:
+        distributed.all_reduce(ranks(), group=last)
+    distributed.barrier()
 
 
 def what_the_backend_does_not_have_is_refused_by_name():
@@ -132,6 +182,8 @@ CASES = {
         allreduce_has_the_operations_of_gloo,
         more_collectives_than_names_may_be_in_flight,
         every_collective_gives_what_the_manual_of_torch_says,
+        ranks_that_disagree_are_told_and_go_on,
+        groups_of_some_ranks_work_beside_the_others,
         what_the_backend_does_not_have_is_refused_by_name,
         ddp_trains_as_one_rank_with_the_whole_batch,
         so_does_the_zero_redundancy_optimizer,

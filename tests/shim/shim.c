@@ -5,8 +5,8 @@
  *
  * With HVD_SHIM_STOP in the environment the process stops there, so that a debugger can look.
  * A fault is put in only where the kernel could have: see may_happen(). The call that fails is not
- * made. Not seen are calls that libc makes for itself (stdio, getaddrinfo's sockets, what malloc
- * asks the kernel for), a program that is linked statically (the hvdagent that is sent to hosts:
+ * made. Not seen are calls that libc makes for itself (stdio, users and addresses that it looks up,
+ * what malloc asks the kernel for), a program that is linked statically (the hvdagent that is sent to hosts:
  * the tests link one with shared libraries), and, of bare system calls, all but clone3 and those of
  * launcher/process/spawn_child.c that make a descriptor or a program: the failure of the others changes
  * nothing. kill() is left alone: a process that cannot be killed lives on by right. */
@@ -28,6 +28,7 @@ static struct shim_board *board;
 static bool stops;
 static int role = -1;
 static long (*system_call)(long number, ...);
+static _Thread_local int in_libc __attribute__((tls_model("initial-exec")));
 
 #define FAULT_ERRNO(name, number) [SHIM_##name] = number,
 static const int errnos[SHIM_NFAULTS] = { SHIM_FAULTS(FAULT_ERRNO) };
@@ -220,11 +221,21 @@ static bool comes_to_pass(enum shim_call call, enum shim_fault fault, int fd)
     return now;
 }
 
+void shim_libc_enters(void)
+{
+    in_libc++;
+}
+
+void shim_libc_returns(void)
+{
+    in_libc--;
+}
+
 bool shim_fails(enum shim_call call, int fd, size_t *size, bool nonblocking)
 {
     int saved = errno;
     bool fails = false;
-    if (!board || role < 0 || (board->point.role >= 0 && board->point.role != role))
+    if (!board || in_libc || role < 0 || (board->point.role >= 0 && board->point.role != role))
         return false;
     for (int fault = 0; fault < SHIM_NFAULTS; fault++) {
         if (!(possible[call] & 1U << fault) ||

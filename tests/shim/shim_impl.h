@@ -28,6 +28,12 @@ bool shim_fails(enum shim_call call, int fd, size_t *size, bool nonblocking);
 /* As shim_fails(), for a call without a descriptor or a size. */
 bool shim_refuses(enum shim_call call);
 
+/* Between these two calls libc looks something up for this thread, in files and modules that it
+ * reads itself. libc's own calls neither fail nor count: glibc 2.36 crashes, or aborts, when it has
+ * no memory to read nsswitch.conf. */
+void shim_libc_enters(void);
+void shim_libc_returns(void);
+
 /* This process has made a pipe. */
 void shim_pipe_made(const int pair[2]);
 

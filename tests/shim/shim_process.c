@@ -10,6 +10,7 @@
 #include <ifaddrs.h>
 #include <netdb.h>
 #include <pthread.h>
+#include <pwd.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -169,7 +170,36 @@ EXPORT int getaddrinfo(const char *node, const char *service, const struct addri
 {
     if (shim_refuses(SHIM_CALL_GETADDRINFO))
         return errno == ENOMEM ? EAI_MEMORY : EAI_AGAIN;
-    return NEXT(getaddrinfo)(node, service, hints, result);
+    shim_libc_enters();
+    int rc = NEXT(getaddrinfo)(node, service, hints, result);
+    shim_libc_returns();
+    return rc;
+}
+
+EXPORT struct passwd *getpwuid(uid_t uid)
+{
+    shim_libc_enters();
+    struct passwd *found = NEXT(getpwuid)(uid);
+    shim_libc_returns();
+    return found;
+}
+
+EXPORT int getpwuid_r(uid_t uid, struct passwd *entry, char *memory, size_t size,
+                      struct passwd **found)
+{
+    shim_libc_enters();
+    int rc = NEXT(getpwuid_r)(uid, entry, memory, size, found);
+    shim_libc_returns();
+    return rc;
+}
+
+EXPORT int getpwnam_r(const char *name, struct passwd *entry, char *memory, size_t size,
+                      struct passwd **found)
+{
+    shim_libc_enters();
+    int rc = NEXT(getpwnam_r)(name, entry, memory, size, found);
+    shim_libc_returns();
+    return rc;
 }
 
 EXPORT int getifaddrs(struct ifaddrs **list)

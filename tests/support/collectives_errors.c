@@ -111,7 +111,7 @@ static const struct {
 static int submit(const struct request *request, const char *name, int64_t *handle)
 {
     static double input[ROOM], output[ROOM * 16];
-    struct hvd_options options = { 0, request->prescale, request->postscale };
+    struct hvd_options options = { .prescale = request->prescale, .postscale = request->postscale };
     struct hvd_tensor tensor = { .name = name,
                                  .input = input,
                                  .output = output,

@@ -155,10 +155,10 @@ static void check_options(void)
         struct hvd_options options;
         const char *what, *word;
     } rows[] = {
-        { { 99, 0, 0 }, "process set 99", "99" },
-        { { -1, 0, 0 }, "process set -1", "-1" },
-        { { 0, __builtin_nan(""), 0 }, "a prescale that is NaN", "prescale" },
-        { { 0, 0, __builtin_inf() }, "a postscale that is infinite", "postscale" },
+        { { .process_set = 99 }, "process set 99", "99" },
+        { { .process_set = -1 }, "process set -1", "-1" },
+        { { .prescale = __builtin_nan("") }, "a prescale that is NaN", "prescale" },
+        { { .postscale = __builtin_inf() }, "a postscale that is infinite", "postscale" },
     };
     int64_t handle;
     for (size_t i = 0; i < LENGTH(rows); i++)

@@ -113,7 +113,9 @@ static struct sizes measure(const struct trial *trial)
 static int submit(const struct trial *trial, const struct hvd_tensor *tensor,
                   const struct sizes *sizes, int64_t *handle)
 {
-    const struct hvd_options options = { trial->process_set, trial->prescale, trial->postscale };
+    const struct hvd_options options = { .process_set = trial->process_set,
+                                         .prescale = trial->prescale,
+                                         .postscale = trial->postscale };
     int64_t splits[RANKS_MAX];
     for (int rank = 0; rank < sizes->size; rank++)
         splits[rank] = split(trial, sizes->size, sizes->rank, rank);

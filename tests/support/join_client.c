@@ -67,7 +67,12 @@ void join_client_address(char address[JOIN_ADDRESS_MAX], int rank)
 
 void join_client_put_hello(struct join_client *client, struct wire_writer *out, int rank, int size)
 {
-    struct join_hello hello = { .rank = rank, .size = size, .pid = -1, .addresses.count = 1 };
+    struct join_hello hello = { .rank = rank,
+                                .size = size,
+                                .worker = rank,
+                                .epoch = client->epoch,
+                                .pid = -1,
+                                .addresses.count = 1 };
     snprintf(hello.host, sizeof hello.host, "%s",
              client->host ? client->host : "what the worker calls itself");
     join_client_address(hello.addresses.text[0], rank);

@@ -24,6 +24,7 @@ struct join_client {
     struct job_key key;
     char job[JOB_ID_SIZE]; /* what OPEN names; "" at first */
     const char *host;      /* what HELLO says, if anything */
+    uint32_t epoch;        /* likewise; 0 at first */
     unsigned char nonce[NONCE_SIZE];
     struct seal seal;
     struct rank_stats stats; /* what REPORT says besides */

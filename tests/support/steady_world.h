@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ranks of a small process set in virtual time: their programs, their part in the negotiation and
  * in the steady state, and the links between each two of them, which keep the order and delay each
- * message at random. What lib/engine/set.c, set_tree.c and set_steady.c do with a real set is done
+ * message at random. What lib/engine/set.c, set_tree.c and set_steady*.c do with a real set is done
  * here without data links and threads: data to be moved are moved at once. Failures end the test.
  *
  * Checked all the time:

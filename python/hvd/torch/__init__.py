@@ -47,6 +47,7 @@ from ._collectives import (
     sparse_allreduce_async,
     synchronize,
 )
+from . import elastic
 from .compression import Compression
 from .functions import broadcast_optimizer_state, broadcast_parameters
 from .optimizer import DistributedOptimizer
@@ -80,6 +81,7 @@ __all__ = _world_calls + [
     "broadcast_object",
     "broadcast_optimizer_state",
     "broadcast_parameters",
+    "elastic",
     "grouped_allgather",
     "grouped_allgather_async",
     "grouped_allreduce",

@@ -19,14 +19,15 @@ from .. import _hvd
 from .._collectives import Average, Sum, check_group, reduce_op
 from ..process_sets import ProcessSet, global_process_set
 from ._collectives import (
-    allgather_async,
+    allgather_now,
     allreduce_async,
-    alltoall_async,
-    broadcast_async,
+    allreduce_now,
+    alltoall_now,
+    broadcast_now,
     grouped_allgather_async,
     grouped_allreduce_async,
     grouped_reducescatter_async,
-    reducescatter_async,
+    reducescatter_now,
     synchronize,
 )
 from .compression import Compression
@@ -42,11 +43,11 @@ class _Allreduce(torch.autograd.Function):
     @staticmethod
     def forward(ctx, tensor, name, *options):
         ctx.options = options
-        return synchronize(allreduce_async(tensor, None, name, *options))
+        return allreduce_now(tensor, name, *options)
 
     @staticmethod
     def backward(ctx, gradient):
-        return (synchronize(allreduce_async(gradient.contiguous(), None, None, *ctx.options)),) + (None,) * 5
+        return (allreduce_now(gradient.contiguous(), None, *ctx.options),) + (None,) * 5
 
 
 class _GroupedAllreduce(torch.autograd.Function):
@@ -64,7 +65,7 @@ class _GroupedAllreduce(torch.autograd.Function):
 def _rows_of_ranks(counts: Sequence[int], process_set: ProcessSet) -> torch.Tensor:
     """The row counts of one or several gathers: a row for each rank of the set."""
     mine = torch.tensor([counts], dtype=torch.int64)
-    return synchronize(allgather_async(mine, None, process_set))
+    return allgather_now(mine, None, process_set)
 
 
 def _own_rows(gradient: torch.Tensor, rows: torch.Tensor, process_set: ProcessSet) -> torch.Tensor:
@@ -77,7 +78,7 @@ class _Allgather(torch.autograd.Function):
     def forward(ctx, tensor, name, process_set):
         ctx.process_set = process_set
         ctx.count = tensor.shape[0] if tensor.dim() else 0
-        return synchronize(allgather_async(tensor, name, process_set))
+        return allgather_now(tensor, name, process_set)
 
     @staticmethod
     def backward(ctx, gradient):
@@ -109,11 +110,11 @@ class _Broadcast(torch.autograd.Function):
     @staticmethod
     def forward(ctx, tensor, root_rank, name, process_set):
         ctx.root_rank, ctx.process_set = root_rank, process_set
-        return synchronize(broadcast_async(tensor, root_rank, name, process_set))
+        return broadcast_now(tensor, root_rank, name, process_set)
 
     @staticmethod
     def backward(ctx, gradient):
-        total = synchronize(allreduce_async(gradient.contiguous(), op=Average, process_set=ctx.process_set))
+        total = allreduce_now(gradient.contiguous(), None, Average, 1.0, 1.0, ctx.process_set)
         return total if _hvd.rank() == ctx.root_rank else total.zero_(), None, None, None
 
 
@@ -127,14 +128,14 @@ class _Alltoall(torch.autograd.Function):
                     f"the tensor has {tensor.shape[0]} rows, which do not divide by the {count} ranks: pass splits"
                 )
             splits = [tensor.shape[0] // count] * count if tensor.dim() else [0] * count
-        rows, received = synchronize(alltoall_async(tensor, splits, name, process_set))
+        rows, received = alltoall_now(tensor, splits, name, process_set)
         ctx.process_set, ctx.received, ctx.shape = process_set, received, tensor.shape
         ctx.mark_non_differentiable(received)
         return rows, received
 
     @staticmethod
     def backward(ctx, gradient, _):
-        back, _ = synchronize(alltoall_async(gradient.contiguous(), ctx.received, None, ctx.process_set))
+        back, _ = alltoall_now(gradient.contiguous(), ctx.received, None, ctx.process_set)
         if back.shape != ctx.shape:  # rows beyond the splits were not sent
             whole = gradient.new_zeros(ctx.shape)
             whole[: back.shape[0]] = back
@@ -150,12 +151,12 @@ class _Reducescatter(torch.autograd.Function):
     @staticmethod
     def forward(ctx, tensor, name, op, process_set, prescale, postscale):
         ctx.process_set, ctx.scale = process_set, _scattered_scale(op, process_set, prescale, postscale)
-        return synchronize(reducescatter_async(tensor, name, op, process_set, prescale, postscale))
+        return reducescatter_now(tensor, name, op, process_set, prescale, postscale)
 
     @staticmethod
     def backward(ctx, gradient):
         gradient = (gradient * ctx.scale).contiguous()
-        return (synchronize(allgather_async(gradient, None, ctx.process_set)),) + (None,) * 5
+        return (allgather_now(gradient, None, ctx.process_set),) + (None,) * 5
 
 
 class _GroupedReducescatter(torch.autograd.Function):
@@ -190,9 +191,7 @@ def allreduce(
     if _is_recorded((small,)):
         total = _Allreduce.apply(small, name, op, prescale_factor, postscale_factor, process_set)
     else:
-        total = synchronize(
-            allreduce_async(small, None, name, op, prescale_factor, postscale_factor, process_set)
-        )
+        total = allreduce_now(small, name, op, prescale_factor, postscale_factor, process_set)
     return compression.decompress(total, context)
 
 
@@ -223,7 +222,7 @@ def allgather(
     """Put the tensors of all ranks one after the other along dimension 0, which may differ between ranks."""
     if _is_recorded((tensor,)):
         return _Allgather.apply(tensor, name, process_set)
-    return synchronize(allgather_async(tensor, name, process_set))
+    return allgather_now(tensor, name, process_set)
 
 
 def grouped_allgather(
@@ -244,7 +243,7 @@ def broadcast(
     """Return the tensor of rank `root_rank` of the world, on every rank of the set."""
     if _is_recorded((tensor,)):
         return _Broadcast.apply(tensor, root_rank, name, process_set)
-    return synchronize(broadcast_async(tensor, root_rank, name, process_set))
+    return broadcast_now(tensor, root_rank, name, process_set)
 
 
 def alltoall(
@@ -257,7 +256,7 @@ def alltoall(
     if _is_recorded((tensor,)):
         rows, received = _Alltoall.apply(tensor, splits, name, process_set)
         return rows if splits is None else (rows, received)
-    return synchronize(alltoall_async(tensor, splits, name, process_set))
+    return alltoall_now(tensor, splits, name, process_set)
 
 
 def reducescatter(
@@ -274,9 +273,7 @@ def reducescatter(
     if _is_recorded((small,)):
         part = _Reducescatter.apply(small, name, op, process_set, prescale_factor, postscale_factor)
     else:
-        part = synchronize(
-            reducescatter_async(small, name, op, process_set, prescale_factor, postscale_factor)
-        )
+        part = reducescatter_now(small, name, op, process_set, prescale_factor, postscale_factor)
     return compression.decompress(part, context)
 
 

@@ -16,7 +16,7 @@ import torch
 
 from .. import _hvd
 from .. import _collectives as _common
-from .._collectives import Average, Sum, check_factor, check_group, full_name, member_name, reduce_op
+from .._collectives import Average, Sum, check_factor, check_group, full_name, member_name, op_name, reduce_op
 from ..exceptions import HorovodInternalError
 from ..process_sets import ProcessSet, global_process_set, process_set_number
 from ._tensors import check, check_in_place, gathered, row, to_host
@@ -39,8 +39,15 @@ def synchronize(handle: Any) -> Any:
         return handle()
     if not isinstance(handle, Handle) or not handle.pending:
         return None
-    raw = handle.wait()
     finish, output, _ = handle.keep
+    raw = handle.wait()
+    return output if finish is None else finish(raw)
+
+
+def _call(kind: int, tensor_row: Any, op: int, number: int, prescale: float, postscale: float, splits: Any, keep: Any):
+    """_submit() and synchronize() in one, on the short way of a blocking call. For one tensor."""
+    raw = _run(kind, tensor_row, op, number, prescale, postscale, splits, keep)
+    finish, output, _ = keep
     return output if finish is None else finish(raw)
 
 
@@ -67,6 +74,7 @@ def _back_to_one(output: torch.Tensor, host: torch.Tensor):
 
 
 def _allreduce(
+    start: Any,
     tensor: torch.Tensor,
     in_place: bool,
     name: Optional[str],
@@ -74,14 +82,15 @@ def _allreduce(
     prescale: float,
     postscale: float,
     process_set: ProcessSet,
-) -> Handle:
-    dtype = check(tensor)
+) -> Any:
+    """`start` is _submit, for a Handle, or _call, for the result."""
+    dtype = check(tensor, name)
     output = tensor if in_place else torch.empty_like(tensor, requires_grad=False)
     finish, source, target = None, tensor, output
     if tensor.is_cuda:
         source = target = to_host(tensor)
         finish = _back_to_one(output, target)
-    return _submit(
+    return start(
         _ALLREDUCE,
         row(full_name("allreduce", name), source, target, dtype),
         op,
@@ -108,7 +117,14 @@ def allreduce_async(
     integers truncates toward zero. `average` is the older form of `op`.
     """
     op = reduce_op(op, average)
-    return _allreduce(tensor, False, name, op, prescale_factor, postscale_factor, process_set)
+    return _allreduce(_submit, tensor, False, name, op, prescale_factor, postscale_factor, process_set)
+
+
+def allreduce_now(
+    tensor: torch.Tensor, name: Optional[str], op: int, prescale: float, postscale: float, process_set: ProcessSet
+) -> torch.Tensor:
+    """Like allreduce_async() and synchronize()."""
+    return _allreduce(_call, tensor, False, name, op, prescale, postscale, process_set)
 
 
 def allreduce_async_(
@@ -124,7 +140,7 @@ def allreduce_async_(
     op = reduce_op(op, average)
     if tensor.requires_grad:
         check_in_place(tensor)
-    return _allreduce(tensor, True, name, op, prescale_factor, postscale_factor, process_set)
+    return _allreduce(_submit, tensor, True, name, op, prescale_factor, postscale_factor, process_set)
 
 
 def allreduce_(
@@ -137,7 +153,7 @@ def allreduce_(
     process_set: ProcessSet = global_process_set,
 ) -> torch.Tensor:
     """Reduce `tensor` in place, see allreduce_async(), and return it."""
-    dtype = check(tensor)
+    dtype = check(tensor, name)
     if tensor.is_cuda or tensor.requires_grad:
         return synchronize(
             allreduce_async_(tensor, average, name, op, prescale_factor, postscale_factor, process_set)
@@ -166,7 +182,7 @@ def _grouped_allreduce(
     process_set: ProcessSet,
 ) -> Handle:
     tensors = check_group(tensors)
-    dtypes = [check(tensor) for tensor in tensors]
+    dtypes = [check(tensor, name) for tensor in tensors]
     outputs = tensors if in_place else [torch.empty_like(tensor, requires_grad=False) for tensor in tensors]
     finish, sources, targets = None, tensors, outputs
     if any(tensor.is_cuda for tensor in tensors):
@@ -245,7 +261,7 @@ def sparse_allreduce_async(
     if not isinstance(tensor, torch.Tensor) or not tensor.is_sparse:
         raise ValueError(f"expected a sparse tensor, not {type(tensor).__name__} of layout {tensor.layout}")
     if op not in (Average, Sum):
-        raise ValueError(f"op is {op!r}: sparse tensors are averaged or summed")
+        raise ValueError(f"op is {op_name(op)}: sparse tensors are averaged or summed")
     tensor = tensor if tensor.is_coalesced() else tensor.coalesce()
     indices = allgather_async(
         tensor.indices().t().contiguous(), None if name is None else f"{name}.indices", process_set
@@ -274,13 +290,10 @@ def _gathered_on(tensor: torch.Tensor, result: Tuple, dtype: int) -> torch.Tenso
     return rows.to(tensor.device) if tensor.is_cuda else rows
 
 
-def allgather_async(
-    tensor: torch.Tensor, name: Optional[str] = None, process_set: ProcessSet = global_process_set
-) -> Handle:
-    """Start to put the tensors of all ranks one after the other along dimension 0, which may differ between ranks."""
-    dtype = check(tensor)
+def _allgather(start: Any, tensor: torch.Tensor, name: Optional[str], process_set: ProcessSet) -> Any:
+    dtype = check(tensor, name)
     source = to_host(tensor) if tensor.is_cuda else tensor
-    return _submit(
+    return start(
         _ALLGATHER,
         row(full_name("allgather", name), source, None, dtype),
         0,
@@ -292,12 +305,24 @@ def allgather_async(
     )
 
 
+def allgather_async(
+    tensor: torch.Tensor, name: Optional[str] = None, process_set: ProcessSet = global_process_set
+) -> Handle:
+    """Start to put the tensors of all ranks one after the other along dimension 0, which may differ between ranks."""
+    return _allgather(_submit, tensor, name, process_set)
+
+
+def allgather_now(tensor: torch.Tensor, name: Optional[str], process_set: ProcessSet) -> torch.Tensor:
+    """Like allgather_async() and synchronize()."""
+    return _allgather(_call, tensor, name, process_set)
+
+
 def grouped_allgather_async(
     tensors: Sequence[torch.Tensor], name: Optional[str] = None, process_set: ProcessSet = global_process_set
 ) -> Handle:
     """Like allgather_async() for a list of tensors, which are gathered when all ranks have submitted all of them."""
     tensors = check_group(tensors)
-    dtypes = [check(tensor) for tensor in tensors]
+    dtypes = [check(tensor, name) for tensor in tensors]
     sources = [to_host(tensor) if tensor.is_cuda else tensor for tensor in tensors]
     count = len(tensors)
     rows = [
@@ -316,14 +341,14 @@ def grouped_allgather_async(
 
 
 def _broadcast(
-    target: torch.Tensor, root_rank: int, name: Optional[str], process_set: ProcessSet
-) -> Handle:
-    dtype = check(target)
+    start: Any, target: torch.Tensor, root_rank: int, name: Optional[str], process_set: ProcessSet
+) -> Any:
+    dtype = check(target, name)
     finish, host = None, target
     if target.is_cuda:
         host = to_host(target)
         finish = _back_to_one(target, host)
-    return _submit(
+    return start(
         _BROADCAST,
         row(full_name("broadcast", name), host, host, dtype),
         root_rank,
@@ -342,8 +367,16 @@ def broadcast_async(
     process_set: ProcessSet = global_process_set,
 ) -> Handle:
     """Start to copy the tensor of rank `root_rank` of the world into a new tensor on every rank of the set."""
-    check(tensor)
-    return _broadcast(tensor.detach().clone(), root_rank, name, process_set)
+    check(tensor, name)
+    return _broadcast(_submit, tensor.detach().clone(), root_rank, name, process_set)
+
+
+def broadcast_now(
+    tensor: torch.Tensor, root_rank: int, name: Optional[str], process_set: ProcessSet
+) -> torch.Tensor:
+    """Like broadcast_async() and synchronize()."""
+    check(tensor, name)
+    return _broadcast(_call, tensor.detach().clone(), root_rank, name, process_set)
 
 
 def broadcast_async_(
@@ -355,7 +388,7 @@ def broadcast_async_(
     """Like broadcast_async(), into `tensor` itself. Parameters that require gradients may be broadcast."""
     if isinstance(tensor, torch.Tensor):
         check_in_place(tensor)
-    return _broadcast(tensor, root_rank, name, process_set)
+    return _broadcast(_submit, tensor, root_rank, name, process_set)
 
 
 def broadcast_(
@@ -365,7 +398,9 @@ def broadcast_(
     process_set: ProcessSet = global_process_set,
 ) -> torch.Tensor:
     """Copy the tensor of `root_rank` into `tensor` on every rank, and return it."""
-    return synchronize(broadcast_async_(tensor, root_rank, name, process_set))
+    if isinstance(tensor, torch.Tensor):
+        check_in_place(tensor)
+    return _broadcast(_call, tensor, root_rank, name, process_set)
 
 
 # ---- alltoall ----
@@ -381,6 +416,34 @@ def _splits_tuple(splits: Union[torch.Tensor, Sequence[int]]) -> Tuple[int, ...]
     return tuple(splits.tolist())
 
 
+def _alltoall(
+    start: Any,
+    tensor: torch.Tensor,
+    splits: Optional[Union[torch.Tensor, Sequence[int]]],
+    name: Optional[str],
+    process_set: ProcessSet,
+) -> Any:
+    dtype = check(tensor, name)
+    source = to_host(tensor) if tensor.is_cuda else tensor
+    numbers = None if splits is None else _splits_tuple(splits)
+
+    def finish(results: List[Tuple]) -> Any:
+        rows = _gathered_on(tensor, results[0], dtype)
+        received = torch.tensor(results[0][3], dtype=torch.int32, device=tensor.device)
+        return rows if splits is None else (rows, received)
+
+    return start(
+        _ALLTOALL,
+        row(full_name("alltoall", name), source, None, dtype),
+        0,
+        process_set_number(process_set),
+        1.0,
+        1.0,
+        numbers,
+        (finish, None, source),
+    )
+
+
 def alltoall_async(
     tensor: torch.Tensor,
     splits: Optional[Union[torch.Tensor, Sequence[int]]] = None,
@@ -392,25 +455,17 @@ def alltoall_async(
     Without splits every rank gets an equal share. The result is the received rows in order of rank; with splits it
     is (rows, received_splits).
     """
-    dtype = check(tensor)
-    source = to_host(tensor) if tensor.is_cuda else tensor
-    numbers = None if splits is None else _splits_tuple(splits)
+    return _alltoall(_submit, tensor, splits, name, process_set)
 
-    def finish(results: List[Tuple]) -> Any:
-        rows = _gathered_on(tensor, results[0], dtype)
-        received = torch.tensor(results[0][3], dtype=torch.int32, device=tensor.device)
-        return rows if splits is None else (rows, received)
 
-    return _submit(
-        _ALLTOALL,
-        row(full_name("alltoall", name), source, None, dtype),
-        0,
-        process_set_number(process_set),
-        1.0,
-        1.0,
-        numbers,
-        (finish, None, source),
-    )
+def alltoall_now(
+    tensor: torch.Tensor,
+    splits: Optional[Union[torch.Tensor, Sequence[int]]],
+    name: Optional[str],
+    process_set: ProcessSet,
+) -> Any:
+    """Like alltoall_async() and synchronize()."""
+    return _alltoall(_call, tensor, splits, name, process_set)
 
 
 # ---- reducescatter ----
@@ -427,7 +482,33 @@ def _share(tensor: torch.Tensor, process_set: ProcessSet, device: Any) -> torch.
 def _check_scatter_op(op: int) -> None:
     """Horovod lets the collective fail for other operations, and scripts catch that class."""
     if op not in (Average, Sum):
-        raise HorovodInternalError(f"reducescatter: op is {op!r}, only Average and Sum are possible")
+        raise HorovodInternalError(f"reducescatter: op is {op_name(op)}, only Average and Sum are possible")
+
+
+def _reducescatter(
+    start: Any,
+    tensor: torch.Tensor,
+    name: Optional[str],
+    op: int,
+    process_set: ProcessSet,
+    prescale_factor: float,
+    postscale_factor: float,
+) -> Any:
+    _check_scatter_op(op)
+    dtype = check(tensor, name)
+    target = _share(tensor, process_set, "cpu")
+    source = to_host(tensor) if tensor.is_cuda else tensor
+    finish = (lambda _: target.to(tensor.device)) if tensor.is_cuda else None
+    return start(
+        _REDUCESCATTER,
+        row(full_name("reducescatter", name), source, target, dtype),
+        op,
+        process_set_number(process_set),
+        check_factor("prescale_factor", prescale_factor),
+        check_factor("postscale_factor", postscale_factor),
+        None,
+        (finish, target, source),
+    )
 
 
 def reducescatter_async(
@@ -442,21 +523,14 @@ def reducescatter_async(
 
     The first ranks have one row more when the rows do not divide by the size of the set.
     """
-    _check_scatter_op(op)
-    dtype = check(tensor)
-    target = _share(tensor, process_set, "cpu")
-    source = to_host(tensor) if tensor.is_cuda else tensor
-    finish = (lambda _: target.to(tensor.device)) if tensor.is_cuda else None
-    return _submit(
-        _REDUCESCATTER,
-        row(full_name("reducescatter", name), source, target, dtype),
-        op,
-        process_set_number(process_set),
-        check_factor("prescale_factor", prescale_factor),
-        check_factor("postscale_factor", postscale_factor),
-        None,
-        (finish, target, source),
-    )
+    return _reducescatter(_submit, tensor, name, op, process_set, prescale_factor, postscale_factor)
+
+
+def reducescatter_now(
+    tensor: torch.Tensor, name: Optional[str], op: int, process_set: ProcessSet, prescale: float, postscale: float
+) -> torch.Tensor:
+    """Like reducescatter_async() and synchronize()."""
+    return _reducescatter(_call, tensor, name, op, process_set, prescale, postscale)
 
 
 def grouped_reducescatter_async(
@@ -469,7 +543,7 @@ def grouped_reducescatter_async(
 ) -> Handle:
     """Like reducescatter_async() for a list of tensors, reduced when all ranks have submitted all of them."""
     tensors = check_group(tensors)
-    dtypes = [check(tensor) for tensor in tensors]
+    dtypes = [check(tensor, name) for tensor in tensors]
     _check_scatter_op(op)
     targets = [_share(tensor, process_set, "cpu") for tensor in tensors]
     sources = [to_host(tensor) if tensor.is_cuda else tensor for tensor in tensors]

@@ -21,24 +21,28 @@ DTYPES = {getattr(torch, name): number for number, name in enumerate(DTYPE_NAMES
 _warned = False
 
 
-def refuse(tensor: Any) -> None:
+def refuse(tensor: Any, name: Optional[str]) -> None:
     """Say why check() does not accept the tensor."""
+    which = "" if name is None else f"tensor '{name}': "
     if not isinstance(tensor, torch.Tensor):
-        raise TypeError(f"expected a torch.Tensor, not {type(tensor).__name__}")
+        raise TypeError(f"{which}expected a torch.Tensor, not {type(tensor).__name__}")
     if tensor.layout is not torch.strided or tensor.dtype not in DTYPES:
-        raise ValueError(f"Tensor type {tensor.type()} is not supported.")
+        raise ValueError(f"{which}Tensor type {tensor.type()} is not supported.")
     if not tensor.is_contiguous():
-        raise ValueError(f"Tensor is required to be contiguous, but its strides are {tensor.stride()}.")
-    raise ValueError(f"Tensor on device {tensor.device} is not supported, only cpu and cuda.")
+        raise ValueError(
+            f"{which}Tensor is required to be contiguous, but its strides are {tensor.stride()}. "
+            "tensor.contiguous() makes a copy that is."
+        )
+    raise ValueError(f"{which}Tensor on device {tensor.device} is not supported, only cpu and cuda.")
 
 
-def check(tensor: Any) -> int:
+def check(tensor: Any, name: Optional[str] = None) -> int:
     """The number of the tensor's element type; raises when the tensor cannot be used."""
     if not isinstance(tensor, torch.Tensor) or tensor.layout is not torch.strided or not tensor.is_contiguous():
-        refuse(tensor)
+        refuse(tensor, name)
     dtype = DTYPES.get(tensor.dtype)
     if dtype is None or tensor.device.type not in ("cpu", "cuda"):
-        refuse(tensor)
+        refuse(tensor, name)
     return dtype
 
 

@@ -15,29 +15,39 @@ Scripts that keep another backend for the rest give libhvd the gradients alone:
     model.register_comm_hook(None, allreduce_hook)
 
 The backend has what DistributedDataParallel and ZeroRedundancyOptimizer need and more: allreduce, broadcast,
-allgather, reduce_scatter, alltoall, reduce, gather, scatter and barrier, on the group of all ranks. Other groups, send
-and recv raise NotImplementedError.
+allgather, reduce_scatter, alltoall, reduce, gather, scatter and barrier, on the group of all ranks, and on groups that
+new_group() of this module makes. Those of torch.distributed.new_group(), send and recv raise NotImplementedError.
 
-A collective has the name of its operation, element type and size, and a number that repeats: libhvd negotiates names,
-and those that come again cost less. Tensors must be contiguous.
+All ranks call the collectives of a group in the same order. A collective has a name that follows from the two before it
+(_Names): ranks that disagree about one therefore use the same name, and libhvd tells them. Names come again when a
+program repeats itself, and then cost less. Tensors must be contiguous.
 """
 import atexit
 import itertools
 import os
 import queue
 import threading
-from typing import Any, Callable, Dict, List, Optional, Sequence
+import warnings
+import zlib
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 import torch
 import torch.distributed as distributed
 
 from .. import _world
-from .._collectives import Average, Max, Min, Product, Sum
+from .._collectives import Average, Max, Min, Product, Sum, WholeName
+from ..exceptions import HorovodInternalError
+from ..process_sets import ProcessSet, add_process_set, global_process_set
 from . import _collectives
 from ._tensors import check
 
-# Collectives of one operation, type and size that may be in flight; the next one waits for the first.
+# Collectives of one name before its number that may be in flight; the next one waits for the first.
 _IN_FLIGHT = 4
+
+# Names without their number. More make collisions rarer, after which the name costs more.
+_NAMES = 4096
+
+_MISMATCH = -9
 
 # How long the end of the process waits for futures that nobody has waited for.
 _EXIT_S = 5
@@ -68,7 +78,7 @@ def _one(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
 class _Work(distributed._Work):
     """A collective in flight. The first thread that waits finishes it; all see the same result or exception."""
 
-    def __init__(self, handle: Any, finish: Callable[[Any], List[torch.Tensor]], on_done: Callable[[], None]):
+    def __init__(self, handle: Any, finish: Callable[[Any], List[torch.Tensor]], on_done: Callable):
         super().__init__()
         self._handle, self._finish, self._on_done = handle, finish, on_done
         self._lock = threading.Lock()
@@ -87,7 +97,7 @@ class _Work(distributed._Work):
             except Exception as error:
                 self._error = error
             self._done, self._handle, self._finish = True, None, None
-        self._on_done()
+        self._on_done(self._error)
 
     def wait(self, timeout: Any = None) -> bool:
         self._complete()
@@ -168,48 +178,86 @@ os.register_at_fork(after_in_child=_completer.__init__)  # the thread and the ho
 
 
 class _Names:
-    """Names that are the same on all ranks, because all ranks call the collectives of a group in the same order."""
+    """Names that are the same on all ranks, because all ranks call the collectives of a group in the same order.
+
+    A name follows from the two collectives before, which all ranks have agreed on. After a disagreement the ranks
+    begin anew, so that the next collective has the same name again.
+    """
 
     def __init__(self, prefix: str):
         self._prefix = prefix
         self._lock = threading.Lock()
         self._in_flight: Dict[str, _Work] = {}
-        self._counts: Dict[str, int] = {}
+        self._counts: Dict[int, int] = {}
+        self._before = ("", "")
 
     def submit(self, kind: str, tensor: torch.Tensor, start: Callable, finish: Callable) -> _Work:
         """Waits for the collective that had the name before, and starts this one with `start(name)`."""
-        key = f"{self._prefix}.{kind}.{str(tensor.dtype)[6:]}.{tensor.numel()}"
         with self._lock:
+            key = zlib.crc32("/".join(self._before).encode()) % _NAMES
             count = self._counts.get(key, 0)
-            name = f"{key}.{count % _IN_FLIGHT}"
+            name = f"{self._prefix}.{key}.{count % _IN_FLIGHT}"
             before = self._in_flight.get(name)
             if before is not None:
                 before._complete()
-            work = _Work(start(name), finish, lambda: self._forget(name, work))
+            work = _Work(start(WholeName(name)), finish, lambda error: self._forget(name, work, error))
             self._in_flight[name], self._counts[key] = work, count + 1
+            self._before = (self._before[1], f"{kind}.{tensor.dtype}.{tensor.numel()}")
         return work
 
-    def _forget(self, name: str, work: _Work) -> None:
+    def _forget(self, name: str, work: _Work, error: Optional[Exception]) -> None:
         if self._in_flight.get(name) is work:
             self._in_flight.pop(name, None)
+        if isinstance(error, HorovodInternalError) and error.status == _MISMATCH:
+            self._before = ("", "")
 
 
-_group_numbers = itertools.count()  # all ranks create the groups in the same order
+# Groups of one process set so far; its ranks create them in the same order.
+_group_numbers: Dict[int, Iterator[int]] = {}
+_set_of_next_group: List[ProcessSet] = []  # while new_group() calls torch.distributed.new_group()
+
+
+def new_group(ranks: Optional[Sequence[int]] = None, **options: Any) -> Any:
+    """Like torch.distributed.new_group() with the backend hvd. All ranks of the world call it, in the same order.
+
+    Every call makes a process set of libhvd; groups of the same ranks share it.
+    """
+    size = distributed.get_world_size()
+    members = list(range(size)) if ranks is None else sorted(ranks)
+    _set_of_next_group.append(_set_of(members))
+    try:
+        return distributed.new_group(ranks=members, backend="hvd", **options)
+    finally:
+        _set_of_next_group.clear()
+
+
+_sets: Dict[tuple, ProcessSet] = {}
+
+
+def _set_of(members: List[int]) -> ProcessSet:
+    if members == global_process_set.ranks:
+        return global_process_set
+    known = _sets.get(tuple(members))
+    if known is None or known.process_set_id is None:
+        known = _sets[tuple(members)] = add_process_set(members)
+    return known
 
 
 class ProcessGroupHvd(distributed.ProcessGroup):
-    """The group of all ranks over libhvd. torch.distributed creates it and calls its methods."""
+    """A group of ranks over libhvd. torch.distributed creates it and calls its methods."""
 
     def __init__(self, store: Any, rank: int, size: int, timeout: Any):
         super().__init__(rank, size)
         _world.init()
-        if _world.size() != size or _world.rank() != rank:
+        self._set = _set_of_next_group[0] if _set_of_next_group else global_process_set
+        if self._set.size() != size or self._set.rank() != rank:
             raise NotImplementedError(
                 f"rank {rank} of {size} is rank {_world.rank()} of {_world.size()} in the job: "
-                "the backend hvd serves the group of all ranks only"
+                "groups of some ranks come from hvd.torch.distributed.new_group(), which all ranks call"
             )
         self._rank, self._size = rank, size
-        self._names = _Names(f"torch.distributed.{next(_group_numbers)}")
+        numbers = _group_numbers.setdefault(self._set.process_set_id, itertools.count())
+        self._names = _Names(f"torch.distributed.{next(numbers)}")
 
     def getBackendName(self) -> str:
         return "hvd"
@@ -224,7 +272,7 @@ class ProcessGroupHvd(distributed.ProcessGroup):
         return self._submit(
             f"allreduce{op}",
             tensor,
-            lambda name: _collectives.allreduce_async_(tensor.detach(), name=name, op=op),
+            lambda name: _collectives.allreduce_async_(tensor.detach(), name=name, op=op, process_set=self._set),
             lambda _: [tensor],
         )
 
@@ -233,7 +281,7 @@ class ProcessGroupHvd(distributed.ProcessGroup):
         return self._submit(
             f"broadcast{root}",
             tensor,
-            lambda name: _collectives.broadcast_async_(tensor.detach(), root, name=name),
+            lambda name: _collectives.broadcast_async_(tensor.detach(), self._set.ranks[root], name, self._set),
             lambda _: [tensor],
         )
 
@@ -243,21 +291,24 @@ class ProcessGroupHvd(distributed.ProcessGroup):
         return self._submit(
             f"reduce{op}",
             tensor,
-            lambda name: _collectives.allreduce_async_(target.detach(), name=name, op=op),
+            lambda name: _collectives.allreduce_async_(target.detach(), name=name, op=op, process_set=self._set),
             lambda _: [tensor],
         )
 
     def barrier(self, opts: Any = None) -> _Work:
         tensor = torch.zeros(1, dtype=torch.uint8)
         return self._submit(
-            "barrier", tensor, lambda name: _collectives.allreduce_async_(tensor, name=name, op=Sum), lambda _: []
+            "barrier",
+            tensor,
+            lambda name: _collectives.allreduce_async_(tensor, name=name, op=Sum, process_set=self._set),
+            lambda _: [],
         )
 
     # ---- one tensor to many ----
 
     def _gather(self, kind: str, tensor: torch.Tensor, finish: Callable) -> _Work:
         row = tensor.detach().reshape(1, -1)
-        return self._submit(kind, tensor, lambda name: _collectives.allgather_async(row, name=name), finish)
+        return self._submit(kind, tensor, lambda name: _collectives.allgather_async(row, name, self._set), finish)
 
     def allgather(self, outputs: List[List[torch.Tensor]], inputs: List[torch.Tensor], options: Any = None) -> _Work:
         tensor = _one(inputs)
@@ -299,7 +350,10 @@ class ProcessGroupHvd(distributed.ProcessGroup):
             return [output]
 
         return self._submit(
-            f"reducescatter{op}", rows, lambda name: _collectives.reducescatter_async(rows, name=name, op=op), finish
+            f"reducescatter{op}",
+            rows,
+            lambda name: _collectives.reducescatter_async(rows, name, op, self._set),
+            finish,
         )
 
     def reduce_scatter(self, outputs: List[torch.Tensor], inputs: List[List[torch.Tensor]], options: Any) -> _Work:
@@ -314,7 +368,10 @@ class ProcessGroupHvd(distributed.ProcessGroup):
     def _exchange(self, kind: str, flat: torch.Tensor, splits: List[int], finish: Callable) -> _Work:
         key = flat.new_empty(0)  # ranks may send different numbers of elements, under the same name
         return self._submit(
-            kind, key, lambda name: _collectives.alltoall_async(flat, splits, name=name), lambda got: finish(got[0])
+            kind,
+            key,
+            lambda name: _collectives.alltoall_async(flat, splits, name, self._set),
+            lambda got: finish(got[0]),
         )
 
     def alltoall(self, outputs: List[torch.Tensor], inputs: List[torch.Tensor], options: Any = None) -> _Work:
@@ -379,6 +436,10 @@ def allreduce_hook(state: Any, bucket: distributed.GradBucket) -> torch.futures.
         lambda _: [tensor],
     )
     return work.get_future().then(lambda future: future.value()[0])
+
+
+if "HOROVOD_RANK" in os.environ and "RANK" not in os.environ:
+    warnings.warn("RANK is not set: for torch.distributed.init_process_group() start with hvdrun --torch-env")
 
 
 def _create(store: Any, rank: int, size: int, timeout: Any) -> ProcessGroupHvd:

@@ -117,6 +117,29 @@ static int wait_after_a_mistake(int rank)
     return leave_world();
 }
 
+static int never(void *arg)
+{
+    (void)arg;
+    return 0;
+}
+
+static int wait_interruptibly(int rank)
+{
+    int32_t one = 1;
+    const int64_t count = 1;
+    struct hvd_interrupt interrupt = { never, NULL, 0 };
+    const struct hvd_options options = { .interrupt = &interrupt };
+    const struct hvd_tensor tensor = {
+        .name = "a", .input = &one, .output = &one, .dtype = HVD_INT32, .ndims = 1, .dims = &count
+    };
+    init_world();
+    REQUIRE_STATUS(rank == 0 ? hvd_allreduce_tensor(&tensor, HVD_SUM, &options)
+                             : hvd_wait_interruptible(submit_one("b", &one), &interrupt, NULL),
+                   HVD_ERR_TIMEOUT);
+    require_text("deadlock: every rank waits: ");
+    return leave_world();
+}
+
 static rank_fn *const hopeless[] = { wait_for_each_other, wait_in_another_order,
                                      wait_in_two_threads, wait_after_a_mistake };
 
@@ -124,6 +147,13 @@ static rank_fn *const hopeless[] = { wait_for_each_other, wait_in_another_order,
 START_TEST(ranks_that_wait_for_each_other_are_told)
 {
     ranks_run(&(struct mini_options){ .size = 2 + 3 * _i }, hopeless[_i]);
+}
+END_TEST
+
+/* Nobody interrupts the waits, so they are waits without a deadline. */
+START_TEST(so_are_ranks_whose_waits_can_be_interrupted)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, wait_interruptibly);
 }
 END_TEST
 
@@ -262,8 +292,10 @@ int main(void)
 #if !defined __SANITIZE_THREAD__
     tcase_add_loop_test(tcase, ranks_that_wait_for_each_other_are_told, 0,
                         sizeof hopeless / sizeof *hopeless);
+    tcase_add_test(tcase, so_are_ranks_whose_waits_can_be_interrupted);
 #else
     (void)ranks_that_wait_for_each_other_are_told;
+    (void)so_are_ranks_whose_waits_can_be_interrupted;
 #endif
     tcase_add_loop_test(tcase, who_may_still_come_is_waited_for, 0,
                         sizeof patient / sizeof *patient);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Worlds that repeat a schedule, and ranks that deviate from it: results stay right, errors name
  * ranks and values, and nobody waits for ever. */
-#include "lib/engine/engine.h"
+#include "lib/engine/engine_impl.h"
 #include "lib/hvd.h"
 #include "lib/process.h"
 #include "lib/world.h"
@@ -522,285 +522,93 @@ START_TEST(a_rank_that_is_killed_is_named)
 }
 END_TEST
 
-/* ---- steps of many tensors ---- */
+/* ---- numbers that run out ---- */
 
-/* Small and large tensors of two types, one with a factor: some are fused, some go alone. */
-enum { STEP = 24, STEP_LARGEST = 9000, STEPS = 30 };
-
-static int step_length(int which)
+/* As if so many operations had been done; all ranks have done the same ones, and nothing is under
+ * way. */
+static void pretend_done(uint32_t number)
 {
-    return which % 6 == 5 ? STEP_LARGEST - which : 1 + which * which;
+    struct err err;
+    struct world *world = process_enter(&err);
+    REQUIRE(world != NULL);
+    struct engine *engine = world_engine(world);
+    engine_lock(engine);
+    struct steady *steady = &engine->sets.at[0]->steady.state;
+    REQUIRE(steady->phase == STEADY_ON && steady->committed == steady->done);
+    steady->committed = steady->done = number;
+    for (int rank = 0; rank < steady->size; rank++)
+        steady->received[rank] = number;
+    engine_unlock(engine);
+    process_exit();
 }
 
-static float step_factor(int which)
+static uint32_t steady_number(void)
 {
-    return which == 7 ? 2 : 1;
+    struct err err;
+    struct world *world = process_enter(&err);
+    REQUIRE(world != NULL);
+    struct engine *engine = world_engine(world);
+    engine_lock(engine);
+    uint32_t number = engine->sets.at[0]->steady.state.committed;
+    engine_unlock(engine);
+    process_exit();
+    return number;
 }
 
-static float step_input(int rank, int which, int number, int k)
+/* So many tensors before the last number of a steady state. */
+enum { LEFT = 10 };
+
+static void use_most_numbers(void)
 {
-    return (float)(rank + which + number % 100 + k % 10);
+    init_world();
+    sum_rounds("a", LEARNT);
+    atomic_fetch_add(&shared->counters[0], 1);
+    wait_for(0, hvd_size());
+    pretend_done(STEADY_MOST - LEFT);
+    atomic_fetch_add(&shared->counters[1], 1);
+    wait_for(1, hvd_size());
 }
 
-struct step {
-    int64_t handles[STEP];
-    float data[STEP][STEP_LARGEST];
-};
-static struct step step;
-
-static int step_submit(int which, int number, int longer)
-{
-    char name[8];
-    int64_t dim = step_length(which) + longer;
-    snprintf(name, sizeof name, "g%d", which);
-    struct hvd_tensor tensor = { .name = name,
-                                 .input = step.data[which],
-                                 .output = step.data[which],
-                                 .dtype = HVD_FLOAT32,
-                                 .ndims = 1,
-                                 .dims = &dim };
-    struct hvd_options options = { .prescale = step_factor(which), .postscale = 1 };
-    for (int k = 0; k < step_length(which); k++)
-        step.data[which][k] = step_input(hvd_rank(), which, number, k);
-    return hvd_allreduce_async(&tensor, HVD_SUM, step_factor(which) != 1 ? &options : NULL,
-                               &step.handles[which]);
-}
-
-static void step_check(int which, int number)
-{
-    float size = (float)hvd_size();
-    REQUIRE_STATUS(hvd_wait(step.handles[which]), HVD_OK);
-    for (int k = 0; k < step_length(which); k++)
-        REQUIRE(step.data[which][k] ==
-                step_factor(which) *
-                    (size * step_input(0, which, number, k) + (float)sum_of_numbers()));
-}
-
-/* Number `i` in the order of a rank in a step. */
-static int step_order(int i, int rank, int number)
-{
-    static const int strides[] = { 1, 5, 7, 11, 13, 17, 19, 23 };
-    return (i * strides[(number + rank) % 8] + number) % STEP;
-}
-
-static void step_run(int number)
-{
-    int rank = hvd_rank();
-    for (int i = 0; i < STEP; i++)
-        REQUIRE_STATUS(step_submit(step_order(i, rank, number), number, 0), HVD_OK);
-    for (int i = 0; i < STEP; i++)
-        step_check(step_order(i, rank + 1, number), number);
-}
-
-static void step_run_many(int first)
-{
-    for (int number = first; number < first + STEPS; number++)
-        step_run(number);
-}
-
-static int repeat_steps(int rank)
+static int use_all_numbers(int rank)
 {
     (void)rank;
-    init_world();
-    step_run_many(0);
-    sum_rounds("in between", 3);
-    step_run_many(STEPS);
-    return leave_world();
-}
-
-START_TEST(steps_of_many_tensors_in_any_order_have_the_right_results)
-{
-    ranks_run(&(struct mini_options){ .size = _i }, repeat_steps);
-}
-END_TEST
-
-START_TEST(steps_of_many_tensors_have_the_right_results_between_hosts)
-{
-    ranks_run(&(struct mini_options){ .size = 2, .anywhere = true }, repeat_steps);
-}
-END_TEST
-
-/* A rank waits for each tensor before it submits the next one, in an order of its own. */
-static int wait_for_each(int rank)
-{
-    init_world();
-    for (int round = 0; round < 4; round++) {
-        step_run_many(round * STEPS);
-        for (int i = 0; rank == round % hvd_size() && i < STEP; i++) {
-            int which = step_order(i, 3, round);
-            REQUIRE_STATUS(step_submit(which, round, 0), HVD_OK);
-            step_check(which, round);
-        }
-        if (rank != round % hvd_size())
-            step_run(round);
+    use_most_numbers();
+    for (int i = 0; i < 2 * LEARNT; i++) {
+        sum_rounds("a", 1);
+        REQUIRE(steady_number() <= STEADY_MOST);
     }
+    REQUIRE(steady_number() <= 2 * LEARNT);
     return leave_world();
 }
 
-START_TEST(a_rank_that_waits_for_one_tensor_of_many_before_it_submits_the_rest_gets_it)
+START_TEST(ranks_that_have_used_all_numbers_agree_and_learn_the_schedule_again)
 {
-    ranks_run(&(struct mini_options){ .size = _i }, wait_for_each);
+    ranks_run(&(struct mini_options){ .size = _i }, use_all_numbers);
 }
 END_TEST
 
-/* The same, of ranks that ask instead of waiting; all ranks do. */
-static int poll_for_each(int rank)
+/* Tensors in flight are held, since only some of them can be committed to. */
+static int use_all_numbers_in_flight(int rank)
 {
-    (void)rank;
-    init_world();
-    step_run_many(0);
-    for (int i = 0; i < STEP; i++) {
-        int which = step_order(i, 3, 0);
-        REQUIRE_STATUS(step_submit(which, 0, 0), HVD_OK);
-        while (hvd_poll(step.handles[which]) == 0)
-            usleep(100);
-        step_check(which, 0);
+    use_most_numbers();
+    for (int i = 0; i < 2 * LEARNT; i++) {
+        int64_t handle;
+        int32_t data = rank;
+        struct hvd_tensor tensor = {
+            .name = "a", .input = &data, .output = &data, .dtype = HVD_INT32
+        };
+        REQUIRE_STATUS(hvd_allreduce_async(&tensor, HVD_SUM, NULL, &handle), HVD_OK);
+        REQUIRE_STATUS(hvd_wait(handle), HVD_OK);
+        REQUIRE(data == sum_of_numbers());
+        REQUIRE(steady_number() <= STEADY_MOST);
     }
+    REQUIRE(steady_number() <= 2 * LEARNT);
     return leave_world();
 }
 
-START_TEST(ranks_that_ask_for_one_tensor_of_many_before_they_submit_the_rest_get_it)
+START_TEST(tensors_in_flight_that_find_no_number_are_agreed_on)
 {
-    ranks_run(&(struct mini_options){ .size = _i }, poll_for_each);
-}
-END_TEST
-
-/* One tensor of a step has another shape on one rank. */
-static int deviate_in_a_step(int rank)
-{
-    init_world();
-    for (int round = 0; round < 3; round++) {
-        int odd = 3 + round;
-        step_run_many(0);
-        for (int i = 0; i < STEP; i++) {
-            int which = step_order(i, rank, round);
-            int longer = which == odd && rank == round % hvd_size();
-            REQUIRE_STATUS(step_submit(which, 0, longer), HVD_OK);
-        }
-        REQUIRE_STATUS(hvd_wait(step.handles[odd]), HVD_ERR_MISMATCH);
-        char name[40], shapes[2][20];
-        snprintf(name, sizeof name, "allreduce 'g%d'", odd);
-        for (int i = 0; i < 2; i++)
-            snprintf(shapes[i], sizeof shapes[i], "[%d]", step_length(odd) + i);
-        require_text(name);
-        require_text(shapes[0]);
-        require_text(shapes[1]);
-        for (int i = 0; i < STEP; i++)
-            if (i != odd)
-                step_check(i, 0);
-    }
-    return leave_world();
-}
-
-START_TEST(another_shape_of_one_tensor_of_many_is_an_error_of_this_tensor_alone)
-{
-    ranks_run(&(struct mini_options){ .size = _i }, deviate_in_a_step);
-}
-END_TEST
-
-/* Rank 1 submits a part of a step, and joins. */
-static int join_in_a_step(int rank)
-{
-    int last, given = 10;
-    init_world();
-    step_run_many(0);
-    for (int i = 0; i < (rank == 1 ? given : STEP); i++)
-        REQUIRE_STATUS(step_submit(i, 0, 0), HVD_OK);
-    REQUIRE_STATUS(hvd_join(&last), HVD_OK);
-    for (int i = 0; i < given; i++)
-        step_check(i, 0);
-    for (int i = given; rank != 1 && i < STEP; i++) {
-        REQUIRE_STATUS(hvd_wait(step.handles[i]), HVD_OK);
-        float expected = (float)(hvd_size() - 1) * step_input(0, i, 0, 0);
-        REQUIRE(step.data[i][0] == step_factor(i) * (expected + (float)sum_of_numbers() - 1));
-    }
-    step_run_many(0);
-    return leave_world();
-}
-
-START_TEST(a_rank_that_joins_in_the_middle_of_a_step_contributes_zeros_to_the_rest)
-{
-    ranks_run(&(struct mini_options){ .size = _i }, join_in_a_step);
-}
-END_TEST
-
-/* Rank 1 submits a part of a step, and leaves. */
-static int leave_in_a_step(int rank)
-{
-    init_world();
-    step_run_many(0);
-    for (int i = 0; i < (rank == 1 ? STEP / 2 : STEP); i++)
-        REQUIRE_STATUS(step_submit(i, 0, 0), HVD_OK);
-    atomic_fetch_add(&shared->counters[0], 1);
-    if (rank == 1)
-        wait_for(0, hvd_size());
-    if (rank == 1)
-        return leave_world();
-    REQUIRE_STATUS(hvd_wait(step.handles[STEP - 1]), HVD_ERR_PEER_LEFT);
-    require_text("rank 1 on testhost left (hvd_shutdown or exit)");
-    return leave_world();
-}
-
-START_TEST(a_rank_that_leaves_in_the_middle_of_a_step_is_named)
-{
-    ranks_run(&(struct mini_options){ .size = _i }, leave_in_a_step);
-}
-END_TEST
-
-static int die_in_a_step(int rank)
-{
-    init_world();
-    step_run_many(0);
-    for (int i = 0; i < (rank == 1 ? STEP / 2 : STEP); i++)
-        REQUIRE_STATUS(step_submit(i, 0, 0), HVD_OK);
-    atomic_fetch_add(&shared->counters[0], 1);
-    if (rank == 1)
-        wait_for(0, hvd_size());
-    if (rank == 1)
-        kill(getpid(), SIGKILL);
-    REQUIRE_STATUS(hvd_wait(step.handles[STEP - 1]), HVD_ERR_PEER_LOST);
-    require_text("rank 1");
-    return leave_world();
-}
-
-START_TEST(a_rank_that_is_killed_in_the_middle_of_a_step_is_named)
-{
-    ranks_run_but(&(struct mini_options){ .size = _i }, die_in_a_step, 1);
-}
-END_TEST
-
-/* Rank 0 has submitted a tensor, and neither it nor the others submit the rest yet. */
-static int submit_twice_in_a_step(int rank)
-{
-    int64_t again;
-    int64_t dim = step_length(0);
-    init_world();
-    step_run_many(0);
-    if (rank == 0) {
-        REQUIRE_STATUS(step_submit(0, 0, 0), HVD_OK);
-        struct hvd_tensor tensor = { .name = "g0",
-                                     .input = step.data[1],
-                                     .output = step.data[1],
-                                     .dtype = HVD_FLOAT32,
-                                     .ndims = 1,
-                                     .dims = &dim };
-        REQUIRE_STATUS(hvd_allreduce_async(&tensor, HVD_SUM, NULL, &again), HVD_ERR_INVALID);
-        require_text("allreduce 'g0': a tensor of this name is in flight already");
-        atomic_fetch_add(&shared->counters[0], 1);
-    } else {
-        wait_for(0, 1);
-        REQUIRE_STATUS(step_submit(0, 0, 0), HVD_OK);
-    }
-    for (int i = 1; i < STEP; i++)
-        REQUIRE_STATUS(step_submit(i, 0, 0), HVD_OK);
-    for (int i = 0; i < STEP; i++)
-        step_check(i, 0);
-    return leave_world();
-}
-
-START_TEST(the_name_of_one_tensor_of_many_that_waits_for_its_turn_is_refused)
-{
-    ranks_run(&(struct mini_options){ .size = 2 }, submit_twice_in_a_step);
+    ranks_run(&(struct mini_options){ .size = _i }, use_all_numbers_in_flight);
 }
 END_TEST
 
@@ -831,47 +639,6 @@ START_TEST(threads_with_schedules_of_their_own_get_their_results)
 }
 END_TEST
 
-/* Asks again and again what this rank and the others wait for, as a person does. */
-static void *ask_in_thread(void *is_over)
-{
-    struct err err;
-    struct join_report report;
-    while (!atomic_load((atomic_int *)is_over)) {
-        struct world *world = process_enter(&err);
-        REQUIRE(world != NULL);
-        engine_report(world_engine(world), &report, sizeof report.text);
-        process_exit();
-        REQUIRE(strstr(report.text, "last finished") || strstr(report.text, "allreduce"));
-    }
-    return NULL;
-}
-
-/* Answers and questions meet calls that have committed and are not done. */
-static int ask_meanwhile(int rank)
-{
-    pthread_t thread;
-    atomic_int is_over = 0;
-    init_world();
-    sum_rounds("a", LEARNT);
-    if (rank == 0)
-        REQUIRE(pthread_create(&thread, NULL, ask_in_thread, &is_over) == 0);
-    for (int i = 0; i < 2; i++) {
-        sum_rounds("a", 4 * LEARNT);
-        step_run_many(0);
-    }
-    if (rank == 0) {
-        atomic_store(&is_over, 1);
-        pthread_join(thread, NULL);
-    }
-    return leave_world();
-}
-
-START_TEST(a_question_meets_calls_that_have_committed)
-{
-    ranks_run(&(struct mini_options){ .size = _i }, ask_meanwhile);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("world_steady");
@@ -896,23 +663,9 @@ int main(void)
     tcase_add_loop_test(tcase, a_rank_that_leaves_is_named, 2, 6);
     tcase_add_loop_test(tcase, a_rank_that_leaves_while_the_others_learn_a_schedule_is_named, 2, 6);
     tcase_add_loop_test(tcase, a_rank_that_is_killed_is_named, 2, 6);
+    tcase_add_loop_test(tcase, ranks_that_have_used_all_numbers_agree_and_learn_the_schedule_again,
+                        2, 6);
+    tcase_add_loop_test(tcase, tensors_in_flight_that_find_no_number_are_agreed_on, 2, 6);
     tcase_add_loop_test(tcase, threads_with_schedules_of_their_own_get_their_results, 2, 4);
-    TCase *steps = tcase_create("steps");
-    suite_add_tcase(suite, steps);
-    tcase_set_timeout(steps, 120);
-    tcase_add_loop_test(steps, steps_of_many_tensors_in_any_order_have_the_right_results, 2, 7);
-    tcase_add_test(steps, steps_of_many_tensors_have_the_right_results_between_hosts);
-    tcase_add_loop_test(
-        steps, a_rank_that_waits_for_one_tensor_of_many_before_it_submits_the_rest_gets_it, 2, 5);
-    tcase_add_loop_test(
-        steps, ranks_that_ask_for_one_tensor_of_many_before_they_submit_the_rest_get_it, 2, 4);
-    tcase_add_loop_test(steps, another_shape_of_one_tensor_of_many_is_an_error_of_this_tensor_alone,
-                        2, 5);
-    tcase_add_loop_test(
-        steps, a_rank_that_joins_in_the_middle_of_a_step_contributes_zeros_to_the_rest, 2, 5);
-    tcase_add_loop_test(steps, a_rank_that_leaves_in_the_middle_of_a_step_is_named, 2, 5);
-    tcase_add_loop_test(steps, a_rank_that_is_killed_in_the_middle_of_a_step_is_named, 2, 5);
-    tcase_add_test(steps, the_name_of_one_tensor_of_many_that_waits_for_its_turn_is_refused);
-    tcase_add_loop_test(steps, a_question_meets_calls_that_have_committed, 2, 4);
     return unit_run(suite);
 }

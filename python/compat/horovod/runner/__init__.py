@@ -4,7 +4,6 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import hvd
 
-_ELASTIC = "elastic jobs are not built yet"
 _MPI = "hvdrun starts the ranks itself; MPI is not used"
 
 
@@ -44,11 +43,12 @@ def run(
     host_discovery_script: Optional[str] = None,
 ) -> List[Any]:
     """Calls `func` on all ranks; hvd.run() says more. `disable_cache` and `use_gloo` change nothing here. ValueError for
-    an argument of elastic jobs or of MPI."""
-    elastic = ("min_num_proc", "max_num_proc", "min_np", "max_np", "slots", "reset_limit", "cooldown_range")
-    reasons = dict.fromkeys(elastic + ("host_discovery_script",), _ELASTIC)
-    reasons.update(dict.fromkeys(("use_mpi", "mpi_args"), _MPI))
-    _refuse(reasons, locals())
+    an argument of MPI."""
+    _refuse(dict.fromkeys(("use_mpi", "mpi_args"), _MPI), locals())
+    elastic = {"--slots-per-host": slots, "--reset-limit": reset_limit}
+    options = [word for name, value in elastic.items() if value is not None for word in (name, str(value))]
+    if cooldown_range is not None:
+        options += ["--blacklist-cooldown-range", *map(str, cooldown_range)]
     return hvd.run(
         func,
         args,
@@ -63,4 +63,8 @@ def run(
         network_interfaces=network_interfaces or network_interface,
         verbose=bool(verbose and verbose > 1),
         executable=executable,
+        options=options,
+        min_np=min_num_proc or min_np,
+        max_np=max_num_proc or max_np,
+        host_discovery_script=host_discovery_script,
     )

@@ -4,6 +4,6 @@ from hvd.torch import *  # noqa: F401,F403
 from hvd.torch import __all__ as _all
 from hvd.torch import compression, functions
 
-from . import mpi_ops
+from . import elastic, mpi_ops
 
 __all__ = list(_all)

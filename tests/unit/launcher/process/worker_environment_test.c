@@ -39,6 +39,7 @@ static const struct {
     { "HOROVOD_GLOO_IFACE=eth9", false },
     { "NCCL_SOCKET_IFNAME=eth9", false },
     { "HVD_NETWORK_INTERFACES=host1=eth0", false },
+    { "HVD_PROCESSORS=2", false },
     { "HVD_PORT_RANGE=5-6", true },
     { "HVD_TRANSPORT=tcp", true },
     { "BASH_FUNC_x%%=() { :; }", false },

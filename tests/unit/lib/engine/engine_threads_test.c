@@ -97,10 +97,23 @@ static int start_sum(struct buffer *buffer)
     return hvd_allreduce_async(&tensor, HVD_SUM, NULL, &buffer->handle);
 }
 
+static int at_every_second_time(void *arg)
+{
+    int *asked = arg;
+    return ++*asked % 2 == 0;
+}
+
+enum { WAYS = 5 };
+
 /* Waits in one of the ways there are. */
 static void finish(int64_t handle, int way)
 {
+    int asked = 0;
+    struct hvd_interrupt interrupt = { at_every_second_time, &asked, 0 };
     int rc = way == 0 ? hvd_wait(handle) : HVD_ERR_TIMEOUT;
+    while (way == 4 &&
+           (rc = hvd_wait_interruptible(handle, &interrupt, NULL)) == HVD_ERR_INTERRUPTED)
+        continue;
     while (way == 1 && (rc = hvd_poll(handle)) == 0)
         sched_yield();
     while (way == 2 && (rc = hvd_wait_timeout(handle, 0, NULL)) == HVD_ERR_TIMEOUT)
@@ -139,7 +152,7 @@ static void mix(int thread)
         int other = (thread + round) % THREADS;
         for (int i = 0; i < NAMES; i++) {
             if (order[i] > 1) {
-                finish(buffers[other][order[i]].handle, rand_r(&seed) % 4);
+                finish(buffers[other][order[i]].handle, rand_r(&seed) % WAYS);
                 check(&buffers[other][order[i]], order[i], round);
             }
         }
@@ -208,7 +221,7 @@ static void add_or_reduce(int thread)
             int64_t handle;
             if (hvd_rank() != 1) {
                 REQUIRE_STATUS(hvd_barrier_async(&options, &handle), HVD_OK);
-                finish(handle, round % 4);
+                finish(handle, round % WAYS);
             }
             REQUIRE_STATUS(hvd_remove_process_set(set), HVD_OK);
             continue;
@@ -217,7 +230,7 @@ static void add_or_reduce(int thread)
         int name = (round + thread) % NAMES;
         fill(buffer, thread, name, round);
         REQUIRE_STATUS(start_sum(buffer), HVD_OK);
-        finish(buffer->handle, (round + thread) % 4);
+        finish(buffer->handle, (round + thread) % WAYS);
         check(buffer, name, round);
     }
 }

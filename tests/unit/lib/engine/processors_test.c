@@ -3,6 +3,8 @@
 
 #include "tests/support/unit.h"
 
+#include <sched.h>
+
 #include <stddef.h>
 
 static const struct {
@@ -93,9 +95,24 @@ START_TEST(a_rank_sleeps_however_many_share_its_processor)
 }
 END_TEST
 
+START_TEST(ranks_that_are_bound_share_what_their_launcher_tells)
+{
+    cpu_set_t own, one;
+    int cpu = 0, unlimited = processors_count(1 << 10);
+    ck_assert_int_eq(sched_getaffinity(0, sizeof own, &own), 0);
+    while (!CPU_ISSET((size_t)cpu, &own))
+        cpu++;
+    CPU_ZERO(&one);
+    CPU_SET((size_t)cpu, &one);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
+    ck_assert_int_eq(processors_count(1 << 10), unlimited);
+    ck_assert_int_eq(processors_count(1), 1);
+}
+END_TEST
+
 START_TEST(this_host_has_one_at_least)
 {
-    ck_assert_int_ge(processors_count(), 1);
+    ck_assert_int_ge(processors_count(0), 1);
 }
 END_TEST
 
@@ -110,6 +127,7 @@ int main(void)
                         sizeof groups / sizeof *groups);
     tcase_add_test(tcase, a_rank_waits_the_longer_the_more_share_its_processor);
     tcase_add_test(tcase, a_rank_sleeps_however_many_share_its_processor);
+    tcase_add_test(tcase, ranks_that_are_bound_share_what_their_launcher_tells);
     tcase_add_test(tcase, this_host_has_one_at_least);
     return unit_run(suite);
 }

@@ -13,14 +13,23 @@ static _Atomic uint64_t now_ns, step_ns; /* the clock, and how far each reading 
 
 uint64_t __wrap_monotonic_ns(void);
 
+/* How many more trips the other side answers when this side reads the clock. */
+static int trips_left;
+
 uint64_t __wrap_monotonic_ns(void)
 {
+    uint32_t value = atomic_load(&word);
+    if (trips_left > 0 && value % 2 == 1) {
+        trips_left--;
+        atomic_store(&word, value + 1);
+    }
     return atomic_fetch_add(&now_ns, atomic_load(&step_ns));
 }
 
 static void setup(void)
 {
     atomic_init(&word, 0);
+    trips_left = 0;
     shm_distance_init(&asker, &word, true);
     shm_distance_init(&other, &word, false);
 }
@@ -102,6 +111,39 @@ START_TEST(both_sides_time_the_trips)
 }
 END_TEST
 
+/* The other side answers the first question, and then so many trips. */
+static void answer_and_stop(int trips)
+{
+    atomic_store(&step_ns, 100000);
+    shm_distance_count(&asker, 1);
+    shm_distance_measure(&asker);
+    atomic_store(&word, 2);
+    trips_left = trips;
+    shm_distance_measure(&asker);
+    ck_assert_int_eq(trips_left, 0);
+}
+
+START_TEST(a_side_that_stops_looking_has_been_timed_if_it_looked_for_long_enough)
+{
+    answer_and_stop(8);
+    ck_assert(asker.far);
+    ck_assert_int_eq(asker.tries, 0);
+}
+END_TEST
+
+START_TEST(a_side_that_stops_looking_sooner_is_timed_again)
+{
+    answer_and_stop(7);
+    ck_assert(!asker.far);
+    ck_assert_int_eq(asker.tries, SHM_DISTANCE_TRIES - 1);
+    atomic_store(&word, word + 1); /* the answer comes late */
+    trips_left = 16;
+    shm_distance_measure(&asker);
+    ck_assert(asker.far && !asker.asked);
+    ck_assert_int_eq(asker.tries, 0);
+}
+END_TEST
+
 START_TEST(many_bytes_later_it_is_measured_again)
 {
     shm_distance_count(&asker, 1);
@@ -136,6 +178,8 @@ int main(void)
     tcase_add_test(tcase, a_side_that_is_not_asked_says_nothing);
     tcase_add_test(tcase, a_side_that_does_not_look_all_the_time_is_not_timed);
     tcase_add_test(tcase, both_sides_time_the_trips);
+    tcase_add_test(tcase, a_side_that_stops_looking_has_been_timed_if_it_looked_for_long_enough);
+    tcase_add_test(tcase, a_side_that_stops_looking_sooner_is_timed_again);
     tcase_add_test(tcase, many_bytes_later_it_is_measured_again);
     tcase_add_test(tcase, whatever_the_other_side_writes_ends);
     suite_add_tcase(suite, tcase);

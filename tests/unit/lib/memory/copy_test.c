@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is written around the caches is what ordinary stores would have written, at any address and
- * of any size, and nothing beside it; a release store publishes it. */
+/* What is copied around the caches, or in parts, is what memcpy() would have copied, at any address
+ * and of any size, and nothing beside it; a release store publishes it. */
 #include "lib/memory/copy.h"
 #include "tests/support/reduce_fill.h"
 #include "tests/support/unit.h"
@@ -11,18 +11,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const size_t sizes[] = { 0, 1, 15, 63, 64, 65, 127, 128, 200, 4095, 4096, 4097, 9000 };
+static const size_t sizes[] = { 0,   1,    15,   63,   64,   65,   127, 128,
+                                200, 2111, 2112, 4096, 4159, 4160, 9000 };
 static const size_t offsets[] = { 0, 1, 8, 16, 33, 63 };
 enum { SIZES = sizeof sizes / sizeof *sizes, OFFSETS = sizeof offsets / sizeof *offsets };
 
 /* From a block without a byte to spare, which AddressSanitizer watches. */
-static void check_copy(size_t nbytes, size_t to_offset, size_t from_offset)
+static void check_copy(void (*copy)(void *to, const void *from, size_t nbytes), size_t nbytes,
+                       size_t to_offset, size_t from_offset)
 {
     unsigned char *from = malloc(from_offset + nbytes + !nbytes);
     unsigned char *to = aligned_alloc(64, (nbytes / 64 + 3) * 64), *start = to + 1 + to_offset;
     reduce_fill(from, from_offset + nbytes, 1, nbytes + from_offset);
     start[-1] = start[nbytes] = 0xa5;
-    copy_streaming(start, from + from_offset, nbytes);
+    copy(start, from + from_offset, nbytes);
     ck_assert(memcmp(start, from + from_offset, nbytes) == 0);
     ck_assert(start[-1] == 0xa5 && start[nbytes] == 0xa5);
     free(from);
@@ -33,8 +35,10 @@ START_TEST(copies_are_right_at_any_address)
 {
     for (size_t s = 0; s < SIZES; s++)
         for (size_t t = 0; t < OFFSETS; t++)
-            for (size_t f = 0; f < OFFSETS; f++)
-                check_copy(sizes[s], offsets[t], offsets[f]);
+            for (size_t f = 0; f < OFFSETS; f++) {
+                check_copy(copy_streaming, sizes[s], offsets[t], offsets[f]);
+                check_copy(copy_cached, sizes[s], offsets[t], offsets[f]);
+            }
 }
 END_TEST
 

@@ -171,6 +171,36 @@ START_TEST(a_short_steady_state_doubles_the_pause_and_a_long_one_resets_it)
 }
 END_TEST
 
+/* A program that is interrupted after each `count` tensors. True if it is searched before `most`
+ * tensors have come, and its round is found. */
+static bool is_found_between_interruptions(int count, uint32_t most)
+{
+    for (uint32_t i = 0; i < most; i++) {
+        if (i % (uint32_t)count == 0)
+            schedule_interrupt(&search);
+        schedule_add(&search, 100, SCHEDULED_INLINE);
+        if (schedule_find(&search, &round_found))
+            return true;
+    }
+    return false;
+}
+
+START_TEST(a_program_that_is_interrupted_often_is_searched_again_after_the_longest_pause)
+{
+    for (int i = 0; i < 100; i++)
+        schedule_ended(&search, 0);
+    ck_assert(is_found_between_interruptions(1000, 2 * SCHEDULE_PAUSE_MAX));
+}
+END_TEST
+
+START_TEST(a_search_needs_tensors_that_came_behind_the_interruption)
+{
+    add_rounds(1, SCHEDULE_LEAST - 1);
+    ck_assert(!is_found_between_interruptions(SCHEDULE_LEAST - 1, 1000));
+    ck_assert(is_found_between_interruptions(SCHEDULE_LEAST, 1000));
+}
+END_TEST
+
 START_TEST(the_pause_has_a_limit)
 {
     for (int i = 0; i < 100; i++)
@@ -198,6 +228,9 @@ int main(void)
     tcase_add_test(tcase, another_algorithm_is_another_operation);
     tcase_add_test(tcase, an_interruption_begins_anew);
     tcase_add_test(tcase, a_short_steady_state_doubles_the_pause_and_a_long_one_resets_it);
+    tcase_add_test(tcase,
+                   a_program_that_is_interrupted_often_is_searched_again_after_the_longest_pause);
+    tcase_add_test(tcase, a_search_needs_tensors_that_came_behind_the_interruption);
     tcase_add_test(tcase, the_pause_has_a_limit);
     return unit_run(suite);
 }

@@ -81,17 +81,28 @@ END_TEST
 
 START_TEST(tensors_that_are_there_are_told_with_their_operations_and_taken_out)
 {
+    struct steady_cursor cursor = { 0 };
     uint32_t number;
     put_slot(13);
     put_slot(11);
-    ck_assert_ptr_eq(steady_round_at(&round_of, 0, 4, &number), &owners[1]);
+    ck_assert_ptr_eq(steady_round_next(&round_of, &cursor, 4, &number), &owners[1]);
     ck_assert_uint_eq(number, 4);
-    ck_assert_ptr_eq(steady_round_at(&round_of, 1, 3, &number), &owners[3]);
+    ck_assert_ptr_eq(steady_round_next(&round_of, &cursor, 3, &number), &owners[3]);
     ck_assert_uint_eq(number, 3);
-    ck_assert_ptr_null(steady_round_at(&round_of, 2, 4, &number));
+    ck_assert_ptr_null(steady_round_next(&round_of, &cursor, 4, &number));
     ck_assert_ptr_eq(steady_round_take(&round_of), &owners[1]);
     ck_assert_ptr_eq(steady_round_take(&round_of), &owners[3]);
     ck_assert_ptr_null(steady_round_take(&round_of));
+}
+END_TEST
+
+START_TEST(operations_that_are_done_are_counted_in_tensors)
+{
+    ck_assert_uint_eq(steady_round_tensors(&round_of, 0), 0);
+    ck_assert_uint_eq(steady_round_tensors(&round_of, 1), 3);
+    ck_assert_uint_eq(steady_round_tensors(&round_of, 2), 4);
+    ck_assert_uint_eq(steady_round_tensors(&round_of, 7), 15);
+    ck_assert_uint_eq(steady_round_tensors(&round_of, UINT32_MAX), 2ull * UINT32_MAX + 1);
 }
 END_TEST
 
@@ -203,12 +214,13 @@ static void model_complete(struct model *model, int at, uint32_t number)
 static bool model_is_stuck(const struct model_rank *rank, const struct steady_round *own)
 {
     const struct steady *steady = &rank->steady;
+    struct steady_cursor cursor = { 0 };
     uint32_t number;
     const int *owner;
     if (steady->phase != STEADY_ON || rank->waits == 0 ||
         !steady_round_is_stuck(own, steady->committed, steady->done))
         return false;
-    for (int i = 0; (owner = steady_round_at(own, i, steady->done, &number)); i++)
+    while ((owner = steady_round_next(own, &cursor, steady->done, &number)))
         if (number >= steady->committed && searched->slots[owner - owners] == rank->waits - 1)
             return true;
     return false;
@@ -422,6 +434,7 @@ int main(void)
                    a_rank_is_stuck_while_it_holds_tensors_and_the_next_operation_is_not_complete);
     tcase_add_test(tcase, an_operation_that_is_not_done_is_not_complete_for_the_next_round);
     tcase_add_test(tcase, tensors_that_are_there_are_told_with_their_operations_and_taken_out);
+    tcase_add_test(tcase, operations_that_are_done_are_counted_in_tensors);
     tcase_add_loop_test(
         tcase, no_order_of_events_loses_a_tensor_or_makes_two_ranks_wait_for_each_other, 0, 3);
     tcase_add_test(tcase, no_order_of_events_mixes_two_rounds);

@@ -409,6 +409,19 @@ START_TEST(a_rank_commits_to_a_few_operations_ahead_and_not_more)
 }
 END_TEST
 
+START_TEST(a_rank_that_has_used_all_numbers_commits_to_nothing_more)
+{
+    steady_begin(&steady);
+    steady.committed = steady.done = STEADY_MOST - 1;
+    ck_assert(!steady_is_exhausted(&steady));
+    steady_commit(&steady);
+    ck_assert(!steady_may_commit(&steady));
+    ck_assert(steady_is_exhausted(&steady));
+    steady_leave(&steady);
+    ck_assert(!steady_is_exhausted(&steady));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("steady");
@@ -427,5 +440,6 @@ int main(void)
     tcase_add_test(tcase, nothing_is_accepted_behind_a_leave);
     tcase_add_test(tcase, a_rank_that_runs_farther_ahead_than_it_may_is_refused);
     tcase_add_test(tcase, a_rank_commits_to_a_few_operations_ahead_and_not_more);
+    tcase_add_test(tcase, a_rank_that_has_used_all_numbers_commits_to_nothing_more);
     return unit_run(suite);
 }

@@ -237,7 +237,7 @@ END_TEST
 START_TEST(a_description_says_all_that_was_asked_for)
 {
     struct hvd_tensor tensor = { NULL, IN_OUT, .dtype = HVD_INT16, .ndims = 2, .dims = square };
-    struct hvd_options options = { 5, 0, 0.25 };
+    struct hvd_options options = { .process_set = 5, .postscale = 0.25 };
     struct description description;
     struct err err;
     ck_assert_int_eq(request_describe(&description, COLLECTIVE_ALLREDUCE, &tensor, HVD_MIN, 0,

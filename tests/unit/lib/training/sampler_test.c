@@ -282,6 +282,99 @@ START_TEST(what_is_behind_the_end_of_an_epoch_cannot_be_resumed)
 }
 END_TEST
 
+START_TEST(distinct_samples_are_dealt_once_in_equally_many_steps)
+{
+    uint64_t seen[10] = { 0 };
+    for (int rank = 0; rank < 3; rank++) {
+        uint64_t samples[3];
+        size_t expected[] = { 3, rank == 0 ? 1 : 0, 0 };
+        struct hvd_sampler *sampler;
+        const struct hvd_sampler_options options = {
+            .count = 10, .seed = 7, .rank = rank, .size = 3, .distinct = 1
+        };
+        ck_assert_int_eq(hvd_sampler_create(&options, &sampler), HVD_OK);
+        ck_assert_uint_eq(hvd_sampler_left(sampler), 4);
+        for (int step = 0; step < 3; step++) {
+            size_t got = hvd_sampler_next(sampler, samples, 3);
+            ck_assert_uint_eq(got, expected[step]);
+            for (size_t i = 0; i < got; i++)
+                seen[samples[i]]++;
+        }
+        ck_assert_uint_eq(hvd_sampler_left(sampler), 0);
+        ck_assert_uint_eq(hvd_sampler_processed(sampler), 10);
+        hvd_sampler_destroy(sampler);
+    }
+    for (int i = 0; i < 10; i++)
+        ck_assert_uint_eq(seen[i], 1);
+}
+END_TEST
+
+/* Two batches are taken ahead, one is finished; the other is dealt again when the ranks change. */
+START_TEST(samples_that_are_taken_ahead_are_processed_when_they_are_finished)
+{
+    uint64_t samples[20], again[20];
+    struct hvd_sampler *sampler;
+    const struct hvd_sampler_options options = {
+        .count = 20, .in_order = 1, .rank = 0, .size = 2, .ahead = 1
+    };
+    ck_assert_int_eq(hvd_sampler_create(&options, &sampler), HVD_OK);
+    ck_assert_uint_eq(hvd_sampler_next(sampler, samples, 6), 6);
+    ck_assert_uint_eq(hvd_sampler_processed(sampler), 0);
+    ck_assert_int_eq(hvd_sampler_finish(sampler, 7), HVD_ERR_INVALID);
+    ck_assert_str_eq(hvd_last_error(), "sampler: 7 samples finished, 6 are taken");
+    ck_assert_int_eq(hvd_sampler_finish(sampler, 3), HVD_OK);
+    ck_assert_uint_eq(hvd_sampler_processed(sampler), 6);
+    ck_assert_uint_eq(hvd_sampler_left(sampler), 4);
+    ck_assert_int_eq(hvd_sampler_place(sampler, 0, 1), HVD_OK);
+    ck_assert_uint_eq(hvd_sampler_left(sampler), 14);
+    ck_assert_uint_eq(hvd_sampler_next(sampler, again, 20), 14);
+    for (uint64_t i = 0; i < 14; i++)
+        ck_assert_uint_eq(again[i], 6 + i);
+    hvd_sampler_destroy(sampler);
+}
+END_TEST
+
+START_TEST(samples_that_are_taken_one_by_one_cannot_be_finished)
+{
+    uint64_t sample;
+    struct hvd_sampler *sampler = make(10, 0, 0, 1);
+    ck_assert_uint_eq(hvd_sampler_next(sampler, &sample, 1), 1);
+    ck_assert_int_eq(hvd_sampler_finish(sampler, 1), HVD_ERR_INVALID);
+    ck_assert_str_eq(hvd_last_error(),
+                     "sampler: its samples count as processed when they are taken");
+    hvd_sampler_destroy(sampler);
+}
+END_TEST
+
+START_TEST(a_sampler_is_placed_among_other_ranks)
+{
+    uint64_t samples[10];
+    struct hvd_sampler *sampler;
+    const struct hvd_sampler_options options = { .count = 10, .in_order = 1, .size = 2 };
+    ck_assert_int_eq(hvd_sampler_create(&options, &sampler), HVD_OK);
+    hvd_sampler_start_epoch(sampler, 5);
+    ck_assert_uint_eq(hvd_sampler_epoch(sampler), 5);
+    ck_assert_uint_eq(hvd_sampler_next(sampler, samples, 2), 2);
+    ck_assert_int_eq(hvd_sampler_place(sampler, 2, 3), HVD_OK);
+    ck_assert_uint_eq(hvd_sampler_processed(sampler), 4);
+    ck_assert_uint_eq(hvd_sampler_epoch(sampler), 5);
+    take_all(sampler, samples, 2);
+    ck_assert(samples[0] == 6 && samples[1] == 9);
+    hvd_sampler_destroy(sampler);
+}
+END_TEST
+
+START_TEST(a_place_that_cannot_be_changes_nothing)
+{
+    struct hvd_sampler *sampler = make(10, 0, 0, 2);
+    ck_assert_int_eq(hvd_sampler_place(sampler, 2, 2), HVD_ERR_INVALID);
+    ck_assert_str_eq(hvd_last_error(), "sampler: rank 2 of 2; expected 0 <= rank < size");
+    ck_assert_int_eq(hvd_sampler_place(sampler, 0, 0), HVD_ERR_NOT_INITIALIZED);
+    ck_assert_uint_eq(hvd_sampler_left(sampler), 5);
+    hvd_sampler_destroy(sampler);
+}
+END_TEST
+
 static const struct {
     struct hvd_sampler_options options;
     const char *text;
@@ -342,6 +435,11 @@ int main(void)
                         ROWS(resumptions));
     tcase_add_test(tcase, an_epoch_that_is_gone_on_with_by_as_many_ranks_is_the_same);
     tcase_add_test(tcase, what_is_behind_the_end_of_an_epoch_cannot_be_resumed);
+    tcase_add_test(tcase, distinct_samples_are_dealt_once_in_equally_many_steps);
+    tcase_add_test(tcase, samples_that_are_taken_ahead_are_processed_when_they_are_finished);
+    tcase_add_test(tcase, samples_that_are_taken_one_by_one_cannot_be_finished);
+    tcase_add_test(tcase, a_sampler_is_placed_among_other_ranks);
+    tcase_add_test(tcase, a_place_that_cannot_be_changes_nothing);
     tcase_add_loop_test(tcase, options_that_cannot_be_are_refused, 0, ROWS(refused));
     tcase_add_test(tcase, nothing_is_made_of_nothing);
     tcase_add_test(tcase, rank_and_size_are_those_of_the_world);
