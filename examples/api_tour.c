@@ -111,8 +111,8 @@ struct hvd_tensor tour_tensor(const char *tensor_name, const float *input, float
 /* ---- the tour ---- */
 
 static const struct tour_part *const parts[] = {
-    &tour_world,     &tour_reductions, &tour_moves,  &tour_sets,
-    &tour_optimizer, &tour_training,   &tour_device,
+    &tour_world,     &tour_reductions, &tour_moves,   &tour_sets,
+    &tour_optimizer, &tour_training,   &tour_elastic, &tour_device,
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 

@@ -53,7 +53,7 @@ struct tour_part {
 };
 
 extern const struct tour_part tour_world, tour_reductions, tour_moves, tour_sets, tour_optimizer,
-    tour_training, tour_device, tour_end;
+    tour_training, tour_elastic, tour_device, tour_end;
 
 /* Says more about what came back; commas come by themselves. */
 void tour_say(struct tour *tour, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -28,6 +28,28 @@ static void allgather_async(struct tour *tour, int arg)
     tour_elements(tour, tour->result.data, (int)tour->result.dim0, 0, 1);
 }
 
+static int never(void *arg)
+{
+    (void)arg;
+    return 0;
+}
+
+/* In one call; nothing interrupts the wait. */
+static void allgather_tensor(struct tour *tour, int arg)
+{
+    struct hvd_interrupt interrupt = { .wanted = never };
+    const struct hvd_options options = { .interrupt = &interrupt };
+    const int64_t rows = 1;
+    struct hvd_result result;
+    (void)arg;
+    tour_numbers(tour, 1, tour->rank, 0);
+    struct hvd_tensor tensor = tour_tensor("tour.tensor", tour->input, NULL, &rows);
+    if (!tour_status(tour, hvd_allgather_tensor(&tensor, &options, &result)))
+        return;
+    tour_elements(tour, result.data, (int)result.dim0, 0, 1);
+    hvd_result_free(&result);
+}
+
 static void result_free(struct tour *tour, int arg)
 {
     (void)arg;
@@ -75,6 +97,16 @@ static void broadcast(struct tour *tour, int arg)
     if (tour_status(tour,
                     hvd_broadcast("tour.broadcast", tour->input, 3, HVD_FLOAT32, tour->size - 1)))
         tour_elements(tour, tour->input, 3, tour->size, 1);
+}
+
+static void broadcast_tensor(struct tour *tour, int arg)
+{
+    const int64_t rows = 3;
+    (void)arg;
+    tour_numbers(tour, 3, tour->rank + 1, 1);
+    struct hvd_tensor tensor = tour_tensor("tour.broadcast", NULL, tour->input, &rows);
+    if (tour_status(tour, hvd_broadcast_tensor(&tensor, 0, NULL)))
+        tour_elements(tour, tour->input, 3, 1, 1);
 }
 
 static void broadcast_async(struct tour *tour, int arg)
@@ -141,6 +173,14 @@ static void barrier(struct tour *tour, int arg)
     tour_status(tour, hvd_barrier());
 }
 
+static void wait_interruptible(struct tour *tour, int arg)
+{
+    struct hvd_interrupt interrupt = { .wanted = never };
+    (void)arg;
+    if (tour_status(tour, hvd_barrier_async(NULL, &tour->handle)))
+        tour_status(tour, hvd_wait_interruptible(tour->handle, &interrupt, NULL));
+}
+
 static void barrier_async(struct tour *tour, int arg)
 {
     (void)arg;
@@ -191,16 +231,19 @@ static const struct tour_row rows[] = {
     { "allgather(x)", "hvd_allgather()", allgather, 0 },
     { "allgather_async(x)", "hvd_allgather_async(), hvd_wait_result()", allgather_async, 0 },
     { "del x", "hvd_result_free()", result_free, 0 },
+    { "-", "hvd_allgather_tensor()", allgather_tensor, 0 },
     { "grouped_allgather([x, y])", "hvd_grouped_allgather()", grouped_allgather, 0 },
     { "grouped_allgather_async([x, y])", "hvd_grouped_allgather_async()", grouped_allgather_async,
       0 },
     { "broadcast(x, root_rank=size() - 1)", "hvd_broadcast()", broadcast, 0 },
+    { "broadcast(x, root_rank=0)", "hvd_broadcast_tensor()", broadcast_tensor, 0 },
     { "broadcast_async(x, root_rank=0)", "hvd_broadcast_async(), hvd_wait_timeout()",
       broadcast_async, 0 },
     { "alltoall(x, splits)", "hvd_alltoall()", alltoall, 0 },
     { "alltoall_async(x)", "hvd_alltoall_async()", alltoall_async, 0 },
     { "barrier()", "hvd_barrier()", barrier, 0 },
     { "-", "hvd_barrier_async()", barrier_async, 0 },
+    { "-", "hvd_wait_interruptible()", wait_interruptible, 0 },
     { "join()", "hvd_join()", join, 0 },
     { "-", "hvd_join_async()", join_async, 0 },
 };

@@ -60,6 +60,18 @@ static void allreduce_async(struct tour *tour, int arg)
     tour_say(tour, "a handle");
 }
 
+/* With a shape, a set or factors, like the call with a handle. */
+static void allreduce_tensor(struct tour *tour, int arg)
+{
+    const struct hvd_options options = { .postscale = 2 };
+    const int64_t rows = 3;
+    (void)arg;
+    tour_numbers(tour, 3, tour->rank + 1, 0);
+    struct hvd_tensor tensor = tour_tensor("tour.tensor", tour->input, tour->output, &rows);
+    if (tour_status(tour, hvd_allreduce_tensor(&tensor, HVD_SUM, &options)))
+        tour_elements(tour, tour->output, 3, 2 * sum_of_ranks(tour), 0);
+}
+
 static void poll(struct tour *tour, int arg)
 {
     int done = hvd_poll(tour->handle);
@@ -187,6 +199,7 @@ static const struct tour_row rows[] = {
     { "allreduce(x, op=Max)", "hvd_allreduce(HVD_MAX)", allreduce, HVD_MAX },
     { "allreduce(x, op=Product)", "hvd_allreduce(HVD_PRODUCT)", allreduce, HVD_PRODUCT },
     { "allreduce(x, op=Adasum)", "hvd_allreduce(HVD_ADASUM)", allreduce, HVD_ADASUM },
+    { "allreduce(x, postscale_factor=...)", "hvd_allreduce_tensor()", allreduce_tensor, 0 },
     { "allreduce_async(x, prescale_factor=...)", "hvd_allreduce_async()", allreduce_async, 0 },
     { "poll(handle)", "hvd_poll()", poll, 0 },
     { "synchronize(handle)", "hvd_wait()", wait, 0 },

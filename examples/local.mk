@@ -51,6 +51,7 @@ examples_libsupport_la_LIBADD = -lm
 noinst_PROGRAMS += examples/api_tour
 examples_api_tour_SOURCES = examples/api_tour.c examples/api_tour.h \
 	examples/api_tour_device.c \
+	examples/api_tour_elastic.c \
 	examples/api_tour_moves.c \
 	examples/api_tour_optimizer.c \
 	examples/api_tour_reductions.c \

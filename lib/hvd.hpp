@@ -237,7 +237,7 @@ struct options {
     double postscale = 1; // of the result
 
     bool is_default() const noexcept { return process_set == 0 && prescale == 1 && postscale == 1; }
-    hvd_options c() const noexcept { return { process_set, prescale, postscale }; }
+    hvd_options c() const noexcept { return { process_set, prescale, postscale, nullptr }; }
 };
 
 // ---- results of their own size ----

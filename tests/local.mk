@@ -321,6 +321,7 @@ unit_tests += \
 	tests/unit/launcher/elastic/discovery_test \
 	tests/unit/launcher/elastic/elastic_histories_test \
 	tests/unit/launcher/elastic/elastic_plan_test \
+	tests/unit/launcher/elastic/worker_notice_test \
 	tests/unit/launcher/hosts/host_environment_test \
 	tests/unit/launcher/job/host_check_table_test \
 	tests/unit/src/hvdrun/host_interfaces_test \
@@ -356,6 +357,7 @@ unit_tests += \
 	tests/unit/launcher/cleanup/supervisor_test \
 	tests/unit/launcher/output/last_line_test \
 	tests/unit/rendezvous/world/elastic_service_test \
+	tests/unit/rendezvous/server/elastic_gloo_test \
 	tests/unit/rendezvous/world/elastic_test \
 	tests/unit/rendezvous/world/pending_workers_test \
 	tests/unit/lib/training/elastic_run_test \
@@ -591,6 +593,7 @@ program_tests += \
 	tests/program/slurm_test.sh \
 	tests/program/status_fd_test.sh \
 	tests/program/status_page_test.sh \
+	tests/program/elastic_stock_test.sh \
 	tests/program/stock_blame_test.sh \
 	tests/program/unauthenticated_test.sh \
 	tests/program/synthetic_benchmark_test.sh \
@@ -620,30 +623,13 @@ endif
 endif
 
 TESTS += $(program_tests)
-EXTRA_DIST += \
-	$(program_tests) \
-	tests/coverage.sh \
-	tests/forbidden_words.txt \
-	tests/hosts.sh \
+EXTRA_DIST += $(program_tests) tests/coverage.sh tests/support/abi.sh tests/forbidden_words.txt tests/text_readers.txt tests/tap.sh tests/hosts.sh tests/support/elastic.sh tests/support/fit.sh tests/support/service.sh tests/support/sources.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp tests/python/cases.py tests/python/distributed_cases.py tests/python/stock_horovod.py tests/support/elastic_stock_train.py tests/support/elastic_stock_worker.py \
 	tests/languages/hvd_cxx.cc \
 	tests/languages/hvd_fortran.f90 \
-	tests/libssh2.supp \
-	tests/python/cases.py \
 	tests/python/compare_checkpoints.py \
-	tests/python/distributed_cases.py \
 	tests/python/run_examples.py \
-	tests/python/stock_horovod.py \
-	tests/slurm-testbed.sh \
-	tests/support/abi.sh \
-	tests/support/fit.sh \
-	tests/support/service.sh \
-	tests/support/sources.sh \
-	tests/tap.sh \
-	tests/testbed.sh \
-	tests/text_readers.txt \
 	tests/python/elastic_worker.py \
-	tests/python/sampler_histories.py \
-	tests/support/elastic.sh
+	tests/python/sampler_histories.py
 
 # The installation that is tested
 stage = $(abs_builddir)/tests/stage

@@ -29,6 +29,7 @@ static const struct {
     [AGENT_SIGNAL] = { agent_on_signal, AGENT_RECEIVING, AGENT_IS_DONE },
     [AGENT_STOP] = { agent_on_stop, AGENT_RECEIVING, AGENT_IS_DONE },
     [AGENT_STOP_RANK] = { agent_on_stop_rank, AGENT_RUNNING, AGENT_IS_DONE },
+    [AGENT_EXCHANGE] = { agent_on_exchange, AGENT_RUNNING, AGENT_IS_DONE },
     [AGENT_RELAY_DATA] = { agent_on_relay_data, AGENT_IS_READY, AGENT_IS_DONE },
     [AGENT_RELAY_END] = { agent_on_relay_end, AGENT_IS_READY, AGENT_IS_DONE },
     [AGENT_HEARTBEAT] = { agent_on_heartbeat, AGENT_RECEIVING, AGENT_IS_DONE },

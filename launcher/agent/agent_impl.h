@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The private interface of the agent, shared by agent.c (its life), agent_setup.c (the description
  * of the job), agent_environment.c, agent_binding.c, agent_ranks.c (processes), agent_streams.c
- * (output and stdin), agent_rank_stop.c (ending one rank), agent_torch.c (the variables of torchrun), agent_relay.c and agent_relay_answer.c (the rendezvous), agent_watch.c
- * (heartbeats) and agent_sweep.c (an agent that only cleans up). A struct below belongs to the file
+ * (output and stdin), agent_rank_stop.c (ending one rank), agent_exchange.c (requests to processes
+ * here), agent_torch.c (the variables of torchrun), agent_relay.c and agent_relay_answer.c (the
+ * rendezvous), agent_watch.c (heartbeats) and agent_sweep.c (an agent that only cleans up). A struct below belongs to the file
  * that it names; the other files read it.
  *
  *   receiving -> ready -> running -> sweeping -> done;   receiving -> refused
@@ -151,6 +152,7 @@ struct agent {
     struct agent_watch watch;
     struct agent_ending ending;
     struct agent_rank_stops rank_stops;
+    struct agent_exchange *exchanges;
 };
 
 /* agent_setup.c: the description of the job. Each function decodes the frame's body and returns a
@@ -250,6 +252,10 @@ void agent_relay_resume(struct agent *agent);
  * come before the report of the exit. */
 void agent_relay_take_rest(struct agent *agent);
 void agent_relay_close(struct agent *agent);
+
+/* agent_exchange.c: handles EXCHANGE. */
+int agent_on_exchange(struct agent *agent, struct wire_reader *body, struct err *err);
+void agent_exchanges_close(struct agent *agent);
 
 /* agent_rank_stop.c: handles STOP_RANK by ending one rank and what it has started. */
 void agent_rank_stops_init(struct agent *agent);

@@ -4,6 +4,7 @@ launcher_liblauncher_la_SOURCES += \
 	launcher/agent/agent_binding.c \
 	launcher/agent/agent_ending.c \
 	launcher/agent/agent_environment.c \
+	launcher/agent/agent_exchange.c \
 	launcher/agent/agent_impl.h \
 	launcher/agent/agent_rank_stop.c \
 	launcher/agent/agent_ranks.c \

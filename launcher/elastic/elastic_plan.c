@@ -180,6 +180,12 @@ void elastic_plan_on_hosts(struct elastic_plan *plan, const struct host_list *ho
     elastic_plan_decide(plan, now_ms);
 }
 
+void elastic_plan_on_fixed_place(struct elastic_plan *plan, int worker)
+{
+    if (elastic_plan_knows(plan, worker))
+        plan->places_fixed = true;
+}
+
 void elastic_plan_on_waiting(struct elastic_plan *plan, int worker, uint64_t now_ms)
 {
     if (!elastic_plan_knows(plan, worker))
@@ -214,6 +220,7 @@ void elastic_plan_on_world(struct elastic_plan *plan, int epoch, const int *work
         struct plan_worker *at = &plan->workers[workers[i]];
         plan->world[plan->world_size++] = workers[i];
         at->member = true;
+        at->placed = false;
         plan->whole = plan->whole && at->state != PLAN_ENDED;
     }
     if (elastic_plan_is_intended(plan, workers, size))

@@ -26,6 +26,10 @@
  * Order of ranks. Hosts by the age of their oldest worker, workers of a host by age. Rank 0 is the
  * oldest worker; it holds the state if it was a member.
  *
+ * Horovod's own workers learn the place in their first world when they are started. So new ones are
+ * started together and join together; if the members change meanwhile, those whose places are wrong
+ * by then are removed and stopped at once, and replaced when all of them have ended.
+ *
  * End. A worker that exits with status 0 has finished: from then on nothing is started, and it
  * still counts for `min`. When no worker of the world is left, the job is done if `min` workers
  * have finished.
@@ -110,6 +114,11 @@ struct elastic_plan *elastic_plan_create(const struct elastic_options *options, 
  */
 void elastic_plan_on_hosts(struct elastic_plan *plan, const struct host_list *hosts,
                            uint64_t now_ms);
+
+/* A worker is Horovod's own, not libhvd's, as all workers of the job are then: only a world that
+ * gives it the place with which it was started can be its first. To be called before
+ * elastic_plan_on_waiting(). */
+void elastic_plan_on_fixed_place(struct elastic_plan *plan, int worker);
 
 /* A worker says HELLO to the rendezvous. If it is a member of the last world, it has left this world:
  * the same members are intended again, unless others are to come or go. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an elastic job does next, decided anew after every event from the state of its plan:
- *   bring hosts back, remove workers without a slot, see whether all is over, start workers,
- *   intend the next world, stop removed workers that stay, look at the time limits.
+ *   bring hosts back, remove workers without a slot or with a wrong place, see whether all is over,
+ *   start workers, intend the next world, stop removed workers that stay, look at the time limits.
  * Fails as elastic_plan.h says. */
 #include "launcher/base/xalloc.h"
 #include "launcher/elastic/elastic_plan_impl.h"
@@ -166,12 +166,40 @@ static void elastic_remove_fresh(struct elastic_plan *plan, uint64_t now_ms)
             elastic_plan_remove(plan, i, now_ms);
 }
 
+/* Removes Horovod's own workers that were started for a place which they cannot have any more. */
+static void elastic_remove_misplaced(struct elastic_plan *plan, uint64_t now_ms)
+{
+    int count;
+    int *order = elastic_plan_order(plan, NULL, &count);
+    for (int rank = 0; rank < count; rank++) {
+        struct plan_worker *at = &plan->workers[order[rank]];
+        if (!at->placed || (at->rank == rank && at->size == count))
+            continue;
+        elastic_plan_remove(plan, order[rank], now_ms);
+        at->misplaced = true;
+        plan->starts_again = plan->epoch < 0;
+        at->stop_ms = now_ms;
+    }
+    free(order);
+}
+
+/* Are misplaced workers still to end, before others are started in their slots? */
+static bool elastic_plan_replaces(const struct elastic_plan *plan)
+{
+    for (int i = plan->first_living; i < plan->worker_count; i++)
+        if (plan->workers[i].state == PLAN_REMOVED && plan->workers[i].misplaced)
+            return true;
+    return false;
+}
+
 /* ---- the end ---- */
 
 /* True: FINISH or FAIL was queued. */
 static bool elastic_plan_end(struct elastic_plan *plan)
 {
     if (!plan->started || elastic_plan_count(plan).members > 0)
+        return false;
+    if (plan->starts_again)
         return false;
     if (plan->finished >= plan->options.min) {
         elastic_plan_queue(plan, ELASTIC_FINISH, -1);
@@ -219,6 +247,8 @@ static bool elastic_may_grow(struct elastic_plan *plan, const struct plan_count 
         plan->gather_since = ELASTIC_NEVER;
         return alive->ready > 0 && !elastic_limit_reached(plan);
     }
+    if (plan->places_fixed) /* they have places among all of them */
+        return false;
     if (plan->gather_since == ELASTIC_NEVER)
         plan->gather_since = now_ms;
     return now_ms - plan->gather_since >= ELASTIC_GATHER_MS;
@@ -259,7 +289,7 @@ static plan_worker_fn *elastic_choose_broken(const struct elastic_plan *plan,
                                              const struct plan_count *alive)
 {
     if (plan->epoch >= 0 && elastic_is_enough(plan, alive->members))
-        return worker_has_come;
+        return plan->places_fixed && alive->coming > 0 ? worker_is_member : worker_has_come;
     return elastic_is_enough(plan, alive->members + alive->fresh) ? worker_is_any : NULL;
 }
 
@@ -373,9 +403,15 @@ static void elastic_check_forming(struct elastic_plan *plan, uint64_t now_ms)
 
 /* ---- all of it ---- */
 
+/* Whether the workers have fixed places is known when the first has come: until the first world is
+ * made, no others join those that it is started with. */
 static bool elastic_may_start(const struct elastic_plan *plan)
 {
-    return plan->started && plan->finished == 0 && !(plan->whole && elastic_limit_reached(plan));
+    struct plan_count alive = elastic_plan_count(plan);
+    bool first_world = plan->epoch < 0 && plan->failed < 0 && alive.members > 0;
+    bool wait = plan->places_fixed && (alive.fresh > 0 || elastic_plan_replaces(plan));
+    return plan->started && plan->finished == 0 && !first_world && !wait &&
+           !(plan->whole && elastic_limit_reached(plan));
 }
 
 void elastic_plan_decide(struct elastic_plan *plan, uint64_t now_ms)
@@ -386,6 +422,8 @@ void elastic_plan_decide(struct elastic_plan *plan, uint64_t now_ms)
     elastic_remove_excess(plan, now_ms);
     if (plan->finished > 0 && plan->epoch >= 0)
         elastic_remove_fresh(plan, now_ms);
+    if (plan->places_fixed)
+        elastic_remove_misplaced(plan, now_ms);
     if (elastic_plan_end(plan))
         return;
     if (elastic_hosts_capacity(&plan->hosts) >= plan->options.np)

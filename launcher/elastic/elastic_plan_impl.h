@@ -17,10 +17,13 @@ enum plan_worker_state {
 struct plan_worker {
     int host; /* index */
     enum plan_worker_state state;
-    bool member;      /* of the last world */
-    bool waiting;     /* has said HELLO */
-    bool intended;    /* for the next world */
-    bool stopped;     /* STOP was asked for */
+    bool member;   /* of the last world */
+    bool waiting;  /* has said HELLO */
+    bool intended; /* for the next world */
+    bool stopped;  /* STOP was asked for */
+    bool placed;   /* has not been in a world yet: `rank` and `size` are its place from its start */
+    bool misplaced; /* REMOVED because it cannot have that place */
+    int rank, size;
     uint64_t stop_ms; /* of REMOVED: when to stop it; ELASTIC_NEVER: not known yet */
 };
 
@@ -45,6 +48,9 @@ struct elastic_plan {
     int *intended; /* the next world, in order of rank */
     int intended_count;
     bool open;            /* `intended` is not a world yet */
+    bool starts_again;    /* misplaced workers were to be the first world: others replace them */
+    bool places_fixed;    /* the workers are Horovod's own: the first world of each gives it the
+                             * place with which it was started */
     int finished;         /* workers */
     int failed;           /* the last worker that failed; -1: none */
     uint64_t short_since; /* the slots are too few since then; ELASTIC_NEVER: they are enough */

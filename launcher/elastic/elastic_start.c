@@ -144,8 +144,13 @@ static void elastic_plan_place(struct elastic_plan *plan, int first_action, int 
     for (int i = first_action; i < plan->queue_count; i++) {
         struct plan_action *start = &plan->queue[i];
         start->places = xcalloc((size_t)start->action.count, sizeof *start->places);
-        for (int j = 0; j < start->action.count; j++)
-            start->places[j] = places[index[start->action.worker + j - first_worker]];
+        for (int j = 0; j < start->action.count; j++) {
+            int worker = start->action.worker + j;
+            start->places[j] = places[index[worker - first_worker]];
+            plan->workers[worker].placed = true;
+            plan->workers[worker].rank = start->places[j].rank;
+            plan->workers[worker].size = start->places[j].size;
+        }
     }
     free(index);
     free(places);
@@ -159,6 +164,8 @@ void elastic_plan_start(struct elastic_plan *plan)
     int left = ELASTIC_WORKERS_MAX - plan->worker_count;
     int first_action = plan->queue_count, first_worker = plan->worker_count;
     elastic_plan_fill(plan, wanted < left ? wanted : left);
-    if (plan->worker_count > first_worker)
-        elastic_plan_place(plan, first_action, first_worker);
+    if (plan->worker_count == first_worker)
+        return;
+    plan->starts_again = false;
+    elastic_plan_place(plan, first_action, first_worker);
 }

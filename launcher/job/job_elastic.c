@@ -169,6 +169,14 @@ void job_stop_worker(struct job *job, int worker)
         job_host_stop_rank(host, worker, SIGTERM, job->options->grace_ms);
 }
 
+void job_exchange(struct job *job, int worker, uint32_t id, uint32_t ip, uint16_t port,
+                  const void *request, size_t length)
+{
+    struct job_host *host = host_of(job, worker);
+    if (host)
+        job_host_exchange(host, id, ip, port, request, length);
+}
+
 const char *job_worker_host(const struct job *job, int worker)
 {
     return job_host_name(job, job->plan->ranks[worker].host);

@@ -162,6 +162,13 @@ static void stop_stopped_worker(struct job *job, int worker, const struct rank_e
     job_host_stop_rank(job->hosts[job->plan->ranks[worker].host], worker, SIGKILL, 0);
 }
 
+static void on_exchanged(void *context, uint32_t id, int error, const void *answer, size_t length)
+{
+    struct job *job = context;
+    if (job->callbacks.on_exchanged)
+        job->callbacks.on_exchanged(job->context, id, error, answer, length);
+}
+
 static void on_stopped(void *context, int rank, const struct rank_end_how *how)
 {
     struct job *job = context;
@@ -196,6 +203,7 @@ void job_open_host(struct job *job, int index, const char *interfaces)
         .on_output_end = on_output_end,
         .on_stdin_credit = on_stdin_credit,
         .on_exited = on_exited,
+        .on_exchanged = on_exchanged,
         .on_stopped = on_stopped,
         .on_done = job_on_host_done,
         .on_lost = job_on_host_lost,

@@ -240,6 +240,19 @@ bool job_host_is_watched(const struct job_host *host)
     return host->phase >= HOST_DESCRIBING && host->phase < HOST_DONE;
 }
 
+void job_host_exchange(struct job_host *host, uint32_t id, uint32_t ip, uint16_t port,
+                       const void *request, size_t length)
+{
+    if (!job_host_is_open(host) || host->phase != HOST_RUNNING)
+        return;
+    struct wire_writer *body = frame_link_begin(&host->link, AGENT_EXCHANGE);
+    wire_put_u32(body, id);
+    wire_put_u32(body, ip);
+    wire_put_u16(body, port);
+    wire_put_bytes(body, request, length);
+    frame_link_send(&host->link);
+}
+
 void job_host_send_heartbeat(struct job_host *host)
 {
     if (!job_host_is_watched(host))

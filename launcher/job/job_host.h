@@ -56,6 +56,9 @@ struct job_host_events {
     void (*on_stdin_credit)(void *context, uint32_t nbytes);
     void (*on_exited)(void *context, const struct agent_exited *exited);
 
+    /* The end of job_host_exchange(): see job_callbacks. May be NULL. */
+    void (*on_exchanged)(void *context, uint32_t id, int error, const void *answer, size_t length);
+
     /* A signal has stopped a rank. May be NULL. */
     void (*on_stopped)(void *context, int rank, const struct rank_end_how *how);
     void (*on_done)(void *context, int host, int left);
@@ -142,6 +145,10 @@ void job_host_open(struct job_host *host, struct connect_queue *pool, uv_loop_t 
 
 /* Starts its ranks. `start` is what hvdrun's own host gets; others get it without own_address. */
 void job_host_start(struct job_host *host, const struct agent_start *start);
+
+/* Has the agent send a request to a process that listens on its host; see job_exchange(). */
+void job_host_exchange(struct job_host *host, uint32_t id, uint32_t ip, uint16_t port,
+                       const void *request, size_t length);
 
 /* Asks for a heartbeat. */
 void job_host_send_heartbeat(struct job_host *host);

@@ -145,6 +145,19 @@ static int on_stdin_credit(struct job_host *host, struct wire_reader *body, stru
     return HVD_OK;
 }
 
+static int on_exchanged(struct job_host *host, struct wire_reader *body, struct err *err)
+{
+    uint32_t id = wire_get_u32(body);
+    int32_t error = wire_get_i32(body);
+    size_t length = body->left;
+    const void *answer = wire_get_bytes(body, length);
+    if (body->failed || error > 0 || length > AGENT_EXCHANGE_MAX || (error < 0 && length > 0))
+        return fail(err, HVD_ERR_PROTOCOL, "malformed EXCHANGED frame");
+    if (host->events->on_exchanged)
+        host->events->on_exchanged(host->context, id, error, answer, length);
+    return HVD_OK;
+}
+
 static int on_exited(struct job_host *host, struct wire_reader *body, struct err *err)
 {
     struct agent_exited exited;
@@ -243,6 +256,7 @@ static const struct {
     [AGENT_RELAY_OPEN] = { job_host_on_relay_open, HOST_READY, HOST_DONE },
     [AGENT_RELAY_DATA] = { job_host_on_relay_data, HOST_READY, HOST_DONE },
     [AGENT_RELAY_END] = { job_host_on_relay_end, HOST_READY, HOST_DONE },
+    [AGENT_EXCHANGED] = { on_exchanged, HOST_RUNNING, HOST_DONE },
     [AGENT_HEARTBEAT] = { on_heartbeat, HOST_DESCRIBING, HOST_DONE },
     [AGENT_NOTE] = { on_job_host_frames_note, HOST_RUNNING, HOST_RUNNING },
     [AGENT_DONE] = { on_job_host_frames_done, HOST_DESCRIBING, HOST_RUNNING },

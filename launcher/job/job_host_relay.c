@@ -94,9 +94,15 @@ int job_host_on_relay_open(struct job_host *host, struct wire_reader *body, stru
     if (*at)
         return HVD_OK;
     struct relayed *relayed = xcalloc(1, sizeof *relayed);
-    *relayed = (struct relayed){ .stream = { relayed_send, relayed_close, true },
-                                 .host = host,
-                                 .id = client.id };
+    *relayed =
+        (struct relayed){ .stream = { .send = relayed_send,
+                                      .close = relayed_close,
+                                      .brief = true,
+                                      .worker = host->where.ranks[0],
+                                      .workers =
+                                          host->options->elastic ? host->where.local_size : 0 },
+                          .host = host,
+                          .id = client.id };
     *at = relayed;
     if (server->rendezvous)
         relayed->connection =

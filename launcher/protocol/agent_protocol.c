@@ -34,6 +34,8 @@ const char *agent_frame_name(int type)
         [AGENT_NOTE] = "NOTE",
         [AGENT_SWEEP] = "SWEEP",
         [AGENT_STOP_RANK] = "STOP_RANK",
+        [AGENT_EXCHANGE] = "EXCHANGE",
+        [AGENT_EXCHANGED] = "EXCHANGED",
     };
     return type > 0 && type < AGENT_FRAME_TYPES ? names[type] : "unknown";
 }

@@ -36,6 +36,10 @@
  *                                                     the agent's own user
  *   RELAY_DATA, RELAY_END              <-> RELAY_DATA, RELAY_END: nothing more comes from that
  *                                                     side; hvdrun answers an end with its own
+ *   EXCHANGE id, IPv4 address, port,   ->             connect there, send the bytes, take the answer
+ *            bytes
+ *                                      <-  EXCHANGED  id, 0 and all that has come until the other
+ *                                                     side closed; or a negative error number
  *   HEARTBEAT stamp                    -> HEARTBEAT  the same stamp and its own clock, at once; any
  *                                                     time
  *                                      <-  NOTE       a line for people: what cannot be killed,
@@ -68,10 +72,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { AGENT_VERSION = 11 };
+enum { AGENT_VERSION = 12 };
 
 /* Bytes of one output stream that hvdrun may not have written yet, and the same limit for stdin. */
 enum { STREAM_WINDOW = 128 * 1024, STDIN_WINDOW = 64 * 1024 };
+
+/* Bytes of a request or answer of EXCHANGE. */
+enum { AGENT_EXCHANGE_MAX = 4096 };
 
 /* Size of a numeric address, as INET6_ADDRSTRLEN. */
 enum { AGENT_ADDRESS_SIZE = 46 };
@@ -104,6 +111,8 @@ enum agent_frame {
     AGENT_NOTE,
     AGENT_SWEEP,
     AGENT_STOP_RANK,
+    AGENT_EXCHANGE,
+    AGENT_EXCHANGED,
     AGENT_FRAME_TYPES
 };
 

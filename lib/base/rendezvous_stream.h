@@ -37,6 +37,10 @@ struct rendezvous_stream {
     /* The connection does not live until the verdict: a client that waits on it for the end of the
      * job gets its answer when the last rank has ended (rendezvous_tell_end()). */
     bool brief;
+
+    /* The workers of an elastic job whose processes run where the connection comes from: `workers`
+     * of them, from the number `worker` on; 0: not known. */
+    int worker, workers;
 };
 
 /* The rendezvous, for a carrier that cannot include rendezvous/server/rendezvous.h, which describes

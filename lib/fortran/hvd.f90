@@ -61,6 +61,7 @@ module hvd
         integer(c_int) :: process_set = 0
         real(c_double) :: prescale = 1
         real(c_double) :: postscale = 1
+        type(c_ptr) :: interrupt = c_null_ptr
     end type
 
     type, bind(C) :: hvd_result

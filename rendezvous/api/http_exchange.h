@@ -28,6 +28,14 @@ struct http_workers {
     /* Ends a job of a service's. Workers that wait are refused, those that are in it are told. */
     void (*end)(struct http_service *service, struct rendezvous_job *job, const char *why,
                 uint64_t now_ms);
+
+    /* A worker of Horovod's own has left its world, or has none yet, and waits for the next world of
+     * an elastic job; when this returns it may have it. HVD_ERR_REMOVED, HVD_ERR_NOMEM. */
+    int (*wait)(struct http_service *service, struct rendezvous_job *job, int worker,
+                uint64_t now_ms);
+
+    /* A worker of Horovod's own listens for notifications at the addresses in `text`. */
+    void (*listens)(struct http_service *service, int worker, const char *text, size_t length);
 };
 
 /* What answers are made from; owned by the server. */
@@ -63,7 +71,12 @@ struct http_exchange {
     struct waiter *waiter;
     uint64_t began_ms; /* when the request was whole */
     uint64_t held_until_ms;
+    bool patient; /* held without a limit: only an event ends it */
     bool last;
+
+    int first_worker, workers; /* who may have sent it (struct rendezvous_stream) */
+    bool waits;                /* the worker `worker` waits for its next world with it */
+    int worker;
 };
 
 /* Fills in the answer. False: not yet. */

@@ -3,6 +3,7 @@
 #include "rendezvous/api/http_key_value.h"
 
 #include "lib/base/status.h"
+#include "rendezvous/api/http_elastic_wait.h"
 #include "rendezvous/api/http_route.h"
 #include "rendezvous/http/http_seconds.h"
 #include "rendezvous/world/job_table.h"
@@ -195,19 +196,53 @@ bool http_key_value_get(struct http_service *service, struct http_exchange *exch
     return false;
 }
 
-/* The address under which an unmodified worker of the plan is found. */
-static void notice_gloo(const struct http_exchange *exchange,
-                        const struct http_key_value_target *target)
+/* The rank under whose number an unmodified worker of the plan puts its address for the others; -1:
+ * the request is another. */
+static int gloo_rank(const struct http_exchange *exchange,
+                     const struct http_key_value_target *target)
 {
-    struct rendezvous_job *job = target->job;
-    if (!job->planned || !is_gloo(exchange) || !is(target->scope, "global") ||
+    if (!target->job->planned || !is_gloo(exchange) || !is(target->scope, "global") ||
         !http_key_value_all_digits(target->key) || target->key.length > 5)
-        return;
+        return -1;
     int rank = 0;
     for (size_t i = 0; i < target->key.length; i++)
         rank = 10 * rank + target->key.data[i] - '0';
-    if (rank < job->size)
-        rendezvous_job_saw_gloo(job, rank);
+    return rank;
+}
+
+/* A new worker of an elastic job, with the place that it was started for. Its address waits for the
+ * world, because the former world may have another with that rank. False: it is held. A worker that
+ * has no such world is refused, and gives up. */
+static bool new_gloo_may_put(struct http_service *service, struct http_exchange *exchange,
+                             const struct http_key_value_target *target, int rank,
+                             struct http_answer *answer)
+{
+    struct rendezvous_job *job = target->job;
+    int worker = exchange->waits ? exchange->worker
+                                 : elastic_find_placed(job->elastic, exchange->first_worker,
+                                                       exchange->workers, rank);
+    if (worker < 0)
+        return true;
+    enum http_elastic_wait wait = http_elastic_wait(service, exchange, job, worker);
+    if (wait == HTTP_ELASTIC_HELD)
+        return false;
+    if (wait != HTTP_ELASTIC_MEMBER || rendezvous_job_rank_of(job, worker) != rank)
+        http_answer_text(answer, 409, "worker %d is not rank %d of the next world", worker, rank);
+    return true;
+}
+
+/* Where a worker of an elastic job takes notifications. */
+static void notice_listener(struct http_service *service, const struct http_exchange *exchange,
+                            const struct http_key_value_target *target)
+{
+    const struct rendezvous_job *job = target->job;
+    if (!job->elastic || !job->planned || !is_gloo(exchange) ||
+        !is(target->scope, "worker_addresses"))
+        return;
+    int worker = rendezvous_job_worker_at(job, exchange->first_worker, exchange->workers,
+                                          target->key.data, target->key.length);
+    if (worker >= 0)
+        service->workers->listens(service, worker, exchange->body, exchange->length);
 }
 
 bool http_key_value_put(struct http_service *service, struct http_exchange *exchange,
@@ -217,13 +252,21 @@ bool http_key_value_put(struct http_service *service, struct http_exchange *exch
     if (!http_key_value_no_query(exchange, answer) ||
         !http_key_value_target(&target, service, exchange, answer))
         return true;
+    int rank = gloo_rank(exchange, &target);
+    if (rank >= 0 && target.job->elastic &&
+        !new_gloo_may_put(service, exchange, &target, rank, answer))
+        return false;
+    if (answer->status != 0)
+        return true;
     struct key_value *store = target.job->store;
     int rc = key_value_put(store, target.scope, target.key, exchange->body, exchange->length);
     if (rc != 200) {
         http_key_value_refuse(answer, rc, &target);
         return true;
     }
-    notice_gloo(exchange, &target);
+    if (rank >= 0)
+        rendezvous_job_saw_gloo(target.job, rank);
+    notice_listener(service, exchange, &target);
     key_value_wake(store, &service->woken);
     answer_empty(answer, 200);
     return true;

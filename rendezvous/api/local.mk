@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 rendezvous_librendezvous_la_SOURCES += \
+	rendezvous/api/http_elastic_wait.c rendezvous/api/http_elastic_wait.h \
 	rendezvous/api/http_exchange.h \
 	rendezvous/api/http_jobs.c \
 	rendezvous/api/http_key_value.c rendezvous/api/http_key_value.h \

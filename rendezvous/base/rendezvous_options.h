@@ -74,8 +74,22 @@ struct rendezvous_events {
      * `nbytes`, each line ended by a newline. The caller frees it; NULL: none. May be NULL. */
     char *(*output)(void *context, int rank, bool of_stderr, size_t nbytes);
 
+    /* The next three are about Horovod's own workers in an elastic job; all may be NULL. The first
+     * time that `worker` waits, just before `met`: it is one of them, and its first world must be
+     * that for which it was started (rendezvous_place()). */
+    void (*met_gloo)(void *context, int worker);
+
+    /* `worker` takes notifications at the addresses in `text`, which is as it has sent it; borrowed
+     * for the call. */
+    void (*listens)(void *context, int worker, const char *text, size_t length);
+
+    /* The members of the next world differ from those of the running world, whose rank 0 is
+     * `worker`: it must be notified. */
+    void (*hosts_updated)(void *context, int worker);
+
     /* A world is complete, the first or a later one: `workers` are its `size` members in order of
-     * rank, borrowed for the call. May be NULL. */
+     * rank, borrowed for the call. A world of Horovod's own workers is complete when all have
+     * left the former; they meet by themselves. May be NULL. */
     void (*world)(void *context, int epoch, const int *workers, int size);
 };
 

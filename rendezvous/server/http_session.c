@@ -111,6 +111,8 @@ static void hold(struct http_session *session)
     session->phase = HTTP_HELD;
     session->deadline_ms =
         exchange->held_until_ms < latest_ms ? exchange->held_until_ms : latest_ms;
+    if (exchange->patient)
+        session->deadline_ms = UINT64_MAX;
 }
 
 /* The request is whole and allowed. False if the connection ends. */
@@ -164,7 +166,9 @@ static int check_head(struct http_session *session)
 static bool begin_body(struct http_session *session, struct turn *turn)
 {
     struct http_answer answer = { 0 };
-    session->exchange = (struct http_exchange){ .waiter = &session->waiter };
+    session->exchange = (struct http_exchange){ .waiter = &session->waiter,
+                                                .first_worker = session->first_worker,
+                                                .workers = session->workers };
     session->route = http_route_find(&session->request, &session->exchange.path, &answer);
     if (session->route)
         answer.status = check_head(session);

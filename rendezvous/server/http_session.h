@@ -64,7 +64,8 @@ struct http_session {
         int answers;
         size_t bytes; /* of their bodies */
     } in_one_go;      /* since something was received, however often a request was held meanwhile */
-    bool known;       /* the client has proved a key, or is the job's own user */
+    int first_worker, workers; /* who may be the client (struct rendezvous_stream) */
+    bool known;                /* the client has proved a key, or is the job's own user */
 };
 
 /* The first head must be whole at `deadline_ms`. `service` and `keyring` outlive the session. */

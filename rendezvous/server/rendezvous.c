@@ -191,6 +191,11 @@ int rendezvous_intend(struct rendezvous *rendezvous, const struct rendezvous_mem
     return rc;
 }
 
+void rendezvous_place(struct rendezvous *rendezvous, int worker, const struct rank_info *place)
+{
+    server_place_worker(&rendezvous->server, worker, place);
+}
+
 void rendezvous_remove(struct rendezvous *rendezvous, int worker)
 {
     server_remove(&rendezvous->server, worker, rendezvous_now_ms(rendezvous));

@@ -13,7 +13,10 @@ enum { SERVER_SEARCHED_MAX = 32 };
 static void init(struct server *server, const struct job_key *key, uint64_t epoch_ms,
                  uint64_t now_ms)
 {
-    static const struct http_workers workers = { .ask = server_ask_job, .end = server_end_job };
+    static const struct http_workers workers = { .ask = server_ask_job,
+                                                 .end = server_end_job,
+                                                 .wait = server_gloo_waits,
+                                                 .listens = server_gloo_listens };
     *server = (struct server){ .keyring.key = *key, .due_ms = SERVER_NEVER };
     server->service = (struct http_service){ .job_table = &server->job_table,
                                              .metrics = &server->metrics,

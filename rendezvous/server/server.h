@@ -124,6 +124,7 @@ void server_rank_ended(struct server *server, int rank, const struct rank_end_ho
 int server_ask(struct server *server, uint64_t now_ms, struct err *err);
 int server_intend(struct server *server, const struct rendezvous_member *members, int count,
                   uint64_t now_ms, struct err *err);
+void server_place_worker(struct server *server, int worker, const struct rank_info *place);
 void server_remove(struct server *server, int worker, uint64_t now_ms);
 void server_tell_end(struct server *server, int rank, const struct rendezvous_end *end,
                      uint64_t now_ms);

@@ -20,13 +20,21 @@ static void tell_update(struct server *server, struct rendezvous_job *job,
         if (!server_flush(connection, &out))
             server_end(connection);
     }
+    if (elastic_is_gloo(job->elastic, job->ranks[0].worker) && server->events.hosts_updated)
+        server->events.hosts_updated(server->context, job->ranks[0].worker);
     server_job_say(server, job->id, "the members are to change");
 }
 
-static void refuse_waiting(struct rendezvous_job *job, int worker, int status, const char *text)
+static void refuse_waiting(struct server *server, struct rendezvous_job *job, int worker,
+                           int status, const char *text)
 {
-    const struct elastic_hello *hello = elastic_hello_of(job->elastic, worker);
-    server_refuse(hello->owner, status, text);
+    struct rendezvous_connection *connection = elastic_hello_of(job->elastic, worker)->owner;
+    if (connection) {
+        server_refuse(connection, status, text);
+        return;
+    }
+    elastic_gone(job->elastic, worker);
+    wait_list_wake(&job->comers, &server->service.woken);
 }
 
 void server_elastic_refuse_all(struct server *server, struct rendezvous_job *job, int status,
@@ -34,14 +42,14 @@ void server_elastic_refuse_all(struct server *server, struct rendezvous_job *job
 {
     for (int worker = 0; worker < job->elastic->numbered && !server->closed; worker++)
         if (elastic_state_of(job->elastic, worker) == ELASTIC_WAITING)
-            refuse_waiting(job, worker, status, text);
+            refuse_waiting(server, job, worker, status, text);
 }
 
-static void refuse_removed(struct rendezvous_job *job, int worker)
+static void refuse_removed(struct server *server, struct rendezvous_job *job, int worker)
 {
     char text[64];
     snprintf(text, sizeof text, "worker %d was removed from this job", worker);
-    refuse_waiting(job, worker, HVD_ERR_REMOVED, text);
+    refuse_waiting(server, job, worker, HVD_ERR_REMOVED, text);
 }
 
 /* The members leave the waiting for their ranks. */
@@ -54,7 +62,11 @@ static void make_world(struct server *server, struct rendezvous_job *job)
         return;
     }
     for (int rank = 0; rank < job->size; rank++)
-        job->ranks[rank].connection->place = (struct server_place){ SERVER_RANK, rank };
+        if (job->ranks[rank].connection)
+            job->ranks[rank].connection->place = (struct server_place){ SERVER_RANK, rank };
+    wait_list_wake(&job->comers, &server->service.woken);
+    if (elastic_has_gloo(job->elastic))
+        server_on_complete(server, job);
     server_carry_out(server, job);
 }
 
@@ -63,7 +75,7 @@ static void elastic_do(struct server *server, struct rendezvous_job *job,
 {
     switch (action->act) {
     case ELASTIC_REFUSE:
-        refuse_removed(job, action->worker);
+        refuse_removed(server, job, action->worker);
         break;
     case ELASTIC_WORLD:
         make_world(server, job);
@@ -148,6 +160,35 @@ int server_intend(struct server *server, const struct rendezvous_member *members
         server_carry_out(server, job);
     server_leave(server);
     return rc;
+}
+
+void server_place_worker(struct server *server, int worker, const struct rank_info *place)
+{
+    if (!server->closed) /* without memory: the launcher will not be able to intend it */
+        (void)elastic_place(server->job_table.only->elastic, worker, place, NULL);
+}
+
+int server_gloo_waits(struct http_service *service, struct rendezvous_job *job, int worker,
+                      uint64_t now_ms)
+{
+    struct server *server = server_of(service);
+    bool known = elastic_is_gloo(job->elastic, worker);
+    server_enter(server, now_ms);
+    int rc = elastic_come_gloo(job->elastic, worker, now_ms, NULL);
+    if (rc == HVD_OK && !known && server->events.met_gloo)
+        server->events.met_gloo(server->context, worker);
+    if (rc == HVD_OK && server->events.met && !server->closed)
+        server->events.met(server->context, worker);
+    server_carry_out(server, job);
+    server_leave(server);
+    return rc;
+}
+
+void server_gloo_listens(struct http_service *service, int worker, const char *text, size_t length)
+{
+    struct server *server = server_of(service);
+    if (server->events.listens)
+        server->events.listens(server->context, worker, text, length);
 }
 
 void server_remove(struct server *server, int worker, uint64_t now_ms)

@@ -17,6 +17,9 @@ struct server *server_of(struct http_service *service);
 
 /* As http_workers has them. */
 int server_ask_job(struct http_service *service, struct rendezvous_job *job, uint64_t now_ms);
+int server_gloo_waits(struct http_service *service, struct rendezvous_job *job, int worker,
+                      uint64_t now_ms);
+void server_gloo_listens(struct http_service *service, int worker, const char *text, size_t length);
 void server_end_job(struct http_service *service, struct rendezvous_job *job, const char *why,
                     uint64_t now_ms);
 
@@ -67,6 +70,9 @@ void server_tell_to_wait(struct rendezvous_connection *connection, uint64_t unti
                          struct join_waiting *waiting);
 void server_job_say(struct server *server, const char *job, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* All have come to the world of a job: tells the launcher. */
+void server_on_complete(struct server *server, struct rendezvous_job *job);
 
 /* The world is about to be replaced: its connections are nowhere from now on. */
 void server_leave_world(struct server *server, struct rendezvous_job *job);

@@ -97,7 +97,7 @@ static void tell_world(struct server *server, const struct rendezvous_job *job)
     free(workers);
 }
 
-static void on_complete(struct server *server, struct rendezvous_job *job)
+void server_on_complete(struct server *server, struct rendezvous_job *job)
 {
     uint32_t epoch = job->membership.epoch;
     bool first = !job->was_complete;
@@ -162,7 +162,7 @@ static bool carry_out_next(struct server *server, struct rendezvous_job *job, bo
         return false;
     }
     if (action.act == MEMBERSHIP_COMPLETE)
-        on_complete(server, job);
+        server_on_complete(server, job);
     else if (action.act == MEMBERSHIP_TIMED_OUT && server->events.timed_out)
         server->events.timed_out(server->context, action.cause->words);
     else if (action.act != MEMBERSHIP_TIMED_OUT)
@@ -529,8 +529,13 @@ void server_rank_started(struct server *server, int worker, int pid)
 /* A worker that waits is dropped at once: no world must be made with it. */
 static void worker_ended(struct rendezvous_job *job, int worker)
 {
-    if (elastic_state_of(job->elastic, worker) == ELASTIC_WAITING)
-        server_send_away(elastic_hello_of(job->elastic, worker)->owner);
+    if (elastic_state_of(job->elastic, worker) != ELASTIC_WAITING)
+        return;
+    struct rendezvous_connection *connection = elastic_hello_of(job->elastic, worker)->owner;
+    if (connection)
+        server_send_away(connection);
+    else
+        elastic_gone(job->elastic, worker);
 }
 
 void server_rank_ended(struct server *server, int worker, const struct rank_end_how *how,
@@ -547,7 +552,7 @@ void server_rank_ended(struct server *server, int worker, const struct rank_end_
         membership_ended(&job->next->membership, worker, how, now_ms);
     if (job->elastic)
         worker_ended(job, worker);
-    if (met_elsewhere && gathering && job->membership.world == WORLD_BROKEN)
+    if (met_elsewhere && gathering && !job->elastic && job->membership.world == WORLD_BROKEN)
         tell_missing(server, job);
     server_carry_out(server, job);
     server_leave(server);

@@ -53,6 +53,10 @@ static void become_client(struct rendezvous_connection *connection)
 void server_http_went(struct rendezvous_connection *connection, bool goes_on,
                       struct wire_writer *out)
 {
+    if (!connection->stream) { /* a callback of the launcher's has closed the server */
+        wire_writer_fini(out);
+        return;
+    }
     if (!server_flush(connection, out) || !goes_on) {
         server_end(connection);
         return;
@@ -107,6 +111,8 @@ static size_t tell_language(struct rendezvous_connection *connection, const unsi
             http_session_init(&connection->http, &connection->server->service,
                               &connection->server->keyring, connection->origin,
                               connection->deadline_ms);
+            connection->http.first_worker = connection->stream->worker;
+            connection->http.workers = connection->stream->workers;
             connection->language = SERVER_HTTP;
         } else if (connection->nfirst == sizeof connection->first) {
             join_session_init(&connection->join, &connection->server->keyring);

@@ -269,7 +269,7 @@ void tcp_connection_start(struct tcp_port *port, int fd)
     }
     port->handles++;
     connection->poll.data = connection;
-    connection->stream = (struct rendezvous_stream){ stream_send, stream_close, false };
+    connection->stream = (struct rendezvous_stream){ .send = stream_send, .close = stream_close };
     connection->port = port;
     connection->fd = fd;
     connection->next = port->connections;

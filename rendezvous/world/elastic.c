@@ -124,6 +124,52 @@ int elastic_come(struct elastic *elastic, const struct join_hello *hello, void *
     return HVD_OK;
 }
 
+int elastic_place(struct elastic *elastic, int worker, const struct rank_info *place,
+                  struct err *err)
+{
+    if (worker < 0 || worker > WORKER_NUMBER_MAX)
+        return fail(err, HVD_ERR_INVALID, "there can be no worker %d", worker);
+    if (!elastic_know(elastic, worker))
+        return fail(err, HVD_ERR_NOMEM, "out of memory for worker %d", worker);
+    elastic->workers[worker].placed = true;
+    elastic->workers[worker].place = *place;
+    return HVD_OK;
+}
+
+int elastic_find_placed(const struct elastic *elastic, int first, int count, int rank)
+{
+    for (int i = 0; i < elastic->nworkers; i++) {
+        const struct elastic_worker *worker = &elastic->workers[i];
+        bool in_range = count == 0 || (i >= first && i - first < count);
+        if (in_range && worker->placed && worker->place.rank == rank)
+            return i;
+    }
+    return -1;
+}
+
+int elastic_come_gloo(struct elastic *elastic, int worker, uint64_t now_ms, struct err *err)
+{
+    void *replaced;
+    const struct join_hello hello = { .rank = -1, .worker = worker };
+    int rc = elastic_come(elastic, &hello, NULL, now_ms, &replaced, err);
+    if (rc == HVD_OK)
+        elastic->workers[worker].gloo = true;
+    return rc;
+}
+
+bool elastic_is_gloo(const struct elastic *elastic, int worker)
+{
+    return worker >= 0 && worker < elastic->nworkers && elastic->workers[worker].gloo;
+}
+
+bool elastic_has_gloo(const struct elastic *elastic)
+{
+    for (int i = 0; i < elastic->nmembers; i++)
+        if (elastic_is_gloo(elastic, elastic->members[i].worker))
+            return true;
+    return false;
+}
+
 static void make_absent(struct elastic_worker *worker)
 {
     hello_free(worker->hello);
@@ -296,7 +342,7 @@ void elastic_made(struct elastic *elastic, uint32_t epoch)
         struct elastic_worker *worker = &elastic->workers[i];
         worker->of_world = worker->intended;
         if (worker->intended)
-            worker->state = ELASTIC_PRESENT;
+            worker->state = ELASTIC_PRESENT, worker->placed = false;
         else if (worker->state == ELASTIC_PRESENT)
             make_absent(worker);
     }

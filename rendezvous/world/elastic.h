@@ -12,6 +12,10 @@
  *   present -> absent     the next world was made without it
  *   waiting -> absent     its connection or its process has ended, or it was refused
  *
+ * Horovod's own workers say no HELLO. Such a worker waits when it asks for its rank after a world,
+ * or when it puts its address for the place with which it was started. It keeps this place for its
+ * first world, so the launcher intends only worlds in which it has it.
+ *
  * The end of a worker that waits is no failure: the others go on waiting for other members. Refused:
  * a worker that was removed (HVD_ERR_REMOVED), and a second process with the number of a worker that
  * waits or is in the world. A HELLO of the same process replaces its former one. */
@@ -41,8 +45,11 @@ struct elastic_hello {
 struct elastic_worker {
     enum elastic_state state;
     bool removed;
-    bool intended;               /* is a member of the next world */
-    bool of_world;               /* is a member of the last world that was made */
+    bool intended; /* is a member of the next world */
+    bool of_world; /* is a member of the last world that was made */
+    bool gloo;     /* is one of Horovod's own workers: its HELLO has no owner */
+    bool placed;   /* has not been in a world, and has `place` from its start */
+    struct rank_info place;
     struct elastic_hello *hello; /* the last; NULL while absent; owned */
 };
 
@@ -78,6 +85,22 @@ void elastic_fini(struct elastic *elastic);
  * has waited already, else NULL. HVD_OK, or the status and text with which it must be refused. */
 int elastic_come(struct elastic *elastic, const struct join_hello *hello, void *owner,
                  uint64_t now_ms, void **replaced, struct err *err);
+
+/* The launcher starts a worker, and gives it a place in its environment. HVD_ERR_INVALID,
+ * HVD_ERR_NOMEM. */
+int elastic_place(struct elastic *elastic, int worker, const struct rank_info *place,
+                  struct err *err);
+
+/* Of the `count` workers from `first` on, or of all if `count` is 0: the one that was started for
+ * the place `rank` and has not been in a world; -1: none. */
+int elastic_find_placed(const struct elastic *elastic, int first, int count, int rank);
+
+/* One of Horovod's own workers waits from now on, as after HELLO. */
+int elastic_come_gloo(struct elastic *elastic, int worker, uint64_t now_ms, struct err *err);
+
+/* Is a worker Horovod's own; is one of the members? */
+bool elastic_is_gloo(const struct elastic *elastic, int worker);
+bool elastic_has_gloo(const struct elastic *elastic);
 
 /* The connection of a worker that waits, or its process, has ended. */
 void elastic_gone(struct elastic *elastic, int worker);

@@ -26,6 +26,7 @@ static struct rendezvous_job *rendezvous_job_allocate(const char *id, int size, 
     job->since_ms = now_ms;
     TAILQ_INIT(&job->watchers);
     TAILQ_INIT(&job->onlookers);
+    TAILQ_INIT(&job->comers);
     return job;
 }
 
@@ -191,6 +192,7 @@ void rendezvous_job_destroy(struct rendezvous_job *job)
         return;
     send_home(&job->watchers);
     send_home(&job->onlookers);
+    send_home(&job->comers);
     launcher_view_destroy(job->launch);
     rank_query_fini(&job->rank_query);
     rendezvous_next_destroy(job->next);
@@ -412,6 +414,7 @@ void rendezvous_job_close(struct rendezvous_job *job, struct wait_list *woken, u
     job->ended_ms = now_ms;
     wait_list_wake(&job->watchers, woken);
     wait_list_wake(&job->onlookers, woken);
+    wait_list_wake(&job->comers, woken);
     if (job->store)
         key_value_wake_all(job->store, woken);
     key_value_destroy(job->store);

@@ -96,6 +96,8 @@ struct rendezvous_job {
     bool ask_again;               /* the launcher asked while another one was under way */
     struct wait_list watchers;    /* requests that wait for a rank query to end */
     struct wait_list onlookers;   /* requests that wait for its end */
+    struct wait_list comers;      /* requests of Horovod's own workers that wait for the next world
+                                   * of an elastic job */
     struct launcher_view *launch; /* of a planned one, else NULL; owned */
     struct key_value *store;      /* NULL once it is over */
 
@@ -140,6 +142,14 @@ void rendezvous_job_advance(struct rendezvous_job *job);
 /* All members of the next world of an elastic job wait: makes it, in the place of the former, whose
  * connections the caller has taken leave of. HVD_ERR_NOMEM. */
 int rendezvous_job_make_world(struct rendezvous_job *job, uint64_t now_ms, struct err *err);
+
+/* Is `text` HOST:LOCAL_RANK of the slot, written as the launcher writes it? */
+bool rendezvous_slot_is(const struct rendezvous_slot *slot, const char *text, size_t length);
+
+/* The worker of an elastic job that has the place HOST:LOCAL_RANK in the last world, and is one of
+ * the `count` from `first` on if `count` is not 0; -1: none. */
+int rendezvous_job_worker_at(const struct rendezvous_job *job, int first, int count,
+                             const char *text, size_t length);
 
 /* The rank of a worker in the world; -1: none. */
 int rendezvous_job_rank_of(const struct rendezvous_job *job, int worker);

@@ -9,8 +9,18 @@
 #include "rendezvous/world/rank_places.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+bool rendezvous_slot_is(const struct rendezvous_slot *slot, const char *text, size_t length)
+{
+    size_t host = strlen(slot->host);
+    char rest[16];
+    int rest_length = snprintf(rest, sizeof rest, ":%d", slot->rank_info.local_rank);
+    return length == host + (size_t)rest_length && memcmp(text, slot->host, host) == 0 &&
+           memcmp(text + host, rest, (size_t)rest_length) == 0;
+}
 
 /* Slots and the names that they borrow. */
 static struct rendezvous_slot *elastic_slots(const struct elastic *elastic, char **hosts)
@@ -44,9 +54,11 @@ static int join_member(struct rendezvous_job *job, int rank, uint64_t now_ms, st
     job->ranks[rank] = (struct rendezvous_job_rank){ .worker = worker,
                                                      .connection = told->owner,
                                                      .pid = told->pid,
-                                                     .joined = true,
+                                                     .joined = told->owner,
                                                      .joined_ms = told->came_ms,
                                                      .heard_ms = now_ms };
+    if (!told->owner) /* one of Horovod's own: its address makes it a member */
+        return HVD_OK;
     return membership_join(&job->membership, &hello, now_ms, err);
 }
 
@@ -80,6 +92,18 @@ int rendezvous_job_make_world(struct rendezvous_job *job, uint64_t now_ms, struc
     key_value_unplan(job->store);
     (void)gloo_scopes_plan(job->store, slots, size); /* without memory: not planned */
     return rc;
+}
+
+int rendezvous_job_worker_at(const struct rendezvous_job *job, int first, int count,
+                             const char *text, size_t length)
+{
+    for (int rank = 0; job->slots && rank < job->size; rank++) {
+        int worker = job->ranks[rank].worker;
+        bool in_range = count == 0 || (worker >= first && worker - first < count);
+        if (in_range && rendezvous_slot_is(&job->slots[rank], text, length))
+            return worker;
+    }
+    return -1;
 }
 
 int rendezvous_job_rank_of(const struct rendezvous_job *job, int worker)

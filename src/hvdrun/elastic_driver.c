@@ -8,6 +8,7 @@
 #include "launcher/base/exit_status.h"
 #include "launcher/base/uv_must.h"
 #include "launcher/base/xalloc.h"
+#include "src/hvdrun/worker_notifier.h"
 #include "src/options/interface_option.h"
 
 #include <stdlib.h>
@@ -20,6 +21,7 @@ struct elastic_driver {
     struct rendezvous *rendezvous;
     struct elastic_plan *plan;
     struct discovery *discovery;
+    struct worker_notifier *notifier;
     uv_timer_t timer;   /* of elastic_plan_next_ms() */
     bool acting;        /* actions are being done */
     bool said_it_waits; /* for slots */
@@ -41,6 +43,8 @@ static void driver_start(struct elastic_driver *driver, const struct elastic_act
         .count = action->count,
         .places = action->places,
     };
+    for (int i = 0; i < action->count; i++)
+        rendezvous_place(driver->rendezvous, action->worker + i, &action->places[i]);
     job_add_batch(driver->job, &batch);
     free(choice);
 }
@@ -150,6 +154,16 @@ static void on_driver_warning(void *context, const char *line)
     job_say(driver->job, line);
 }
 
+void elastic_driver_on_gloo(struct elastic_driver *driver, int worker)
+{
+    elastic_plan_on_fixed_place(driver->plan, worker);
+}
+
+struct worker_notifier *elastic_driver_notifier(struct elastic_driver *driver)
+{
+    return driver->notifier;
+}
+
 void elastic_driver_on_waiting(struct elastic_driver *driver, int worker)
 {
     elastic_plan_on_waiting(driver->plan, worker, uv_now(driver->loop));
@@ -158,6 +172,7 @@ void elastic_driver_on_waiting(struct elastic_driver *driver, int worker)
 
 void elastic_driver_on_world(struct elastic_driver *driver, int epoch, const int *workers, int size)
 {
+    worker_notifier_on_world(driver->notifier);
     elastic_plan_on_world(driver->plan, epoch, workers, size, uv_now(driver->loop));
     driver_act(driver);
 }
@@ -195,6 +210,7 @@ struct elastic_driver *elastic_driver_create(uv_loop_t *loop, const struct job_s
     uv_must(uv_timer_init(loop, &driver->timer), "timers");
     driver->timer.data = driver;
     driver->discovery = driver_discover(driver);
+    driver->notifier = worker_notifier_create(job);
     on_driver_hosts(driver, &setup->hosts);
     return driver;
 }
@@ -211,5 +227,6 @@ void elastic_driver_destroy(struct elastic_driver *driver)
     if (!driver)
         return;
     discovery_destroy(driver->discovery);
+    worker_notifier_destroy(driver->notifier);
     uv_close((uv_handle_t *)&driver->timer, on_driver_closed);
 }

@@ -7,6 +7,7 @@
 #include "launcher/job/job.h"
 #include "rendezvous/server/rendezvous.h"
 #include "src/hvdrun/job_setup.h"
+#include "src/hvdrun/worker_notifier.h"
 
 struct elastic_driver;
 
@@ -15,11 +16,17 @@ struct elastic_driver;
 struct elastic_driver *elastic_driver_create(uv_loop_t *loop, const struct job_setup *setup,
                                              struct job *job, struct rendezvous *rendezvous);
 
+/* A worker, which is about to wait, is Horovod's own. */
+void elastic_driver_on_gloo(struct elastic_driver *driver, int worker);
+
 /* A worker has said HELLO; the workers of a world are complete; a worker has ended. */
 void elastic_driver_on_waiting(struct elastic_driver *driver, int worker);
 void elastic_driver_on_world(struct elastic_driver *driver, int epoch, const int *workers,
                              int size);
 void elastic_driver_on_ended(struct elastic_driver *driver, int worker, enum job_worker_end end);
+
+/* Takes what concerns notifications of Horovod's own workers. */
+struct worker_notifier *elastic_driver_notifier(struct elastic_driver *driver);
 
 /* To be called before job_destroy(), as the job watches the script's process. NULL is fine. */
 void elastic_driver_destroy(struct elastic_driver *driver);

@@ -262,6 +262,33 @@ static int give_up_start(struct run *run, int exit_status)
     return exit_status;
 }
 
+static void on_gloo_worker(void *context, int worker)
+{
+    struct run *run = context;
+    elastic_driver_on_gloo(run->elastic, worker);
+}
+
+static void on_gloo_listens(void *context, int worker, const char *text, size_t length)
+{
+    struct run *run = context;
+    worker_notifier_on_listens(elastic_driver_notifier(run->elastic), worker, text, length);
+}
+
+static void on_gloo_update(void *context, int worker)
+{
+    struct run *run = context;
+    worker_notifier_on_update(elastic_driver_notifier(run->elastic), worker);
+}
+
+static void on_run_exchanged(void *context, uint32_t id, int error, const void *answer,
+                             size_t length)
+{
+    struct run *run = context;
+    if (run->elastic)
+        worker_notifier_on_exchanged(elastic_driver_notifier(run->elastic), id, error, answer,
+                                     length);
+}
+
 static void on_worker_waiting(void *context, int worker)
 {
     struct run *run = context;
@@ -283,7 +310,11 @@ static void on_worker_ended(void *context, int worker, enum job_worker_end end)
 /* No worker says HELLO before the loop runs. */
 static void start_elastic(struct run *run)
 {
-    static const struct job_rendezvous_events events = { on_worker_waiting, on_world_made };
+    static const struct job_rendezvous_events events = { .on_gloo = on_gloo_worker,
+                                                         .on_listens = on_gloo_listens,
+                                                         .on_update = on_gloo_update,
+                                                         .on_waiting = on_worker_waiting,
+                                                         .on_world = on_world_made };
     if (!run->options.elastic)
         return;
     run->elastic = elastic_driver_create(&run->loop, &run->setup, run->job,
@@ -304,7 +335,8 @@ static int start_job(struct run *run, struct err *err)
     static const struct job_callbacks callbacks = { .on_report = on_hvdrun_report,
                                                     .on_finished = on_finished,
                                                     .on_suspended = on_suspended,
-                                                    .on_worker_ended = on_worker_ended };
+                                                    .on_worker_ended = on_worker_ended,
+                                                    .on_exchanged = on_run_exchanged };
     run->job = job_create(&run->loop, options, &rendezvous, &callbacks, run, err);
     if (!run->job) {
         fail_context(err, "--output-filename: cannot create");

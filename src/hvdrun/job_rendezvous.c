@@ -84,6 +84,27 @@ static void on_missing(void *context, const char *text)
     job_say(self->job, text);
 }
 
+static void on_met_gloo(void *context, int worker)
+{
+    struct job_rendezvous *self = context;
+    if (self->events)
+        self->events->on_gloo(self->context, worker);
+}
+
+static void on_listens(void *context, int worker, const char *text, size_t length)
+{
+    struct job_rendezvous *self = context;
+    if (self->events)
+        self->events->on_listens(self->context, worker, text, length);
+}
+
+static void on_hosts_updated(void *context, int worker)
+{
+    struct job_rendezvous *self = context;
+    if (self->events)
+        self->events->on_update(self->context, worker);
+}
+
 static void on_met(void *context, int rank)
 {
     struct job_rendezvous *self = context;
@@ -190,6 +211,9 @@ struct job_rendezvous *job_rendezvous_create(uv_loop_t *loop, const struct job_o
                     .missing = on_missing,
                     .report = on_job_rendezvous_report,
                     .met = on_met,
+                    .met_gloo = on_met_gloo,
+                    .listens = on_listens,
+                    .hosts_updated = on_hosts_updated,
                     .left = on_left,
                     .origin = on_origin,
                     .disconnected = on_disconnected,

@@ -16,6 +16,9 @@ struct job_rendezvous *job_rendezvous_create(uv_loop_t *loop, const struct job_o
 
 /* What an elastic job must hear: a worker has said HELLO; a world is complete. */
 struct job_rendezvous_events {
+    void (*on_gloo)(void *context, int worker); /* Horovod's own worker, before on_waiting() */
+    void (*on_listens)(void *context, int worker, const char *text, size_t length);
+    void (*on_update)(void *context, int worker);
     void (*on_waiting)(void *context, int worker);
     void (*on_world)(void *context, int epoch, const int *workers, int size);
 };

@@ -22,6 +22,7 @@ fuzz_targets = \
 	known_hosts \
 	link_upgrade \
 	negotiation \
+	notice \
 	options \
 	output \
 	pmi \
@@ -53,6 +54,7 @@ fuzz_programs = \
 	tests/fuzz/fuzz_known_hosts \
 	tests/fuzz/fuzz_link_upgrade \
 	tests/fuzz/fuzz_negotiation \
+	tests/fuzz/fuzz_notice \
 	tests/fuzz/fuzz_options \
 	tests/fuzz/fuzz_output \
 	tests/fuzz/fuzz_pmi \
@@ -112,6 +114,8 @@ tests_fuzz_fuzz_link_upgrade_SOURCES = tests/fuzz/fuzz_link_upgrade.c $(fuzz_mai
 tests_fuzz_fuzz_link_upgrade_LDADD = $(fuzz_library_libs)
 tests_fuzz_fuzz_negotiation_SOURCES = tests/fuzz/fuzz_negotiation.c $(fuzz_main)
 tests_fuzz_fuzz_negotiation_LDADD = $(fuzz_library_libs)
+tests_fuzz_fuzz_notice_SOURCES = tests/fuzz/fuzz_notice.c $(fuzz_main)
+tests_fuzz_fuzz_notice_LDADD = $(fuzz_launcher_libs)
 tests_fuzz_fuzz_options_SOURCES = tests/fuzz/fuzz_options.c $(fuzz_main)
 tests_fuzz_fuzz_options_LDADD = $(fuzz_program_libs)
 tests_fuzz_fuzz_output_SOURCES = tests/fuzz/fuzz_output.c $(fuzz_main)

@@ -103,6 +103,13 @@ static void world(void)
     elastic_plan_on_world(plan, epoch++, last_intended, last_count, now_ms);
 }
 
+/* The workers of the job are Horovod's own. */
+static void comes_with_fixed_place(int worker)
+{
+    elastic_plan_on_fixed_place(plan, worker);
+    waits(worker);
+}
+
 static void fails(int worker)
 {
     elastic_plan_on_ended(plan, worker, false, now_ms);
@@ -831,6 +838,82 @@ START_TEST(events_about_others_change_nothing)
 }
 END_TEST
 
+/* ---- workers whose places are fixed ---- */
+
+static void begin_with_fixed_places(void)
+{
+    begin(&two_to_four);
+    hosts("a:2");
+    EXPECT("+a:0,1 =0,1");
+    comes_with_fixed_place(0);
+    comes_with_fixed_place(1);
+    world();
+    EXPECT("");
+}
+
+START_TEST(workers_with_fixed_places_join_together)
+{
+    begin_with_fixed_places();
+    hosts("a:2,b:1,c:1");
+    EXPECT("+b:2 +c:3");
+    comes_with_fixed_place(2);
+    pass(10 * ELASTIC_GATHER_MS);
+    EXPECT("");
+    comes_with_fixed_place(3);
+    EXPECT("=0,1,2,3");
+    finish();
+}
+END_TEST
+
+START_TEST(others_are_started_when_those_have_joined)
+{
+    begin_with_fixed_places();
+    hosts("a:2,b:1");
+    EXPECT("+b:2");
+    hosts("a:2,b:1,c:1");
+    EXPECT("");
+    comes_with_fixed_place(2);
+    EXPECT("=0,1,2");
+    world();
+    EXPECT("+c:3");
+    finish();
+}
+END_TEST
+
+START_TEST(workers_whose_places_are_wrong_are_stopped_at_once_and_replaced)
+{
+    begin_with_fixed_places();
+    hosts("a:2,b:1,c:1");
+    EXPECT("+b:2 +c:3");
+    comes_with_fixed_place(2);
+    hosts("a:2,b:1");
+    EXPECT("-3 -2 !2");
+    fails(3);
+    EXPECT("");
+    fails(2);
+    EXPECT("+b:4");
+    comes_with_fixed_place(4);
+    EXPECT("=0,1,4");
+    finish();
+}
+END_TEST
+
+START_TEST(a_first_world_that_loses_a_worker_is_started_again)
+{
+    begin(&two_to_four);
+    hosts("a:3");
+    EXPECT("+a:0,1,2 =0,1,2");
+    comes_with_fixed_place(0);
+    fails(1);
+    EXPECT("-0 -2 !0 !2");
+    fails(0);
+    EXPECT("");
+    fails(2);
+    EXPECT("+a:3,4 =3,4");
+    finish();
+}
+END_TEST
+
 /* ---- Horovod's scenarios (integration/elastic_common.py) ---- */
 
 /* Sizes s, 2s, s; the third world is that of 127.0.0.1, whose first rank was s. */
@@ -1056,6 +1139,12 @@ int main(void)
     tcase_add_test(rules, the_status_of_a_removed_worker_does_not_count);
     tcase_add_test(rules, events_about_others_change_nothing);
     suite_add_tcase(suite, rules);
+    TCase *fixed = tcase_create("fixed places");
+    tcase_add_test(fixed, workers_with_fixed_places_join_together);
+    tcase_add_test(fixed, others_are_started_when_those_have_joined);
+    tcase_add_test(fixed, workers_whose_places_are_wrong_are_stopped_at_once_and_replaced);
+    tcase_add_test(fixed, a_first_world_that_loses_a_worker_is_started_again);
+    suite_add_tcase(suite, fixed);
     TCase *horovod = tcase_create("horovod");
     tcase_add_test(horovod, horovod_hosts_added_and_removed);
     tcase_add_test(horovod, horovod_hosts_added_and_removed_with_one_slot);

@@ -73,7 +73,13 @@ static void set_up(void)
     int ends[2];
     ck_assert_int_eq(uv_loop_init(&loop), 0);
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    host = (struct job_host){ .phase = HOST_READY, .linked = true, .rendezvous = &server };
+    static const struct job_options options = { .verbose = false };
+    static const int ranks[] = { 0 };
+    host = (struct job_host){ .phase = HOST_READY,
+                              .linked = true,
+                              .where = { .ranks = ranks, .local_size = 1 },
+                              .options = &options,
+                              .rendezvous = &server };
     ck_assert_int_eq(frame_link_open(&host.link, &loop, ends[0], ends[0], &events, &host, &err),
                      HVD_OK);
     agent_end = ends[1];

@@ -421,6 +421,33 @@ START_TEST(no_history_makes_two_worlds_of_an_epoch_or_refuses_the_innocent)
 }
 END_TEST
 
+START_TEST(unmodified_workers_wait_without_an_owner)
+{
+    struct elastic_action action;
+    const int both[] = { 0, 1 };
+    for (int worker = 0; worker < 2; worker++) {
+        const struct rank_info place = { .rank = worker, .size = 2 };
+        ck_assert_int_eq(elastic_place(&elastic, worker, &place, NULL), HVD_OK);
+    }
+    intend(2, both);
+    ck_assert_int_eq(elastic_find_placed(&elastic, 0, 2, 1), 1);
+    ck_assert_int_eq(elastic_find_placed(&elastic, 0, 1, 1), -1);
+    ck_assert_int_eq(elastic_find_placed(&elastic, 0, 0, 2), -1);
+    ck_assert_int_eq(elastic_come_gloo(&elastic, 0, 0, NULL), HVD_OK);
+    expect_nothing();
+    ck_assert_int_eq(elastic_come_gloo(&elastic, 1, 0, NULL), HVD_OK);
+    ck_assert(elastic_has_gloo(&elastic) && elastic_is_gloo(&elastic, 1));
+    ck_assert(elastic_next(&elastic, &action));
+    ck_assert_int_eq(action.act, ELASTIC_WORLD);
+    elastic_made(&elastic, 0);
+    ck_assert_int_eq(elastic_find_placed(&elastic, 0, 2, 1), -1);
+    ck_assert_int_eq(elastic_come_gloo(&elastic, 1, 0, NULL), HVD_OK);
+    ck_assert_int_eq(elastic_state_of(&elastic, 1), ELASTIC_WAITING);
+    ck_assert_int_eq(elastic_remove(&elastic, 0, NULL), HVD_OK);
+    ck_assert_int_eq(elastic_come_gloo(&elastic, 0, 0, NULL), HVD_ERR_REMOVED);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("elastic");
@@ -439,6 +466,7 @@ int main(void)
     tcase_add_test(tcase, a_removed_worker_is_refused_while_it_waits_and_when_it_comes);
     tcase_add_test(tcase, members_that_cannot_be_are_refused_and_the_former_stay);
     tcase_add_test(tcase, the_epoch_is_one_that_all_members_may_join);
+    tcase_add_test(tcase, unmodified_workers_wait_without_an_owner);
     tcase_add_loop_test(tcase, no_history_makes_two_worlds_of_an_epoch_or_refuses_the_innocent, 0,
                         200);
     return unit_run(suite);
