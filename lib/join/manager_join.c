@@ -179,7 +179,11 @@ int manager_join(struct rank_assignment *assignment, const struct environment *e
     struct environment joining = *environment;
     struct contact contact = { 0 };
     void *session;
-    int rc = manager->open(&session, &place, environment->get, deadline_ms, err);
+    int rc = environment->epoch > 0
+                 ? fail(err, HVD_ERR_SHUT_DOWN,
+                        "hvd_init after hvd_shutdown: a process manager lets a process join once; "
+                        "hvdrun and hvdrendezvousd let it join again")
+                 : manager->open(&session, &place, environment->get, deadline_ms, err);
     if (rc < 0)
         return fail_context(err, "%s", manager->name);
     take_place(&joining, &place);
