@@ -26,6 +26,8 @@ include lib/link/local.mk
 include lib/collective/local.mk
 include lib/request/local.mk
 include lib/negotiation/local.mk
+include lib/pmi/local.mk
+include lib/serve/local.mk
 include lib/join/local.mk
 include lib/timeline/local.mk
 include lib/stall/local.mk
@@ -34,7 +36,7 @@ include lib/engine/local.mk
 include lib/training/local.mk
 include lib/fortran/local.mk
 
-lib_libhvd_internal_la_CFLAGS = $(AM_CFLAGS) $(SODIUM_CFLAGS)
+lib_libhvd_internal_la_CFLAGS = $(AM_CFLAGS) $(SODIUM_CFLAGS) $(PMIX_CFLAGS)
 lib_libhvd_internal_la_LIBADD = lib/base/libbase.la $(SODIUM_LIBS) -lm -lpthread
 
 # current:revision:age. Before a release, in this order: any change, revision + 1; a call or value

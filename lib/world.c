@@ -98,10 +98,11 @@ static int world_start(struct world *world, const struct settings *settings,
     return rc < 0 ? rc : engine_start(world->engine, err);
 }
 
-static void warn_if_alone_among_others(environment_get_fn *get)
+static void warn_if_alone_among_others(const struct environment *environment)
 {
     char text[OTHER_LAUNCHER_TEXT];
-    if (other_launcher_text(text, get))
+    if (environment->bootstrap.kind == BOOTSTRAP_ALONE && !environment->bootstrap.reason &&
+        other_launcher_text(text, environment->get))
         log_line(LOG_WARNING, -1, "%s", text);
 }
 
@@ -132,7 +133,7 @@ static int join(struct world *world, environment_get_fn *get, struct world_past 
         rc = settings_read(settings, get, err);
     if (rc == HVD_OK) {
         log_configure(settings->log_level, settings->log_hide_time);
-        warn_if_alone_among_others(get);
+        warn_if_alone_among_others(&environment);
         environment.epoch = past->epoch;
         if (past->worker >= 0)
             environment.worker = past->worker;

@@ -27,7 +27,15 @@ hvd='lib/hvd.h'
 may lib/base $hvd
 may lib/memory lib/base
 may lib/link lib/memory lib/base
-may lib/join lib/link lib/base $hvd
+may lib/pmi lib/base $hvd
+
+may rendezvous/base lib/base $hvd
+may rendezvous/store rendezvous/base lib/base
+may rendezvous/join rendezvous/base lib/base
+may rendezvous/world rendezvous/store rendezvous/base lib/base
+
+may lib/serve rendezvous/world rendezvous/join rendezvous/base lib/link lib/base
+may lib/join lib/serve lib/pmi lib/link lib/base $hvd
 may lib/reduce lib/base $hvd
 may lib/collective lib/reduce lib/base $hvd
 may lib/negotiation lib/collective lib/reduce lib/base $hvd
@@ -57,11 +65,7 @@ may launcher/verdict launcher/placement launcher/base lib/base
 may launcher/job launcher/verdict launcher/cleanup launcher/connect launcher/output launcher/protocol launcher/process \
     launcher/placement launcher/base lib/base
 
-may rendezvous/base lib/base $hvd
-may rendezvous/store rendezvous/base lib/base
 may rendezvous/http rendezvous/base lib/base
-may rendezvous/join rendezvous/base lib/base
-may rendezvous/world rendezvous/store rendezvous/base lib/base
 may rendezvous/api rendezvous/world rendezvous/store rendezvous/http rendezvous/base lib/base \
     rendezvous/api/page/status_html.h
 may rendezvous/server rendezvous/api rendezvous/world rendezvous/join rendezvous/http rendezvous/base lib/base

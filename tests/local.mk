@@ -73,7 +73,12 @@ unit_tests = \
 	tests/unit/lib/engine/engine_memory_test \
 	tests/unit/lib/engine/engine_progress_test \
 	tests/unit/lib/engine/engine_threads_test \
+	tests/unit/lib/join/bootstrap_choice_test \
 	tests/unit/lib/join/environment_test \
+	tests/unit/lib/pmi/contact_test \
+	tests/unit/lib/pmi/pmi_message_test \
+	tests/unit/lib/pmi/process_manager_test \
+	tests/unit/lib/serve/rank_server_test \
 	tests/unit/lib/collective/exchange_alone_test \
 	tests/unit/lib/collective/exchange_schedule_test \
 	tests/unit/lib/collective/exchange_test \
@@ -592,6 +597,7 @@ program_tests += \
 	tests/program/stock_blame_test.sh \
 	tests/program/unauthenticated_test.sh \
 	tests/program/synthetic_benchmark_test.sh \
+	tests/program/process_managers_test.sh \
 	tests/program/python_distributed_test.sh \
 	tests/program/python_examples_test.sh \
 	tests/program/python_elastic_test.sh \
@@ -728,7 +734,7 @@ AM_TESTS_ENVIRONMENT = \
 	COMPARE_PARAMETERS='$(abs_builddir)/tests/support/compare_parameters'; \
 	FC='$(FC)'; HEAT='$(abs_builddir)/examples/fortran/heat'; \
 	PYTHON='$(PYTHON)'; PYDIR='$(pydir)'; PKGDATADIR='$(pkgdatadir)'; \
-	SANITIZERS='$(ENABLED_SANITIZERS)'; HARDENING='$(HARDENING)'; MANDOC='$(MANDOC)'; CC='$(CC)'; \
+	SANITIZERS='$(ENABLED_SANITIZERS)'; HARDENING='$(HARDENING)'; BUILT_WITH_PMIX='$(BUILT_WITH_PMIX)'; MANDOC='$(MANDOC)'; CC='$(CC)'; \
 	$(sanitizer_options) CK_DEFAULT_TIMEOUT=60 CK_TIMEOUT_MULTIPLIER=3; \
-	export srcdir builddir STAGE PREFIX AGENTDIR INCLUDEDIR LIBDIR MANDIR HVDRUN HVDAGENT HVDRENDEZVOUSD HVD_BANDWIDTH HVD_TUNE ACT COLLECTIVES ELASTIC_WORKER HOROVOD_WORKER MEET REFUSE WORLD HELLO API_TOUR \
-		FASHION_MNIST FUNCTION_APPROXIMATION PINN SOFTMAX_REGRESSION SYNTHETIC_BENCHMARK COMPARE_PARAMETERS FC HEAT PYTHON PYDIR PKGDATADIR SANITIZERS HARDENING MANDOC CC CK_DEFAULT_TIMEOUT CK_TIMEOUT_MULTIPLIER;
+	export srcdir builddir STAGE PREFIX AGENTDIR INCLUDEDIR LIBDIR MANDIR HVDRUN HVDAGENT HVDRENDEZVOUSD HVD_BANDWIDTH HVD_TUNE ACT COLLECTIVES HEAT FC ELASTIC_WORKER HOROVOD_WORKER MEET REFUSE WORLD HELLO API_TOUR \
+		FASHION_MNIST FUNCTION_APPROXIMATION PINN SOFTMAX_REGRESSION SYNTHETIC_BENCHMARK COMPARE_PARAMETERS PYTHON PYDIR PKGDATADIR SANITIZERS HARDENING BUILT_WITH_PMIX MANDOC CC CK_DEFAULT_TIMEOUT CK_TIMEOUT_MULTIPLIER;

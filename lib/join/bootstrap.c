@@ -3,25 +3,18 @@
 #include "lib/join/bootstrap.h"
 
 #include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/join/manager_join.h"
 
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static bool rendezvous_applies(const struct environment *environment)
-{
-    return environment->has_rendezvous;
-}
-
-static bool alone_applies(const struct environment *environment)
-{
-    return environment->rank_info.size == 1;
-}
-
-static int alone_join(struct rank_assignment *assignment, const struct environment *environment,
-                      struct err *err)
+int bootstrap_join_alone(struct rank_assignment *assignment, const struct environment *environment,
+                         struct err *err)
 {
     (void)err;
     assignment->welcome.rank_info =
@@ -125,6 +118,9 @@ static int explain(const struct rank_assignment *assignment, const struct enviro
                             assignment->connection.server_name);
     if (rc != HVD_ERR_PEER_LOST || assignment->connection.stage != JOIN_SAID_HELLO)
         return rc;
+    if (environment->server)
+        return fail_context(err, "%s hung up; it is gone or has another key of the job",
+                            assignment->connection.server_name);
     if (environment->is_service)
         return fail_context(err,
                             "the rendezvous hung up; it is gone or does not accept this "
@@ -134,6 +130,37 @@ static int explain(const struct rank_assignment *assignment, const struct enviro
                              "HVD_JOB_KEY");
 }
 
+/* "192.0.2.1:80" or "[2001:db8::1]:80", as rank 0 has published it. */
+static bool split_address(const char *address, char host[JOIN_ADDRESS_MAX], int *port)
+{
+    const char *colon = strrchr(address, ':');
+    size_t length = colon ? (size_t)(colon - address) : 0, bracket = address[0] == '[';
+    if (length <= 2 * bracket || length >= JOIN_ADDRESS_MAX)
+        return false;
+    snprintf(host, JOIN_ADDRESS_MAX, "%.*s", (int)(length - 2 * bracket), address + bracket);
+    *port = atoi(colon + 1);
+    return *port > 0;
+}
+
+/* Dials the addresses of the rank that serves the rendezvous, until one answers. */
+static int open_to_server(struct rank_assignment *assignment, const struct join_target *target,
+                          uint64_t deadline_ms, struct err *err)
+{
+    const struct join_addresses *addresses = &target->server->addresses;
+    int rc = fail(err, HVD_ERR_PROTOCOL, "rank 0 has no address");
+    for (int i = 0; i < addresses->count && rc < 0; i++) {
+        struct join_target one = *target;
+        char host[JOIN_ADDRESS_MAX];
+        if (!split_address(addresses->text[i], host, &one.port))
+            continue;
+        one.host = host;
+        rc = join_open(&assignment->connection, &one, deadline_ms, err);
+        if (rc < 0)
+            fail_context(err, "%s", addresses->text[i]);
+    }
+    return rc;
+}
+
 static int attempt(struct rank_assignment *assignment, const struct environment *environment,
                    uint64_t deadline_ms, struct err *err)
 {
@@ -141,10 +168,14 @@ static int attempt(struct rank_assignment *assignment, const struct environment 
         .host = environment->rendezvous_host,
         .port = environment->rendezvous_port,
         .job = environment->job,
-        .server_name = environment->is_service ? "the rendezvous" : "the launcher",
+        .server_name = environment->server       ? assignment->server_name
+                       : environment->is_service ? "the rendezvous"
+                                                 : "the launcher",
         .key = &assignment->key,
+        .server = environment->server,
     };
-    int rc = join_open(&assignment->connection, &target, deadline_ms, err);
+    int rc = target.server ? open_to_server(assignment, &target, deadline_ms, err)
+                           : join_open(&assignment->connection, &target, deadline_ms, err);
     if (rc < 0)
         return rc;
     rc = say_hello(assignment, environment, err);
@@ -167,7 +198,8 @@ static uint32_t random_number(void)
 }
 
 /* Adds to the error what was dialled, and how long it was tried, if more than once. */
-static int tell_where(const struct environment *environment, const struct join_retry *retry,
+static int tell_where(const struct rank_assignment *assignment,
+                      const struct environment *environment, const struct join_retry *retry,
                       uint64_t took_ms, struct err *err)
 {
     const char *host = environment->rendezvous_host;
@@ -176,13 +208,15 @@ static int tell_where(const struct environment *environment, const struct join_r
     if (retry->attempts > 1)
         snprintf(tried, sizeof tried, ", %d times in %" PRIu64 ".%" PRIu64 " s", retry->attempts,
                  took_ms / 1000, took_ms % 1000 / 100);
+    if (environment->server)
+        return fail_context(err, "join %s%s", assignment->server_name, tried);
     return fail_context(err, numeric_ipv6 ? "join [%s]:%d%s" : "join %s:%d%s", host,
                         environment->rendezvous_port, tried);
 }
 
 /* A launcher's rendezvous exists before its workers; a service may start after them. */
-static int rendezvous_join(struct rank_assignment *assignment,
-                           const struct environment *environment, struct err *err)
+int bootstrap_join_rendezvous(struct rank_assignment *assignment,
+                              const struct environment *environment, struct err *err)
 {
     struct join_retry retry;
     uint64_t pause_ms, start_ms = monotonic_ms();
@@ -196,13 +230,32 @@ static int rendezvous_join(struct rank_assignment *assignment,
         close_all(assignment);
         poll(NULL, 0, (int)pause_ms);
     }
-    return rc < 0 ? tell_where(environment, &retry, monotonic_ms() - start_ms, err) : HVD_OK;
+    return rc < 0 ? tell_where(assignment, environment, &retry, monotonic_ms() - start_ms, err)
+                  : HVD_OK;
 }
 
 static const struct bootstrap ways[] = {
-    { "rendezvous", rendezvous_applies, rendezvous_join },
-    { "alone", alone_applies, alone_join },
+    { BOOTSTRAP_SERVICE, bootstrap_join_rendezvous },
+    { BOOTSTRAP_HVDRUN, bootstrap_join_rendezvous },
+    { BOOTSTRAP_PMIX, manager_join },
+    { BOOTSTRAP_PMI2, manager_join },
+    { BOOTSTRAP_PMI1, manager_join },
+    { BOOTSTRAP_PMI_LIBRARY, manager_join },
+    { BOOTSTRAP_ALONE, bootstrap_join_alone },
 };
+
+static void log_choice(const struct bootstrap_choice *choice)
+{
+    if (choice->unused)
+        log_line(LOG_INFO, -1, "hvd_init: bootstrap %s, because of %s; %s is set too, and not used",
+                 choice->name, choice->reason, choice->unused);
+    else if (choice->reason)
+        log_line(LOG_INFO, -1, "hvd_init: bootstrap %s, because of %s", choice->name,
+                 choice->reason);
+    else
+        log_line(LOG_INFO, -1, "hvd_init: bootstrap %s, because no launcher has set anything",
+                 choice->name);
+}
 
 int bootstrap_join(struct rank_assignment *assignment, const struct environment *environment,
                    int processors, struct err *err)
@@ -210,8 +263,9 @@ int bootstrap_join(struct rank_assignment *assignment, const struct environment 
     *assignment = (struct rank_assignment){ .connection.fd = -1,
                                             .listener = NO_LISTENER,
                                             .processors = processors };
+    log_choice(&environment->bootstrap);
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
-        if (ways[i].applies(environment))
+        if (ways[i].kind == environment->bootstrap.kind)
             return ways[i].join(assignment, environment, err);
     return fail(err, HVD_ERR_ENVIRONMENT, "nothing tells how to find the other ranks");
 }
@@ -219,5 +273,7 @@ int bootstrap_join(struct rank_assignment *assignment, const struct environment 
 void rank_assignment_fini(struct rank_assignment *assignment)
 {
     close_all(assignment);
+    rendezvous_thread_leave(assignment->rendezvous);
+    assignment->rendezvous = NULL;
     job_key_wipe(&assignment->key);
 }

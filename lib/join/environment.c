@@ -304,14 +304,22 @@ static int read_rendezvous(struct environment *environment, environment_get_fn *
     return rc < 0 ? rc : job_key_parse(&environment->key, get(ENV_JOB_KEY), err);
 }
 
+static bool is_by_process_manager(const struct environment *environment)
+{
+    return environment->bootstrap.kind >= BOOTSTRAP_PMIX;
+}
+
 int environment_read(struct environment *environment, environment_get_fn *get, struct err *err)
 {
     int rc;
     *environment = (struct environment){
+        .get = get,
         .rank_info = { .size = 1, .local_size = 1, .cross_size = 1 },
         .join_timeout_s = JOIN_TIMEOUT_S,
         .worker = -1,
     };
+    if ((rc = bootstrap_choose(&environment->bootstrap, get, err)) < 0)
+        return rc;
     if ((rc = check_contradictions(get, err)) < 0)
         return rc;
     if ((rc = read_numbers(environment, get, err)) < 0)
@@ -330,5 +338,9 @@ int environment_read(struct environment *environment, environment_get_fn *get, s
         return rc;
     if ((rc = read_job(environment, get, err)) < 0)
         return rc;
-    return read_rendezvous(environment, get, err);
+    if ((rc = read_rendezvous(environment, get, err)) < 0)
+        return rc;
+    return is_by_process_manager(environment)
+               ? environment_read_number(environment, &start_timeout, get, err)
+               : HVD_OK;
 }

@@ -19,6 +19,7 @@
 #include "lib/base/rank_info.h"
 #include "lib/base/status.h"
 #include "lib/base/transport.h"
+#include "lib/join/bootstrap_choice.h"
 #include "lib/link/listener.h"
 
 #include <stdbool.h>
@@ -26,6 +27,8 @@
 enum { JOIN_TIMEOUT_S = 30, JOIN_TIMEOUT_MAX_S = 86400 };
 
 struct environment {
+    environment_get_fn *get;           /* what was read */
+    struct bootstrap_choice bootstrap; /* HVD_BOOTSTRAP */
     int elastic; /* 1: HOROVOD_ELASTIC says so, and there is a rendezvous; `rank_info` is only what the
                     launcher thought when it started the process */
     int worker;     /* HVD_WORKER, or -1; the caller sets it to what the last world has told */
@@ -37,8 +40,10 @@ struct environment {
     bool is_service;     /* the rendezvous is that of HVD_RENDEZVOUS */
     char rendezvous_host[JOIN_HOST_MAX]; /* a name or a numeric address, without brackets */
     int rendezvous_port;
-    int join_timeout_s;    /* how long the worker dials */
-    char job[JOB_ID_SIZE]; /* "": not set */
+    const struct join_peer *server; /* the rank that serves the rendezvous, at its addresses, not
+                                        those above; NULL: none. Not from the environment */
+    int join_timeout_s;             /* how long the worker dials */
+    char job[JOB_ID_SIZE];          /* "": not set */
     struct job_key key;
     char host[JOIN_HOST_MAX];               /* HOROVOD_HOSTNAME, or the host's own name */
     char interfaces[INTERFACE_CHOICE_SIZE]; /* interfaces.h; "": all */

@@ -179,6 +179,11 @@ int join_open(struct join_connection *connection, const struct join_target *targ
         .server_name = target->server_name,
         .sending = PTHREAD_MUTEX_INITIALIZER,
     };
+    if (target->server) {
+        connection->served_by_rank = true;
+        connection->server_rank = target->server->rank;
+        memcpy(connection->server_host, target->server->host, sizeof connection->server_host);
+    }
     frame_reader_init(&connection->reader, JOIN_UNPROVEN_MAX);
     int rc = dial_and_challenge(connection, target, deadline_ms, err);
     if (rc < 0)

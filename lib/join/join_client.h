@@ -28,12 +28,16 @@ struct join_target {
         *server_name; /* "the launcher", "the rendezvous": what is gone when the connection is;
                            borrowed for ever */
     const struct job_key *key;
+    const struct join_peer *server; /* the rank that serves the rendezvous; NULL: no rank does */
 };
 
 struct join_connection {
     int fd;                /* -1 when closed */
     enum join_stage stage; /* kept when closed */
     const char *server_name;
+    bool served_by_rank; /* the end of the connection is the end of `server_rank` */
+    int server_rank;
+    char server_host[JOIN_HOST_MAX];
     struct seal seal;
     struct frame_reader reader;
     pthread_mutex_t sending; /* between join_open() and join_close(); guards the members below */

@@ -23,8 +23,29 @@ static void record(struct news *news, const struct rank_end *end)
     eventfd_write(news->wake_fd, 1);
 }
 
+static bool is_of_server(const struct news *news, const struct rank_end *end)
+{
+    return news->connection->served_by_rank && end->rank == news->connection->server_rank;
+}
+
+static void record_lost_server(struct news *news)
+{
+    const struct join_connection *connection = news->connection;
+    struct rank_end end = rank_end_none();
+    end.how.kind = RANK_END_DISCONNECTED;
+    end.status = HVD_ERR_PEER_LOST;
+    end.rank = end.because_of = connection->server_rank;
+    snprintf(end.host, sizeof end.host, "%s", connection->server_host);
+    record(news, &end);
+}
+
 static void record_lost_rendezvous(struct news *news, const struct err *err)
 {
+    if (news->connection->served_by_rank && err->code == HVD_ERR_PEER_LOST) {
+        if (!news->server_left)
+            record_lost_server(news);
+        return;
+    }
     struct rank_end end = rank_end_none();
     end.how.kind = RANK_END_RENDEZVOUS_LOST;
     end.status = err->code;
@@ -44,8 +65,11 @@ static int news_receive(struct news *news)
         news_answer(news, &message.ask);
     else if (rc > 0 && message.type == JOIN_UPDATE)
         atomic_fetch_or(&news->hosts_updated, message.update.hosts);
-    else if (rc > 0)
+    else if (rc > 0) {
+        news->server_left |=
+            is_of_server(news, &message.news) && message.news.status == HVD_ERR_PEER_LEFT;
         record(news, &message.news);
+    }
     return rc;
 }
 

@@ -13,6 +13,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Fills in the status text of this rank, lines that each end with a newline, at most `size` bytes
@@ -26,6 +27,7 @@ struct news {
     void *report_arg;
     int wake_fd; /* borrowed eventfd; written to when there is news, or -1 */
     int stop_fd;
+    bool server_left; /* the rank that serves the rendezvous has left, so its connection may end */
     pthread_t thread;
     bool running;
     atomic_int hosts_updated; /* JOIN_HOSTS_*, of all UPDATEs that have come */

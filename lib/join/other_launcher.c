@@ -15,12 +15,8 @@ static const struct {
     { "mpirun of Open MPI", "OMPI_COMM_WORLD_SIZE", 2, "OMPI_COMM_WORLD_RANK" },
     { "mpiexec of MPICH or a relative", "PMI_SIZE", 2, "PMI_RANK" },
     { "mpirun of MVAPICH", "MV2_COMM_WORLD_SIZE", 2, "MV2_COMM_WORLD_RANK" },
-    /* A batch script, which runs once, has SLURM_NTASKS, too; only a step has this variable. */
-    { "srun", "SLURM_STEP_NUM_TASKS", 2, "SLURM_PROCID" },
     { "jsrun", "JSM_NAMESPACE_SIZE", 2, "JSM_NAMESPACE_RANK" },
     { "flux run", "FLUX_JOB_SIZE", 2, "FLUX_TASK_RANK" },
-    /* This launcher sets no size. Where there is a rank 1 there is a rank 0. */
-    { "a launcher with PMIx", "PMIX_RANK", 1, "PMIX_NAMESPACE" },
     { "torchrun or the like", "WORLD_SIZE", 2, "RANK" },
 };
 

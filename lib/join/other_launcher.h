@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Detects that a process without a job was started as one of several.
  *
- * mpirun, srun, torchrun and others start many processes. When only these launchers' variables are
+ * torchrun, jsrun and others start many processes; so do mpirun and mpiexec where they offer no
+ * process manager (bootstrap_choice.h). When only these launchers' variables are
  * set, each process is a world of its own: nothing is averaged, and all processes write the same
  * files. The variables of each launcher are a row of a table. A count of 1 is no sign, nor are the
  * variables of a batch system in a script that runs once. */

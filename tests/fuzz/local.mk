@@ -25,6 +25,7 @@ fuzz_targets = \
 	notice \
 	options \
 	output \
+	pmi \
 	processes \
 	report \
 	server \
@@ -56,6 +57,7 @@ fuzz_programs = \
 	tests/fuzz/fuzz_notice \
 	tests/fuzz/fuzz_options \
 	tests/fuzz/fuzz_output \
+	tests/fuzz/fuzz_pmi \
 	tests/fuzz/fuzz_processes \
 	tests/fuzz/fuzz_report \
 	tests/fuzz/fuzz_server \
@@ -118,6 +120,8 @@ tests_fuzz_fuzz_options_SOURCES = tests/fuzz/fuzz_options.c $(fuzz_main)
 tests_fuzz_fuzz_options_LDADD = $(fuzz_program_libs)
 tests_fuzz_fuzz_output_SOURCES = tests/fuzz/fuzz_output.c $(fuzz_main)
 tests_fuzz_fuzz_output_LDADD = $(fuzz_launcher_libs)
+tests_fuzz_fuzz_pmi_SOURCES = tests/fuzz/fuzz_pmi.c $(fuzz_main)
+tests_fuzz_fuzz_pmi_LDADD = $(fuzz_library_libs)
 tests_fuzz_fuzz_processes_SOURCES = tests/fuzz/fuzz_processes.c $(fuzz_main)
 tests_fuzz_fuzz_processes_LDADD = $(fuzz_launcher_libs)
 tests_fuzz_fuzz_report_SOURCES = tests/fuzz/fuzz_report.c tests/support/json.c tests/support/json.h $(fuzz_main)

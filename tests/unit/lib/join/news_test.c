@@ -3,6 +3,7 @@
  * and whom it wakes, and that it answers, whatever else is being said meanwhile. */
 #include "lib/join/news.h"
 
+#include "lib/base/quiet_thread.h"
 #include "lib/join/bootstrap.h"
 #include "lib/link/socket.h"
 #include "tests/support/mini_rendezvous.h"
@@ -10,6 +11,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -235,6 +237,68 @@ START_TEST(the_end_of_the_rendezvous_is_a_failure)
 }
 END_TEST
 
+/* Rank 0 serves the rendezvous. */
+static void serve_by_rank_0(void)
+{
+    connection.served_by_rank = true;
+    connection.server_rank = 0;
+    snprintf(connection.server_host, sizeof connection.server_host, "node1");
+}
+
+START_TEST(the_end_of_a_rendezvous_that_a_rank_serves_is_the_loss_of_that_rank)
+{
+    struct rank_end end;
+    serve_by_rank_0();
+    start();
+    close_server();
+    wait_awake();
+    ck_assert_int_eq(failure_check(&failure, &err), HVD_ERR_PEER_LOST);
+    ck_assert_str_eq(err.text, "the connection to rank 0 on node1 broke");
+    ck_assert_int_eq(failure_reason(&failure, &end), HVD_ERR_PEER_LOST);
+    ck_assert_int_eq(end.rank, 0);
+    ck_assert_int_eq(end.because_of, 0);
+}
+END_TEST
+
+static void send_departure_of(int rank)
+{
+    struct wire_writer out = { 0 }, body = { 0 };
+    struct rank_end end = rank_end_none();
+    end.how.kind = RANK_END_LEFT;
+    end.status = HVD_ERR_PEER_LEFT;
+    end.rank = rank;
+    rank_end_encode(&body, &end);
+    put(&out, JOIN_NEWS, &body);
+    send_out(&out);
+}
+
+START_TEST(after_that_rank_has_left_the_end_of_its_rendezvous_is_no_failure)
+{
+    serve_by_rank_0();
+    start();
+    send_departure_of(2);
+    send_departure_of(0);
+    wait_awake(); /* the thread runs */
+    close_server();
+    while (quiet_thread_count() > 0)
+        sched_yield();
+    ck_assert_int_eq(failure_check(&failure, NULL), HVD_OK);
+}
+END_TEST
+
+START_TEST(after_another_rank_has_left_it_still_is_one)
+{
+    serve_by_rank_0();
+    start();
+    send_departure_of(2);
+    close_server();
+    while (!failure_is_there(&failure))
+        sched_yield();
+    ck_assert_int_eq(failure_check(&failure, &err), HVD_ERR_PEER_LOST);
+    ck_assert_str_eq(err.text, "the connection to rank 0 on node1 broke");
+}
+END_TEST
+
 static void send_garbage(void)
 {
     ck_assert_int_eq(write(fd, "garbage, and more of it", 23), 23);
@@ -428,7 +492,8 @@ START_TEST(an_answer_arrives)
 {
     struct mini_rendezvous mini;
     struct rank_assignment assignment;
-    struct environment environment = { .rank_info = { .size = 1, .local_size = 1, .cross_size = 1 },
+    struct environment environment = { .bootstrap.kind = BOOTSTRAP_HVDRUN,
+                                       .rank_info = { .size = 1, .local_size = 1, .cross_size = 1 },
                                        .has_rendezvous = true,
                                        .rendezvous_host = "127.0.0.1",
                                        .join_timeout_s = JOIN_TIMEOUT_S,
@@ -461,6 +526,9 @@ int main(void)
     tcase_add_test(tcase, a_loss_is_recorded_and_wakes_who_waits);
     tcase_add_test(tcase, a_departure_is_noted_and_breaks_nothing);
     tcase_add_test(tcase, the_end_of_the_rendezvous_is_a_failure);
+    tcase_add_test(tcase, the_end_of_a_rendezvous_that_a_rank_serves_is_the_loss_of_that_rank);
+    tcase_add_test(tcase, after_that_rank_has_left_the_end_of_its_rendezvous_is_no_failure);
+    tcase_add_test(tcase, after_another_rank_has_left_it_still_is_one);
     tcase_add_loop_test(tcase, what_the_rendezvous_must_not_say_is_a_failure_that_names_it, 0,
                         sizeof wrongs / sizeof *wrongs);
     tcase_add_test(tcase, who_is_asked_answers_and_wakes_nobody);
