@@ -636,6 +636,7 @@ EXTRA_DIST += \
 	tests/testbed.sh \
 	tests/text_readers.txt \
 	tests/python/elastic_worker.py \
+	tests/python/elastic_joins.py \
 	tests/python/sampler_histories.py \
 	tests/support/elastic.sh
 
