@@ -371,6 +371,7 @@ unit_tests += \
 	tests/unit/src/service/readiness_test \
 	tests/unit/rendezvous/server/rendezvous_ask_test \
 	tests/unit/rendezvous/server/rendezvous_freeze_test \
+	tests/unit/rendezvous/server/rendezvous_elastic_test \
 	tests/unit/rendezvous/server/rendezvous_epoch_test \
 	tests/unit/rendezvous/world/rendezvous_membership_test \
 	tests/unit/rendezvous/server/rendezvous_memory_test \
