@@ -378,6 +378,7 @@ unit_tests += \
 	tests/unit/src/service/readiness_test \
 	tests/unit/rendezvous/server/rendezvous_ask_test \
 	tests/unit/rendezvous/server/rendezvous_freeze_test \
+	tests/unit/rendezvous/server/rendezvous_elastic_test \
 	tests/unit/rendezvous/server/rendezvous_epoch_test \
 	tests/unit/rendezvous/world/rendezvous_membership_test \
 	tests/unit/rendezvous/server/rendezvous_memory_test \
@@ -629,7 +630,13 @@ EXTRA_DIST += $(program_tests) tests/coverage.sh tests/support/abi.sh tests/forb
 	tests/python/compare_checkpoints.py \
 	tests/python/run_examples.py \
 	tests/python/elastic_worker.py \
+<<<<<<< HEAD
 	tests/python/sampler_histories.py
+=======
+	tests/python/elastic_joins.py \
+	tests/python/sampler_histories.py \
+	tests/support/elastic.sh
+>>>>>>> r4
 
 # The installation that is tested
 stage = $(abs_builddir)/tests/stage

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The policy of an elastic job: what happens to hosts and workers is noted here, and
  * elastic_plan_decide.c makes actions from it; see elastic_plan.h. An event about a worker that the
- * plan has not started, or that has ended already, changes nothing. */
+ * plan has not started, or that has ended already, changes nothing. Neither does the end of a
+ * worker after the last action. */
 #include "launcher/elastic/elastic_plan.h"
 
 #include "launcher/base/xalloc.h"
@@ -54,7 +55,7 @@ struct plan_action *elastic_plan_queue(struct elastic_plan *plan, enum elastic_a
     }
     struct plan_action *action = &plan->queue[plan->queue_count++];
     *action = (struct plan_action){ .action = { .kind = kind, .worker = worker } };
-    plan->over = kind == ELASTIC_FINISH || kind == ELASTIC_FAIL;
+    plan->over |= kind == ELASTIC_FINISH || kind == ELASTIC_FAIL;
     return action;
 }
 
@@ -232,7 +233,7 @@ void elastic_plan_on_world(struct elastic_plan *plan, int epoch, const int *work
 
 void elastic_plan_on_ended(struct elastic_plan *plan, int worker, bool finished, uint64_t now_ms)
 {
-    if (!elastic_plan_knows(plan, worker))
+    if (plan->over || !elastic_plan_knows(plan, worker))
         return;
     struct plan_worker *at = &plan->workers[worker];
     if (at->state == PLAN_ALIVE) {

@@ -167,6 +167,7 @@ void job_on_host_closed(void *context)
 {
     struct job_host *host = context;
     struct job *job = host->context;
+    free((char *)host->interfaces);
     free(host);
     job->growth.nclosing--;
     if (job->destroyed)

@@ -128,9 +128,9 @@ struct job *job_create(uv_loop_t *loop, const struct job_options *options,
                        const struct job_rendezvous_interface *rendezvous,
                        const struct job_callbacks *callbacks, void *context, struct err *err);
 
-/* Reports of the rendezvous: a rank has joined; a rank has left, or its world is broken, because of
- * `end`; the failure of the rank `end->because_of` was the first and has ended the ranks' world;
- * the connection of a rank has ended without a word. */
+/* Reports of the rendezvous: a rank has joined, maybe one that the job has not started; a rank has
+ * left, or its world is broken, because of `end`; the failure of the rank `end->because_of` was the
+ * first and has ended the ranks' world; the connection of a rank has ended without a word. */
 void job_rank_met(struct job *job, int rank);
 void job_rank_left(struct job *job, int rank, const struct rank_end *end);
 void job_world_failed(struct job *job, const struct rank_end *end);

@@ -172,7 +172,7 @@ void job_stop_worker(struct job *job, int worker)
 void job_exchange(struct job *job, int worker, uint32_t id, uint32_t ip, uint16_t port,
                   const void *request, size_t length)
 {
-    struct job_host *host = host_of(job, worker);
+    struct job_host *host = elastic_host_of(job, worker);
     if (host)
         job_host_exchange(host, id, ip, port, request, length);
 }

@@ -213,7 +213,7 @@ void job_open_host(struct job *job, int index, const char *interfaces)
     host->index = index;
     host->plan = job->plan;
     host->where = job->plan->hosts[index];
-    host->interfaces = interfaces;
+    host->interfaces = xstrdup(interfaces); /* freed in job_on_host_closed() */
     job_host_open(host, job->pool, job->loop, job->options, &job->rendezvous.server, &events, job);
 }
 

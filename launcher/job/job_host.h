@@ -91,7 +91,7 @@ struct job_host {
     int index;                    /* these four are set by the owner */
     const struct rank_plan *plan; /* borrowed; by rank */
     struct rank_host where;       /* its host and ranks, borrowed */
-    const char *interfaces;       /* its part of --network-interfaces; borrowed */
+    const char *interfaces;       /* its part of --network-interfaces; the owner's */
     enum host_phase phase;
     enum host_step step;
     uint64_t step_since_ms;

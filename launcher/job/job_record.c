@@ -62,7 +62,8 @@ static enum report_transport host_transport_of(const struct job_host *host)
 
 void job_rank_met(struct job *job, int rank)
 {
-    job->report.ranks[rank].met = true;
+    if (rank < job->report.nranks)
+        job->report.ranks[rank].met = true;
 }
 
 void job_rank_left(struct job *job, int rank, const struct rank_end *end)

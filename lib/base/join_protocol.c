@@ -25,7 +25,8 @@ static int decoded(const struct wire_reader *reader, bool valid, const char *nam
     return HVD_OK;
 }
 
-/* Statuses with which a rank or its world ends. */
+/* Statuses with which a rank or its world ends. Those below HVD_ERR_FORKED are answers to a program,
+ * and end nothing. */
 static bool is_failure(int status)
 {
     return status <= HVD_ERR_INVALID && status >= HVD_ERR_FORKED;
@@ -244,7 +245,8 @@ int join_refused_decode(struct join_refused *message, struct wire_reader *reader
 {
     message->status = wire_get_i32(reader);
     wire_get_string(reader, message->text, sizeof message->text);
-    return decoded(reader, message->status < 0, "REFUSED", err);
+    bool valid = is_failure(message->status) || message->status == HVD_ERR_REMOVED;
+    return decoded(reader, valid, "REFUSED", err);
 }
 
 int join_news_decode(struct rank_end *news, struct wire_reader *reader, struct err *err)

@@ -167,9 +167,10 @@ struct join_report {
 /* Writers append a body, or addresses or a peer in a body, to the writer; readers read one. The
  * readers return HVD_ERR_PROTOCOL and the message's name when a field is missing, out of range, or
  * too long. Their results satisfy 0 <= rank < size <= WORLD_SIZE_MAX (-1 <= rank in HELLO, and size 0
- * with rank -1) and -1 <= worker <= WORKER_NUMBER_MAX (0 <= worker in WELCOME), and strings are terminated; a job id is valid or empty; the host of HELLO is one printable line, the
- * text of REPORT is printable (text.h). NEWS, GOODBYE and BROKEN are written with
- * rank_end_encode(). */
+ * with rank -1) and -1 <= worker <= WORKER_NUMBER_MAX (0 <= worker in WELCOME), and strings are
+ * terminated; a job id is valid or empty; the host of HELLO is one printable line, the text of REPORT
+ * is printable (text.h). A status is one with which a rank or its world ends; in REFUSED also
+ * HVD_ERR_REMOVED. NEWS, GOODBYE and BROKEN are written with rank_end_encode(). */
 void join_addresses_encode(struct wire_writer *writer, const struct join_addresses *addresses);
 void join_addresses_decode(struct join_addresses *addresses, struct wire_reader *reader);
 void join_peer_encode(struct wire_writer *writer, const struct join_peer *peer);

@@ -52,7 +52,8 @@ struct rendezvous_events {
      * the first line means. Once for each rank, in order of rank; borrowed for the call. */
     void (*report)(void *context, int rank, enum rank_waits_for waits_for, const char *text);
 
-    /* A rank has said HELLO, whatever comes of it. May be NULL. */
+    /* A rank has said HELLO, whatever comes of it; in an elastic job: a worker waits for the next
+     * world, maybe one that the launcher has not started. May be NULL. */
     void (*met)(void *context, int rank);
 
     /* The world of a rank is broken, or it has left because of a failure, or because another has

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* Both lists of what is to do may have something for the other. */
+/* To each rank that is in the world. */
 static void tell_update(struct server *server, struct rendezvous_job *job,
                         const struct join_update *update)
 {
@@ -18,7 +18,7 @@ static void tell_update(struct server *server, struct rendezvous_job *job,
             continue;
         join_session_update(&connection->join, &out, update);
         if (!server_flush(connection, &out))
-            server_end(connection);
+            server_send_away(connection);
     }
     if (elastic_is_gloo(job->elastic, job->ranks[0].worker) && server->events.hosts_updated)
         server->events.hosts_updated(server->context, job->ranks[0].worker);
@@ -144,6 +144,8 @@ int server_elastic_hello(struct rendezvous_connection *connection, struct rendez
     }
     server_take_in(connection, job, (struct server_place){ SERVER_WAITING, known.worker });
     server_tell_to_wait(connection, SERVER_NEVER, &waiting);
+    if (server->events.met) /* not before: a process that is refused is not the worker */
+        server->events.met(server->context, known.worker);
     server_carry_out(server, job);
     return HVD_OK;
 }

@@ -386,10 +386,9 @@ void server_on_hello(struct rendezvous_connection *connection, const struct join
 {
     struct err err = { 0 };
     struct rendezvous_job *job = find_job(connection->server, connection->join.job, hello, &err);
-    int number = job && job->elastic ? hello->worker : hello->rank;
-    if (job && connection->server->events.met && number >= 0 &&
-        (job->elastic || number < job->size))
-        connection->server->events.met(connection->server->context, number);
+    if (job && !job->elastic && connection->server->events.met && hello->rank >= 0 &&
+        hello->rank < job->size)
+        connection->server->events.met(connection->server->context, hello->rank);
     int rc = !job ? err.code : check_elastic(job, hello, &err);
     if (rc == HVD_OK)
         rc = job->elastic   ? server_elastic_hello(connection, job, hello, &err)

@@ -67,7 +67,7 @@ void join_client_address(char address[JOIN_ADDRESS_MAX], int rank)
 
 void join_client_put_hello(struct join_client *client, struct wire_writer *out, int rank, int size)
 {
-    struct join_hello hello = { .rank = rank,
+    struct join_hello hello = { .rank = size > 0 ? rank : -1,
                                 .size = size,
                                 .worker = rank,
                                 .epoch = client->epoch,

@@ -211,6 +211,22 @@ START_TEST(a_program_that_cannot_be_started_ends_the_job_at_once)
 }
 END_TEST
 
+START_TEST(nothing_follows_a_failure)
+{
+    begin(&two_to_four);
+    hosts("a:2,b:2");
+    EXPECT("+a:0,1 +b:2,3 =0,1,2,3");
+    waits(0);
+    pass(600000);
+    EXPECT("fail not all of 4 ranks have called hvd_init for 600 s (--elastic-timeout)");
+    fails(2);
+    EXPECT("");
+    pass(600000);
+    EXPECT("");
+    finish();
+}
+END_TEST
+
 START_TEST(ranks_that_never_come_end_the_job)
 {
     begin(&two_to_four);
@@ -1098,6 +1114,7 @@ int main(void)
     tcase_add_test(rules, new_workers_know_their_place);
     tcase_add_test(rules, slots_that_never_come_end_the_job);
     tcase_add_test(rules, a_program_that_cannot_be_started_ends_the_job_at_once);
+    tcase_add_test(rules, nothing_follows_a_failure);
     tcase_add_test(rules, ranks_that_never_come_end_the_job);
     tcase_add_test(rules, a_host_with_a_failure_is_avoided_and_its_other_workers_are_removed);
     tcase_add_test(rules, a_removed_worker_that_stays_is_stopped_once);

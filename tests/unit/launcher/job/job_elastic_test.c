@@ -5,6 +5,7 @@
 #include "launcher/agent/agent.h"
 #include "launcher/base/exit_status.h"
 #include "launcher/job/job_impl.h"
+#include "lib/base/join_protocol.h"
 #include "tests/support/agent_fixture.h"
 #include "tests/support/unit.h"
 
@@ -154,10 +155,14 @@ static void add_to(const char *host, int worker, int count, int rank)
     struct rank_info places[8];
     for (int i = 0; i < count; i++)
         places[i] = (struct rank_info){ rank + i, 8, i, count, 0, 1 };
+    char name[32], interfaces[32] = "";
+    snprintf(name, sizeof name, "%s", host);
     struct job_batch batch = {
-        .host = host, .interfaces = "", .worker = worker, .count = count, .places = places
+        .host = name, .interfaces = interfaces, .worker = worker, .count = count, .places = places
     };
     job_add_batch(job, &batch);
+    strcpy(name, "not.copied"); /* as if they had been freed */
+    strcpy(interfaces, "not.copied");
 }
 
 static void add(int worker, int count)
@@ -260,6 +265,18 @@ START_TEST(workers_are_added_while_others_run)
     has("[2]<stdout>:elastic 1 worker 2 rank 2 of 8\n");
     ck_assert_int_eq(report.nhosts, 2);
     ck_assert_int_eq(report.nranks, 3);
+}
+END_TEST
+
+/* A process may say that it is any worker. */
+START_TEST(the_hello_of_a_worker_that_there_is_not_is_of_no_interest)
+{
+    start("exit 0");
+    job_rank_met(job, 0);
+    job_rank_met(job, WORKER_NUMBER_MAX);
+    job_end(job);
+    run();
+    ck_assert_int_eq(exit_status, 0);
 }
 END_TEST
 
@@ -657,6 +674,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(workers, setup, NULL);
     tcase_add_test(workers, a_worker_that_fails_does_not_stop_the_others);
     tcase_add_test(workers, workers_are_added_while_others_run);
+    tcase_add_test(workers, the_hello_of_a_worker_that_there_is_not_is_of_no_interest);
     tcase_add_test(workers, a_worker_that_is_stopped_gets_sigterm_then_sigkill_and_is_no_loss);
     tcase_add_test(workers, a_worker_that_is_stopped_before_it_runs_is_stopped_as_soon_as_it_does);
     tcase_add_test(workers, a_batch_that_is_stopped_before_it_is_connected_never_runs);

@@ -254,6 +254,7 @@ static void check_decoded(const void *original)
         check_report(&decoded.report);
     } else if (original == &refused) {
         ck_assert_int_lt(decoded.refused.status, 0);
+        ck_assert_int_ge(decoded.refused.status, HVD_ERR_REMOVED);
     }
 }
 
@@ -514,6 +515,34 @@ START_TEST(a_worker_of_an_elastic_job_has_a_number_or_none)
 }
 END_TEST
 
+static const struct {
+    int status;
+    bool good;
+} refusals[] = {
+    { HVD_OK, false },
+    { HVD_ERR_INVALID, true },
+    { HVD_ERR_FORKED, true },
+    { HVD_ERR_STALE, false },
+    { HVD_ERR_REMOVED, true },
+    { HVD_HOSTS_UPDATED, false },
+    { HVD_ERR_INTERRUPTED, false },
+    { HVD_ERR_INTERRUPTED - 1, false },
+};
+
+/* No rendezvous refuses a worker because of what only the worker itself can know. */
+START_TEST(a_refusal_has_the_status_of_an_end_or_of_a_removal)
+{
+    struct wire_writer writer = { 0 };
+    struct wire_reader reader;
+    struct join_refused refused = { .status = refusals[_i].status, .text = "why" }, got;
+    join_refused_encode(&writer, &refused);
+    wire_reader_init(&reader, writer.data, writer.length);
+    ck_assert_int_eq(join_refused_decode(&got, &reader, NULL),
+                     refusals[_i].good ? HVD_OK : HVD_ERR_PROTOCOL);
+    wire_writer_fini(&writer);
+}
+END_TEST
+
 START_TEST(an_update_that_changes_nothing_is_refused)
 {
     struct wire_writer writer = { 0 };
@@ -631,6 +660,8 @@ int main(void)
     tcase_add_test(tcase, ranks_that_cannot_be_are_refused);
     tcase_add_loop_test(tcase, a_worker_of_an_elastic_job_has_a_number_or_none, 0, 5);
     tcase_add_test(tcase, an_update_that_changes_nothing_is_refused);
+    tcase_add_loop_test(tcase, a_refusal_has_the_status_of_an_end_or_of_a_removal, 0,
+                        sizeof refusals / sizeof *refusals);
     tcase_add_test(tcase, a_worker_cannot_have_less_than_no_processors);
     tcase_add_test(tcase, a_worker_may_leave_its_rank_open);
     tcase_add_loop_test(tcase, an_open_names_a_job_or_none, 0, sizeof jobs / sizeof *jobs);

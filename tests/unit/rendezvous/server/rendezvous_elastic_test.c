@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the launcher of an elastic job hears of its workers, and what becomes of a process that claims
+ * to be one. */
+#include "tests/support/server_fixture.h"
+#include "tests/support/unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static char met[200]; /* "0 1 ..." */
+
+static void on_met(void *context, int worker)
+{
+    size_t used = strlen(met);
+    ck_assert_ptr_eq(context, &server);
+    snprintf(met + used, sizeof met - used, "%d ", worker);
+}
+
+static void setup_elastic(void)
+{
+    struct err err;
+    struct rendezvous_options options = {
+        .id = "job", .elastic = true, .key = &key, .events = { .met = on_met }, .context = &server
+    };
+    now_ms = 0;
+    met[0] = '\0';
+    ck_assert_int_eq(auth_init(&err), HVD_OK);
+    job_key_generate(&key);
+    ck_assert_int_eq(server_init(&server, &options, 0, now_ms, &err), HVD_OK);
+}
+
+/* A process on `host` says that it is `worker`. */
+static void come(struct join_client *client, int worker, const char *host)
+{
+    dial(client);
+    client->host = host;
+    join_client_join(client, worker, 0);
+}
+
+static void setup_world(void)
+{
+    const struct rendezvous_member members[] = { { 0, "localhost" }, { 1, "localhost" } };
+    setup_elastic();
+    ck_assert_int_eq(server_intend(&server, members, 2, now_ms, NULL), HVD_OK);
+    come(&clients[0], 0, "a");
+    come(&clients[1], 1, "a");
+    expect_welcome(&clients[0], 0, 2);
+    expect_welcome(&clients[1], 1, 2);
+    ck_assert_str_eq(met, "0 1 ");
+}
+
+START_TEST(a_worker_that_comes_again_is_met_again)
+{
+    clients[2].epoch = 1;
+    come(&clients[2], 1, "a");
+    expect_nothing(&clients[2]);
+    ck_assert_str_eq(met, "0 1 1 ");
+}
+END_TEST
+
+/* A program that a worker starts has its environment. */
+START_TEST(another_process_that_claims_to_be_a_worker_is_refused_and_not_met)
+{
+    come(&clients[2], 1, "b");
+    expect_refused(&clients[2], HVD_ERR_ENVIRONMENT,
+                   "HVD_WORKER is 1, but worker 1 is another process (pid -1)");
+    ck_assert_str_eq(met, "0 1 ");
+}
+END_TEST
+
+START_TEST(a_worker_that_was_removed_is_refused_and_not_met)
+{
+    server_remove(&server, 2, now_ms);
+    come(&clients[2], 2, "a");
+    expect_refused(&clients[2], HVD_ERR_REMOVED, "worker 2 was removed from this job");
+    ck_assert_str_eq(met, "0 1 ");
+}
+END_TEST
+
+START_TEST(a_process_that_is_not_elastic_is_refused_and_not_met)
+{
+    dial(&clients[2]);
+    join_client_join(&clients[2], 1, 2);
+    expect_refused(&clients[2], HVD_ERR_ENVIRONMENT,
+                   "HOROVOD_ELASTIC is not set, but job job is elastic");
+    ck_assert_str_eq(met, "0 1 ");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("rendezvous_elastic");
+    TCase *tcase = tcase_create("rendezvous_elastic");
+    suite_add_tcase(suite, tcase);
+    tcase_add_checked_fixture(tcase, setup_world, teardown);
+    tcase_add_test(tcase, a_worker_that_comes_again_is_met_again);
+    tcase_add_test(tcase, another_process_that_claims_to_be_a_worker_is_refused_and_not_met);
+    tcase_add_test(tcase, a_worker_that_was_removed_is_refused_and_not_met);
+    tcase_add_test(tcase, a_process_that_is_not_elastic_is_refused_and_not_met);
+    return unit_run(suite);
+}
