@@ -624,19 +624,33 @@ endif
 endif
 
 TESTS += $(program_tests)
-EXTRA_DIST += $(program_tests) tests/coverage.sh tests/support/abi.sh tests/forbidden_words.txt tests/text_readers.txt tests/tap.sh tests/hosts.sh tests/support/elastic.sh tests/support/fit.sh tests/support/service.sh tests/support/sources.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp tests/python/cases.py tests/python/distributed_cases.py tests/python/stock_horovod.py tests/support/elastic_stock_train.py tests/support/elastic_stock_worker.py \
+EXTRA_DIST += \
+	$(program_tests) \
+	tests/coverage.sh \
+	tests/forbidden_words.txt \
+	tests/hosts.sh \
 	tests/languages/hvd_cxx.cc \
 	tests/languages/hvd_fortran.f90 \
+	tests/libssh2.supp \
+	tests/python/cases.py \
 	tests/python/compare_checkpoints.py \
-	tests/python/run_examples.py \
-	tests/python/elastic_worker.py \
-<<<<<<< HEAD
-	tests/python/sampler_histories.py
-=======
+	tests/python/distributed_cases.py \
 	tests/python/elastic_joins.py \
+	tests/python/elastic_worker.py \
+	tests/python/run_examples.py \
 	tests/python/sampler_histories.py \
-	tests/support/elastic.sh
->>>>>>> r4
+	tests/python/stock_horovod.py \
+	tests/slurm-testbed.sh \
+	tests/support/abi.sh \
+	tests/support/elastic.sh \
+	tests/support/elastic_stock_train.py \
+	tests/support/elastic_stock_worker.py \
+	tests/support/fit.sh \
+	tests/support/service.sh \
+	tests/support/sources.sh \
+	tests/tap.sh \
+	tests/testbed.sh \
+	tests/text_readers.txt
 
 # The installation that is tested
 stage = $(abs_builddir)/tests/stage
