@@ -15,10 +15,6 @@ kill_agent_of() {
     kill -KILL "$(sed -n 's/^PPid:[[:space:]]*//p' "/proc/$(pid_of "$1")/status")"
 }
 
-nobody_is_left() {
-    [ -z "$(survivors)" ]
-}
-
 # ---- ranks that are lost ----
 
 elastic -np 4 --min-np 2 -H localhost:4
@@ -30,7 +26,7 @@ ok "rank 0 is killed, and the oldest that is left becomes rank 0" all_joined 2 2
 end_job
 is "the job ends well" 0 "$status"
 is "with all that were left" "2 3" "$(sed -n 's/.*done with worker \([0-9]\).*/\1/p' "$tmp/out" | sort | tr '\n' ' ' | sed 's/ $//')"
-ok "and nobody is left behind" nobody_is_left
+ok "and nobody is left behind" no_survivors
 
 elastic -np 4 --min-np 2 -H localhost:2,127.0.0.2:2
 all_joined 0 0 1 2 3
@@ -39,12 +35,13 @@ ok "of two hosts the one with a failure is avoided" all_joined 1 2 3
 ok "and its other worker is removed" until_said 'removed worker 1$'
 end_job
 is "which does not count" 0 "$status"
-ok "and is not left behind" nobody_is_left
+ok "and is not left behind" no_survivors
 
 elastic -np 2 --min-np 1 -H localhost:2 --blacklist-cooldown-range 1 1
 all_joined 0 0 1
 kill_worker 1
-ok "after the cool-down the slot has another worker" all_joined 2 0 2
+# Worlds 1 and 2, or one world if the machine pauses for as long as the cool-down.
+ok "after the cool-down the slot has another worker" all_joined '[12]' 0 2
 end_job
 is "and the job ends well" 0 "$status"
 
@@ -54,7 +51,7 @@ kill_agent_of 0
 ok "the host of rank 0 is lost, and the other goes on" all_joined 1 1
 end_job
 is "and ends well" 0 "$status"
-ok "with nobody left behind on the lost host" until_true nobody_is_left
+ok "with nobody left behind on the lost host" until_true no_survivors
 
 elastic -np 2 --min-np 1 -H localhost:1,192.0.2.1:1 --remote-shell 'env HOST=%h'
 all_joined 0 0 1
@@ -62,7 +59,7 @@ kill_agent_of 1
 ok "a host of a remote shell is lost" all_joined 1 0
 end_job
 is "and the job ends well" 0 "$status"
-ok "with nobody left behind there" until_true nobody_is_left
+ok "with nobody left behind there" until_true no_survivors
 
 elastic -np 3 --min-np 1 -H localhost:3
 all_joined 0 0 1 2
@@ -70,7 +67,7 @@ kill_worker 1
 all_joined 1 0 2
 stop_with INT
 is "a job is interrupted in its second world" 130 "$status"
-ok "and leaves nobody" nobody_is_left
+ok "and leaves nobody" no_survivors
 
 # ---- hosts that come and go ----
 
@@ -85,7 +82,7 @@ ok "by its first worker" until_said 'removed worker 0$'
 ok "and its second" until_said 'removed worker 1$'
 end_job
 is "and the rest ends well" 0 "$status"
-ok "without anybody left behind" nobody_is_left
+ok "without anybody left behind" no_survivors
 
 hosts localhost:1
 elastic -np 1 --host-discovery-script "cat '$tmp/hosts'"
@@ -116,7 +113,7 @@ kill_worker 1
 ok "a script that hangs does not keep a job from going on" all_joined 1 0
 end_job
 is "or from ending" 0 "$status"
-ok "and is killed then" until_true nobody_is_left
+ok "and is killed then" until_true no_survivors
 
 printf 'localhost slots=1\n' >"$tmp/hostfile"
 elastic -np 1 --min-np 1 --hostfile "$tmp/hostfile"
@@ -130,13 +127,13 @@ is "and its job ends well" 0 "$status"
 # ---- jobs that cannot go on ----
 
 hosts localhost:2
-elastic -np 2 --min-np 2 --elastic-timeout 1 --host-discovery-script "cat '$tmp/hosts'"
+elastic -np 2 --min-np 2 --elastic-timeout 5 --host-discovery-script "cat '$tmp/hosts'"
 all_joined 0 0 1
 kill_worker 1
 finish_job
 is "below the minimum a job ends after --elastic-timeout" 75 "$status"
-like "and says so" 'too few slots for 1 s \(--elastic-timeout\): 1 slot on 1 host, and 2 are needed \(--min-np\)' "$tmp/err"
-ok "and leaves nobody behind" nobody_is_left
+like "and says so" 'too few slots for 5 s \(--elastic-timeout\): 1 slot on 1 host, and 2 are needed \(--min-np\)' "$tmp/err"
+ok "and leaves nobody behind" no_survivors
 
 elastic -np 2 --min-np 2 -H localhost:2
 all_joined 0 0 1
@@ -153,7 +150,7 @@ kill_worker 1
 finish_job
 is "the limit of resets ends a job with the status of the rank" 137 "$status"
 like "and is named" 'a further world is needed after 1 reset \(--reset-limit\)' "$tmp/err"
-ok "and leaves nobody" nobody_is_left
+ok "and leaves nobody" no_survivors
 
 elastic -np 2 --min-np 1 -H localhost:2
 all_joined 0 0 1

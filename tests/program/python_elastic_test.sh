@@ -54,11 +54,11 @@ is "all ranks raise HorovodInternalError: they go back to the commit and meet ag
 # Hosts come and go: the script reads a file.
 printf '%s\n' '#!/bin/sh' "cat '$tmp/hosts'" >"$tmp/hosts.sh"
 chmod +x "$tmp/hosts.sh"
-change_hosts() { # when rank 0 has come
-    rm -f "$tmp/job/size"
+change_hosts() { # when rank 0 waits for it: earlier, the samples that are left might not divide by the ranks of the next world
+    rm -f "$tmp/job/waits"
     (
         trap - EXIT
-        while [ ! -s "$tmp/job/size" ]; do sleep 0.05; done
+        while [ ! -e "$tmp/job/waits" ]; do sleep 0.05; done
         printf '%s\n' "$@" >"$tmp/hosts.new"
         mv "$tmp/hosts.new" "$tmp/hosts"
     ) &

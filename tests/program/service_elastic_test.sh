@@ -21,6 +21,12 @@ dies() {
     ended "$1"
 }
 
+# waits_too NAME: the worker has come, and is in no world.
+waits_too() {
+    eval "_process=\$pid_$1"
+    ask /v1/jobs/train | grep -q "\"pending_workers\":.*\"pid\":$_process,"
+}
+
 declare_job() { # ID BODY
     ask "/v1/jobs/$1" -X PUT -d "$2" >"$tmp/out"
 }
@@ -57,6 +63,7 @@ like "and the service tells the epoch" '"epoch":1' "$tmp/out"
 like "and the number of each worker" '"rank":2,"worker":2' "$tmp/out"
 
 elastic d
+until_true waits_too d # else the others may be the next world without it
 dies b
 goes_on "a spare takes the place of one that dies" d 'epoch 2: rank 2 of 3'
 goes_on "in a world with the others" c 'epoch 2: rank 1 of 3'

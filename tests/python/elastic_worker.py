@@ -4,8 +4,8 @@
     hvdrun -np N --min-np M ... python3 elastic_worker.py FOLDER SAMPLES EVENT...
 
 Each step adds up the numbers of the samples of all ranks. EVENT is WHO:STEP:WHAT, and happens once in a job, on rank WHO
-at step STEP: "kill" (SIGKILL), "raise" (HorovodInternalError), "wait" (until the size of the world differs from that of
-the first one: commits go on). Rank 0 of the last world prints the total and the world.
+at step STEP: "kill" (SIGKILL), "raise" (HorovodInternalError), "wait" (makes FOLDER/waits, then waits until the size of
+the world differs from that of the first one). Rank 0 of the last world prints the total and the world.
 """
 import os
 import signal
@@ -24,7 +24,7 @@ def happens_now(who, step, what):
     if hvd.rank() != int(who) or state.step != int(step):
         return False
     try:
-        os.close(os.open(f"{folder}/{step}.{what}", os.O_CREAT | os.O_EXCL))
+        os.close(os.open(f"{folder}/{who}.{step}.{what}", os.O_CREAT | os.O_EXCL))
     except FileExistsError:
         return False
     return True
@@ -34,6 +34,8 @@ def let_events_happen():
     for who, step, what in events:
         if what == "wait":
             first = int(open(f"{folder}/size").read()) if state.step == int(step) else None
+            if first is not None:
+                open(f"{folder}/waits", "w").close()
             while first == hvd.size():
                 state.check_host_updates()
                 time.sleep(0.01)
