@@ -8,10 +8,14 @@
  *   learning rate that grows with the number of ranks; after each epoch: test, checkpoint;
  *   compare the ranks' parameters, draw the plot, print the result.
  *
+ * In an elastic job (hvdrun --min-np) the same training goes on when ranks are lost or added, from the
+ * last commit, which is at most STEPS_PER_COMMIT steps old; see hvd_elastic.h. What the ranks then
+ * have in common is in training_add_state(), and what each world begins with in train_in_world().
+ *
  * A mistake on the command line ends every rank with status 2; missing or damaged images, memory,
  * a checkpoint that cannot be written or gone on from, or output that cannot be written, with
  * status 1. The lowest rank that has the problem prints it, once. When a rank is lost, each that
- * remains says so and ends with status 1. Ranks whose parameters differ are a result too,
+ * remains says so and ends with status 1; not in an elastic job. Ranks whose parameters differ are a result too,
  * `identical=no`, and status 1. */
 #include <inttypes.h>
 #include <math.h>
@@ -35,10 +39,17 @@ struct fashion {
     struct training training;
     struct progress progress;
     struct curve losses, accuracies; /* by epochs */
-    int64_t steps, images;           /* of this run, the images over all ranks */
-    double seconds;                  /* spent in those steps */
+    int64_t steps;                   /* of this run */
+    int64_t images;                  /* of this world, over all ranks */
+    double seconds;                  /* spent on them */
     double accuracy;                 /* of the last test */
+    bool identical;                  /* in the end all ranks have the same parameters */
+
+    struct hvd_elastic_state *elastic; /* owned; NULL outside of elastic jobs */
+    struct problem *problem;           /* of the elastic run at hand */
 };
+
+enum { STEPS_PER_COMMIT = 10 };
 
 /* The ranks of this host share its cores. Returns the threads of each for matrix products. */
 static int share_cores(void)
@@ -66,7 +77,10 @@ static void announce(struct fashion *fashion)
             "%d thread%s for each rank\n",
             program_name, training->data.train.count, training->size, options->batch,
             options->optimizer_name, training->learning_rate, threads, threads == 1 ? "" : "s");
-    if (options->resume)
+    if (fashion->elastic != NULL && training->rule.steps > 0)
+        fprintf(out, "going on with world %d: epoch %" PRId64 ", after %" PRId64 " images\n",
+                hvd_epoch(), training->state.epoch + 1, training->state.processed);
+    if (options->resume && fashion->elastic == NULL)
         fprintf(out, "going on from %s: epoch %" PRId64 ", after %" PRId64 " images\n",
                 options->checkpoint, training->state.epoch + 1, training->state.processed);
     fflush(out);
@@ -117,18 +131,27 @@ static int test(struct fashion *fashion, struct problem *problem)
     return 0;
 }
 
+static int commit(const struct fashion *fashion, struct problem *problem)
+{
+    int rc = fashion->elastic == NULL ? HVD_OK : hvd_elastic_commit(fashion->elastic);
+    return rc == HVD_OK ? 0 : problem_from_hvd_status(problem, rc, "committing");
+}
+
 /* To the end of the epoch, or of what is wanted. */
 static int train_epoch(struct fashion *fashion, struct problem *problem)
 {
     struct training *training = &fashion->training;
-    while (training->batch < training->batches && !is_over(fashion))
+    while (training->batch < training->batches && !is_over(fashion)) {
         if (step(fashion, problem) < 0)
             return -1;
+        if (fashion->steps % STEPS_PER_COMMIT == 0 && commit(fashion, problem) < 0)
+            return -1;
+    }
     if (training->batch == training->batches)
         training_start_epoch(training, training->state.epoch + 1);
     if (test(fashion, problem) < 0)
         return -1;
-    return training_save(training, problem);
+    return fashion->elastic != NULL ? commit(fashion, problem) : training_save(training, problem);
 }
 
 static int train(struct fashion *fashion, struct problem *problem)
@@ -157,7 +180,7 @@ static int draw(const struct fashion *fashion, struct problem *problem)
     return path == NULL || !program_prints() ? 0 : plot_write(path, &plot, problem);
 }
 
-static void print_result(const struct fashion *fashion, bool identical)
+static void print_result(const struct fashion *fashion)
 {
     struct result result;
     double seconds = fashion->seconds > 0 ? fashion->seconds : 1;
@@ -166,23 +189,24 @@ static void print_result(const struct fashion *fashion, bool identical)
     result_integer(&result, "epochs", fashion->training.state.epoch);
     result_real(&result, "accuracy", "%.4f", fashion->accuracy);
     result_real(&result, "images_per_s", "%.0f", (double)fashion->images / seconds);
-    result_yes_no(&result, "identical", identical);
+    result_yes_no(&result, "identical", fashion->identical);
     result_print(&result);
 }
 
-/* Returns the status to exit with, or -1 with a problem. */
-static int report(const struct fashion *fashion, struct problem *problem)
+static int compare(struct fashion *fashion, struct problem *problem)
 {
     const struct network *network = &fashion->training.network;
     int identical = agree_on_bytes(network->parameter_values,
                                    network->parameter_count * sizeof(float), problem);
-    if (identical < 0)
-        return -1;
+    fashion->identical = identical == 1;
+    return identical < 0 ? -1 : 0;
+}
+
+static void report(const struct fashion *fashion, struct problem *problem)
+{
     if (draw(fashion, problem) == 0)
-        print_result(fashion, identical);
+        print_result(fashion);
     program_flush(problem);
-    int status = agree_to_go_on(program_name, problem);
-    return status != 0 ? status : !identical;
 }
 
 static int run_ready(struct fashion *fashion, struct problem *problem)
@@ -193,7 +217,11 @@ static int run_ready(struct fashion *fashion, struct problem *problem)
     if (training_start(&fashion->training, problem) < 0)
         return -1;
     announce(fashion);
-    return train(fashion, problem) < 0 ? -1 : report(fashion, problem);
+    if (train(fashion, problem) < 0 || compare(fashion, problem) < 0)
+        return -1;
+    report(fashion, problem);
+    status = agree_to_go_on(program_name, problem);
+    return status != 0 ? status : !fashion->identical;
 }
 
 static int run(void *options, struct problem *problem)
@@ -202,6 +230,64 @@ static int run(void *options, struct problem *problem)
     fashion.options = options;
     training_init(&fashion.training, options, problem);
     int status = run_ready(&fashion, problem);
+    training_fini(&fashion.training);
+    return status;
+}
+
+/* ---- in an elastic job ---- */
+
+/* For hvd_elastic_run(): with the state that the ranks share, in the world that there is. */
+static int train_in_world(struct hvd_elastic_state *state, void *arg)
+{
+    struct fashion *fashion = arg;
+    (void)state;
+    *fashion->problem = (struct problem){ 0 }; /* that of the world before */
+    fashion->images = 0;
+    fashion->seconds = 0;
+    training_enter_world(&fashion->training);
+    announce(fashion);
+    if (train(fashion, fashion->problem) < 0 || compare(fashion, fashion->problem) < 0)
+        return fashion->problem->hvd_status;
+    return HVD_OK;
+}
+
+static int make_state(struct fashion *fashion, struct problem *problem)
+{
+    const struct hvd_elastic_options options = { .checkpoint = fashion->options->checkpoint };
+    const struct hvd_scalar steps = { "run.steps", &fashion->steps, HVD_INT64 };
+    int rc = hvd_elastic_create(&options, &fashion->elastic);
+    if (rc == HVD_OK)
+        rc = training_add_state(&fashion->training, fashion->elastic);
+    if (rc == HVD_OK)
+        rc = hvd_elastic_add_values(fashion->elastic, &steps, 1);
+    return rc == HVD_OK ? 0 : problem_from_hvd_status(problem, rc, "making the state");
+}
+
+/* A rank that the job will not have any more ends well. */
+static int run_elastic_ready(struct fashion *fashion, struct problem *problem)
+{
+    if (make_state(fashion, problem) < 0)
+        return -1;
+    fashion->problem = problem;
+    int rc = hvd_elastic_run(fashion->elastic, train_in_world, fashion);
+    if (rc == HVD_ERR_REMOVED) {
+        *problem = (struct problem){ 0 };
+        return 0;
+    }
+    if (rc != HVD_OK)
+        return problem_from_hvd_status(problem, rc, "training");
+    report(fashion, problem);
+    return !fashion->identical;
+}
+
+static int run_elastic(void *options, struct problem *problem)
+{
+    static struct fashion fashion;
+    int status = -1;
+    fashion.options = options;
+    if (training_init(&fashion.training, options, problem) == 0)
+        status = run_elastic_ready(&fashion, problem);
+    hvd_elastic_destroy(fashion.elastic);
     training_fini(&fashion.training);
     return status;
 }
@@ -219,6 +305,7 @@ int main(int argc, char **argv)
         .help = &options.help,
         .check = fashion_options_check,
         .run = run,
+        .run_elastic = run_elastic,
     };
     return program_main(&program, argc, argv);
 }

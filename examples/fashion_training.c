@@ -43,13 +43,20 @@ static int make_sampler(struct training *training, struct problem *problem)
     return 0;
 }
 
+static void take_place(struct training *training)
+{
+    training->rank = hvd_rank();
+    training->size = hvd_size();
+    training->learning_rate = training->options->learning_rate;
+    if (training->learning_rate == 0)
+        training->learning_rate = 0.001 * training->size;
+}
+
 int training_init(struct training *training, const struct fashion_options *options,
                   struct problem *problem)
 {
-    *training = (struct training){ .options = options, .rank = hvd_rank(), .size = hvd_size() };
-    training->learning_rate = options->learning_rate;
-    if (training->learning_rate == 0)
-        training->learning_rate = 0.001 * training->size;
+    *training = (struct training){ .options = options };
+    take_place(training);
     if (fashion_data_read(&training->data, options->data, options->limit, options->test_limit,
                           problem) < 0)
         return -1;
@@ -108,11 +115,16 @@ static int resume(struct training *training, struct problem *problem)
     return 0;
 }
 
-/* Each rank draws its own parameters; then all take over those of rank 0. */
+/* Each rank draws its own parameters, until all have those of one. */
+static void draw_parameters(struct training *training)
+{
+    network_randomize(&training->network, (uint64_t)training->options->seed,
+                      (uint64_t)training->rank);
+}
+
 static int begin(struct training *training, struct problem *problem)
 {
-    uint64_t seed = (uint64_t)training->options->seed;
-    network_randomize(&training->network, seed, (uint64_t)training->rank);
+    draw_parameters(training);
     training_start_epoch(training, 0);
     return fashion_state_broadcast(&training->state, problem);
 }
@@ -123,6 +135,27 @@ int training_start(struct training *training, struct problem *problem)
                              &training->optimizer) != HVD_OK)
         return problem_from_hvd(problem, "making the optimizer");
     return training->options->resume ? resume(training, problem) : begin(training, problem);
+}
+
+int training_add_state(struct training *training, struct hvd_elastic_state *elastic)
+{
+    struct fashion_state *state = &training->state;
+    struct network *network = &training->network;
+    draw_parameters(training);
+    int rc = hvd_elastic_add_optimizer(elastic, network->tensors, NETWORK_TENSORS, NULL, update,
+                                       training, &training->optimizer);
+    if (rc == HVD_OK && state->tensor_count > NETWORK_TENSORS)
+        rc = hvd_elastic_add_parameters(elastic, state->tensors + NETWORK_TENSORS,
+                                        state->tensor_count - NETWORK_TENSORS);
+    if (rc == HVD_OK)
+        rc = hvd_elastic_add_values(elastic, state->scalars, FASHION_SCALARS);
+    return rc == HVD_OK ? hvd_elastic_add_sampler(elastic, "images", training->sampler) : rc;
+}
+
+void training_enter_world(struct training *training)
+{
+    take_place(training);
+    count_batches(training);
 }
 
 void training_start_epoch(struct training *training, int64_t epoch)
@@ -171,8 +204,9 @@ static struct network_batch load_batch(struct training *training)
 static void on_ready(void *arg, int tensor)
 {
     struct training *training = arg;
-    if (hvd_optimizer_ready(training->optimizer, tensor) != HVD_OK)
-        problem_from_hvd(training->problem, "averaging a gradient");
+    int rc = hvd_optimizer_ready(training->optimizer, tensor);
+    if (rc != HVD_OK)
+        problem_from_hvd_status(training->problem, rc, "averaging a gradient");
 }
 
 int training_step(struct training *training, double *loss, int64_t *images, struct problem *problem)
@@ -183,10 +217,12 @@ int training_step(struct training *training, double *loss, int64_t *images, stru
     metric.value = network_learn(&training->network, &batch, on_ready, training);
     if (problem->exit_status != 0)
         return -1;
-    if (hvd_optimizer_step(training->optimizer) != HVD_OK)
-        return problem_from_hvd(problem, "averaging the gradients");
-    if (hvd_average_metrics(&metric, 1, 0) != HVD_OK)
-        return problem_from_hvd(problem, "averaging the loss");
+    int rc = hvd_optimizer_step(training->optimizer);
+    if (rc != HVD_OK)
+        return problem_from_hvd_status(problem, rc, "averaging the gradients");
+    rc = hvd_average_metrics(&metric, 1, 0);
+    if (rc != HVD_OK)
+        return problem_from_hvd_status(problem, rc, "averaging the loss");
     training->batch++;
     training->state.processed = (int64_t)hvd_sampler_processed(training->sampler);
     *loss = metric.value;
@@ -218,8 +254,9 @@ int training_test(struct training *training, double *accuracy, struct problem *p
     double count = (double)training->data.test.count;
     struct hvd_metric metric = { "accuracy",
                                  (double)count_correct(training) * training->size / count };
-    if (hvd_average_metrics(&metric, 1, 0) != HVD_OK)
-        return problem_from_hvd(problem, "averaging the accuracy");
+    int rc = hvd_average_metrics(&metric, 1, 0);
+    if (rc != HVD_OK)
+        return problem_from_hvd_status(problem, rc, "averaging the accuracy");
     *accuracy = metric.value;
     return 0;
 }

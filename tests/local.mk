@@ -619,7 +619,7 @@ endif
 check_PROGRAMS += tests/support/compare_parameters
 tests_support_compare_parameters_LDADD = lib/libhvd_internal.la lib/base/libbase.la $(SODIUM_LIBS) -lm
 if HAVE_EXAMPLES_BLAS
-program_tests += tests/program/fashion_mnist_test.sh
+program_tests += tests/program/elastic_example_test.sh tests/program/fashion_mnist_test.sh
 endif
 endif
 
@@ -651,6 +651,11 @@ EXTRA_DIST += \
 	tests/tap.sh \
 	tests/testbed.sh \
 	tests/text_readers.txt
+	tests/text_readers.txt \
+	tests/python/elastic_worker.py \
+	tests/python/sampler_histories.py \
+	tests/support/elastic.sh \
+	tests/support/fashion_data.sh
 
 # The installation that is tested
 stage = $(abs_builddir)/tests/stage

@@ -20,4 +20,7 @@ int agree_on_bytes(const void *data, size_t size, struct problem *problem);
 /* Turns the last failure of the library into a problem: "rank 1: <what>: <reason>". Returns -1. */
 int problem_from_hvd(struct problem *problem, const char *what);
 
+/* Likewise, and keeps the status that the library returned. */
+int problem_from_hvd_status(struct problem *problem, int status, const char *what);
+
 #endif

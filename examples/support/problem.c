@@ -26,3 +26,9 @@ int problem_nomem(struct problem *problem)
 {
     return problem_set(problem, EXIT_STATUS_DATA, "out of memory");
 }
+
+int problem_print(const char *program, const struct problem *problem)
+{
+    fprintf(stderr, "%s: %s\n", program, problem->text);
+    return problem->exit_status;
+}

@@ -11,6 +11,7 @@ enum { EXIT_STATUS_DATA = 1, EXIT_STATUS_USAGE = 2 };
 struct problem {
     int exit_status;  /* 0 while there is none */
     bool world_broke; /* a collective failed: the ranks cannot agree on anything any more */
+    int hvd_status;   /* which enum hvd_status it returned, of problem_from_hvd_status() */
     char text[600];   /* one line without a newline */
 };
 
@@ -20,5 +21,8 @@ int problem_set(struct problem *problem, int exit_status, const char *format, ..
 
 /* As problem_set(), out of memory. */
 int problem_nomem(struct problem *problem);
+
+/* "<program>: <text>" to stderr. Returns the status to exit with. */
+int problem_print(const char *program, const struct problem *problem);
 
 #endif

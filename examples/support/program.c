@@ -5,9 +5,12 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "hvd.h"
+#include "hvd_elastic.h"
 
 double program_seconds(void)
 {
@@ -68,6 +71,25 @@ static int run_in_world(const struct program *program, struct problem *problem)
     return agree_to_go_on(program->name, problem);
 }
 
+static bool is_elastic(const struct program *program)
+{
+    const char *elastic = getenv("HOROVOD_ELASTIC");
+    return program->run_elastic != NULL && elastic != NULL && strcmp(elastic, "1") == 0;
+}
+
+static int run_in_elastic_job(const struct program *program, struct problem *problem)
+{
+    int status = -1;
+    if (problem->exit_status == 0 && !*program->help)
+        status = program->run_elastic(program->options, problem);
+    else if (problem->exit_status == 0 && program_prints())
+        print_help(program);
+    program_flush(problem);
+    if (problem->exit_status != 0)
+        return problem_print(program->name, problem);
+    return status < 0 ? 0 : status;
+}
+
 int program_main(const struct program *program, int argc, char **argv)
 {
     struct problem problem = { 0 };
@@ -76,11 +98,15 @@ int program_main(const struct program *program, int argc, char **argv)
             0 &&
         program->check != NULL && !*program->help)
         program->check(program->options, &problem);
-    if (hvd_init() != HVD_OK) {
+    bool elastic = is_elastic(program);
+    int rc = elastic ? hvd_elastic_init() : hvd_init();
+    if (elastic && rc == HVD_ERR_REMOVED)
+        return 0;
+    if (rc != HVD_OK) {
         fprintf(stderr, "%s: hvd_init: %s\n", program->name, hvd_last_error());
         return EXIT_STATUS_DATA;
     }
-    int status = run_in_world(program, &problem);
+    int status = elastic ? run_in_elastic_job(program, &problem) : run_in_world(program, &problem);
     hvd_shutdown();
     return status;
 }

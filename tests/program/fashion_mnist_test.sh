@@ -9,23 +9,13 @@
 set -u
 
 : "${HVDRUN:?}" "${FASHION_MNIST:?}" "${COMPARE_PARAMETERS:?}"
-whole=${FASHION_MNIST_DATA:-/usr/share/datasets/fashion-mnist}
-if [ ! -e "$whole/train-images-idx3-ubyte.gz" ]; then
-    echo "1..0 # SKIP no images in $whole (Debian: dataset-fashion-mnist)"
-    exit 0
-fi
+# shellcheck source=tests/support/fashion_data.sh
+. "$srcdir/tests/support/fashion_data.sh"
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 
-# The first 1024 images and labels of each file, since the program unpacks a file to its end whatever its --limit is. The
-# count is in bytes 4 to 7, the items begin at byte 16 or 8.
 data=$work/data
-mkdir "$data"
-for file in train-images-idx3-ubyte:16:784 train-labels-idx1-ubyte:8:1 t10k-images-idx3-ubyte:16:784 t10k-labels-idx1-ubyte:8:1; do
-    name=${file%%:*} sizes=${file#*:}
-    gzip -dc "$whole/$name.gz" 2>/dev/null | head -c $((${sizes%:*} + 1024 * ${sizes#*:})) >"$work/head"
-    { head -c 4 "$work/head" && printf '\000\000\004\000' && tail -c +9 "$work/head"; } | gzip -1 >"$data/$name.gz"
-done
+few_images "$data"
 
 small="--limit 512 --test-limit 256"
 one_step="--limit 128 --test-limit 256"
