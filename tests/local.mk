@@ -645,17 +645,13 @@ EXTRA_DIST += \
 	tests/support/elastic.sh \
 	tests/support/elastic_stock_train.py \
 	tests/support/elastic_stock_worker.py \
+	tests/support/fashion_data.sh \
 	tests/support/fit.sh \
 	tests/support/service.sh \
 	tests/support/sources.sh \
 	tests/tap.sh \
 	tests/testbed.sh \
 	tests/text_readers.txt
-	tests/text_readers.txt \
-	tests/python/elastic_worker.py \
-	tests/python/sampler_histories.py \
-	tests/support/elastic.sh \
-	tests/support/fashion_data.sh
 
 # The installation that is tested
 stage = $(abs_builddir)/tests/stage

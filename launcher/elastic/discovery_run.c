@@ -5,7 +5,9 @@
  *   stdout open, is not waited for.
  * Fails when no process can be made, when the script exits with another status than 0 or is killed,
  * when it prints no list of hosts or too much, and when it takes too long: then it is killed with
- * its process group. A failure quotes the last line that the script has written to stderr. */
+ * its process group. A failure quotes the last line that the script has written to stderr.
+ * The run by itself also ends, and kills the script likewise, when this process gets a signal that
+ * ends a job. */
 #include "launcher/elastic/discovery_run.h"
 
 #include "launcher/base/bad_input.h"
@@ -286,12 +288,27 @@ struct discovery_run *discovery_run_start(uv_loop_t *loop, struct children *chil
 
 /* ---- a run by itself ---- */
 
+static const int ending_signals[] = { SIGINT, SIGTERM, SIGHUP };
+
+enum { ENDING_SIGNALS = sizeof ending_signals / sizeof *ending_signals };
+
 struct discovery_answer {
+    const struct discovery_settings *settings;
     struct host_list *hosts;
     struct err *err;
     struct children *children;
+    struct discovery_run *run;
+    uv_signal_t signals[ENDING_SIGNALS];
+    int stopped_by; /* a signal, or 0 */
     int rc;
 };
+
+static void discovery_answer_close(struct discovery_answer *answer)
+{
+    children_destroy(answer->children);
+    for (int i = 0; i < ENDING_SIGNALS; i++)
+        uv_close((uv_handle_t *)&answer->signals[i], NULL);
+}
 
 static void on_discovery_answer(void *context, int rc, struct host_list *hosts, struct err *err)
 {
@@ -299,17 +316,53 @@ static void on_discovery_answer(void *context, int rc, struct host_list *hosts, 
     answer->rc = rc;
     *answer->hosts = *hosts;
     *answer->err = *err;
-    children_destroy(answer->children);
+    discovery_answer_close(answer);
+}
+
+static void on_discovery_signal(uv_signal_t *handle, int signum)
+{
+    struct discovery_answer *answer = handle->data;
+    const struct discovery_settings *settings = answer->settings;
+    struct shown command;
+    if (uv_is_closing((uv_handle_t *)handle))
+        return;
+    answer->stopped_by = signum;
+    answer->rc =
+        fail(answer->err, HVD_ERR_INVALID, "stopped by signal %d (SIG%s) while %s ran: '%s'",
+             signum, sigabbrev_np(signum), settings->source,
+             show_token(&command, settings->command, strlen(settings->command)));
+    discovery_run_cancel(answer->run);
+    discovery_answer_close(answer);
+}
+
+/* SIGHUP stays ignored if it was, as nohup requires. */
+static void discovery_answer_watch_signals(struct discovery_answer *answer, uv_loop_t *loop)
+{
+    struct sigaction hup;
+    sigaction(SIGHUP, NULL, &hup);
+    for (int i = 0; i < ENDING_SIGNALS; i++) {
+        uv_signal_t *handle = &answer->signals[i];
+        int signum = ending_signals[i];
+        uv_must(uv_signal_init(loop, handle), "signals");
+        handle->data = answer;
+        if (signum != SIGHUP || hup.sa_handler != SIG_IGN)
+            uv_must(uv_signal_start(handle, on_discovery_signal, signum), "signals");
+    }
 }
 
 int discovery_run_now(const struct discovery_settings *settings, struct host_list *hosts,
-                      struct err *err)
+                      int *stopped_by, struct err *err)
 {
     uv_loop_t loop;
     uv_must(uv_loop_init(&loop), "event loop");
-    struct discovery_answer answer = { hosts, err, children_create(&loop), HVD_OK };
-    discovery_run_start(&loop, answer.children, settings, on_discovery_answer, &answer);
+    struct discovery_answer answer = {
+        .settings = settings, .hosts = hosts, .err = err, .children = children_create(&loop)
+    };
+    discovery_answer_watch_signals(&answer, &loop);
+    answer.run =
+        discovery_run_start(&loop, answer.children, settings, on_discovery_answer, &answer);
     uv_run(&loop, UV_RUN_DEFAULT);
     uv_must(uv_loop_close(&loop), "event loop");
+    *stopped_by = answer.stopped_by;
     return answer.rc;
 }

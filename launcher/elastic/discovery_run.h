@@ -36,8 +36,10 @@ struct discovery_run *discovery_run_start(uv_loop_t *loop, struct children *chil
 /* Kills what runs; `on_end` is not called. Allowed only before `on_end`. NULL is fine. */
 void discovery_run_cancel(struct discovery_run *run);
 
-/* A run on a loop of its own, for the start of a job. HVD_OK or HVD_ERR_INVALID. */
+/* A run on a loop of its own, for the start of a job. HVD_OK or HVD_ERR_INVALID. When SIGINT,
+ * SIGTERM or SIGHUP arrives, the script is killed with its process group, `*stopped_by` is the
+ * signal, and `err` says so; otherwise `*stopped_by` is 0. */
 int discovery_run_now(const struct discovery_settings *settings, struct host_list *hosts,
-                      struct err *err);
+                      int *stopped_by, struct err *err);
 
 #endif

@@ -421,13 +421,22 @@ static int open_report(struct run *run, struct err *err)
     return rc == HVD_OK ? rc : fail_context(err, "--report: cannot create");
 }
 
+/* The hosts are not known: the user's mistake, or a signal while they were asked for. */
+static int hvdrun_refuse_plan(const struct job_setup *setup, const struct err *err)
+{
+    if (setup->stopped_by == 0)
+        return hvdrun_refuse(STATUS_USAGE, err);
+    fprintf(stderr, "hvdrun: %s\n", err->text);
+    return STATUS_SIGNAL + setup->stopped_by;
+}
+
 /* From checked options to an exit status. */
 static int hvdrun_act(struct run *run, char **argv)
 {
     struct err err = { 0 };
     struct job_setup *setup = &run->setup;
     if (job_setup_plan(setup, &run->options, &err) < 0)
-        return hvdrun_refuse(STATUS_USAGE, &err);
+        return hvdrun_refuse_plan(setup, &err);
     if (run->options.dry_run)
         return print_made(run, rank_plan_table(&setup->plan));
     if (!ssh_transport() && job_setup_needs_ssh(setup))

@@ -49,7 +49,7 @@ static int read_hosts(struct job_setup *setup, struct err *err)
 {
     const struct hvdrun_options *options = setup->options;
     if (options->discovery_script)
-        return discovery_run_now(&setup->discovery, &setup->hosts, err);
+        return discovery_run_now(&setup->discovery, &setup->hosts, &setup->stopped_by, err);
     if (options->hostfile)
         return host_list_read_hostfile(&setup->hosts, options->hostfile, err);
     if (options->hosts)

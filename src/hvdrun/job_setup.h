@@ -37,10 +37,11 @@ struct job_setup {
     struct elastic_options elastic; /* of an elastic job, as is the next */
     struct job_elastic job_elastic;
     struct discovery_settings discovery; /* of --host-discovery-script */
+    int stopped_by; /* the signal that has ended the first run of the script, or 0 */
 };
 
 /* Places the ranks, and makes all checks that need no started process. The job begins here. HVD_OK
- * or HVD_ERR_INVALID. */
+ * or HVD_ERR_INVALID, which may be a signal: then `stopped_by` is set. */
 int job_setup_plan(struct job_setup *setup, const struct hvdrun_options *options, struct err *err);
 
 /* Is some host connected through libssh2, or may a later one be? */

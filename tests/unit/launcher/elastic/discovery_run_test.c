@@ -33,6 +33,7 @@ static void leave(void)
 
 static struct host_list hosts;
 static struct err err;
+static int stopped_by;
 
 static int run(const char *command)
 {
@@ -40,7 +41,7 @@ static int run(const char *command)
                                                  .source = "script",
                                                  .slots = 1 };
     err = (struct err){ 0 };
-    return discovery_run_now(&settings, &hosts, &err);
+    return discovery_run_now(&settings, &hosts, &stopped_by, &err);
 }
 
 static void expect_failure(const char *command, const char *text)
@@ -122,7 +123,7 @@ START_TEST(a_script_that_hangs_is_killed_with_its_children)
     const struct discovery_settings settings = { .command = "exec 9>fifo; sleep 1000 & sleep 1000",
                                                  .source = "script",
                                                  .limit_ms = 200 };
-    ck_assert_int_eq(discovery_run_now(&settings, &hosts, &err), HVD_ERR_INVALID);
+    ck_assert_int_eq(discovery_run_now(&settings, &hosts, &stopped_by, &err), HVD_ERR_INVALID);
     ck_assert_str_eq(err.text, "script: 'exec 9>fifo; sleep 1000 & sleep 1000' was killed, since "
                                "it ran for more than 0.2 s");
     wait_for_writers(fd);
@@ -135,8 +136,45 @@ START_TEST(a_script_that_is_stopped_is_killed)
     const struct discovery_settings settings = { .command = "kill -STOP $$",
                                                  .source = "script",
                                                  .limit_ms = 100 };
-    ck_assert_int_eq(discovery_run_now(&settings, &hosts, &err), HVD_ERR_INVALID);
+    ck_assert_int_eq(discovery_run_now(&settings, &hosts, &stopped_by, &err), HVD_ERR_INVALID);
     ck_assert_ptr_nonnull(strstr(err.text, "was killed, since it ran for more than 0.1 s"));
+}
+END_TEST
+
+/* The script is a child of this test, which stands for hvdrun. */
+static void expect_stop(const char *command, int signum, const char *text)
+{
+    int fd = open(fifo, O_RDONLY | O_NONBLOCK);
+    ck_assert_int_eq(run(command), HVD_ERR_INVALID);
+    ck_assert_int_eq(stopped_by, signum);
+    ck_assert_str_eq(err.text, text);
+    ck_assert_int_eq(hosts.count, 0);
+    wait_for_writers(fd);
+    close(fd);
+}
+
+START_TEST(a_signal_ends_the_script_with_its_children)
+{
+    expect_stop("exec 9>fifo; sleep 1000 & kill -INT $PPID; sleep 1000", SIGINT,
+                "stopped by signal 2 (SIGINT) while script ran: "
+                "'exec 9>fifo; sleep 1000 & kill -INT $PPID; sleep 1000'");
+    expect_stop("exec 9>fifo; sleep 1000 & kill -TERM $PPID; sleep 1000", SIGTERM,
+                "stopped by signal 15 (SIGTERM) while script ran: "
+                "'exec 9>fifo; sleep 1000 & kill -TERM $PPID; sleep 1000'");
+    expect_stop("exec 9>fifo; sleep 1000 & kill -HUP $PPID; sleep 1000", SIGHUP,
+                "stopped by signal 1 (SIGHUP) while script ran: "
+                "'exec 9>fifo; sleep 1000 & kill -HUP $PPID; sleep 1000'");
+}
+END_TEST
+
+START_TEST(a_hangup_that_is_ignored_stays_ignored)
+{
+    signal(SIGHUP, SIG_IGN);
+    ck_assert_int_eq(run("kill -HUP $PPID; echo a:1"), HVD_OK);
+    ck_assert_int_eq(stopped_by, 0);
+    ck_assert_int_eq(hosts.count, 1);
+    host_list_fini(&hosts);
+    signal(SIGHUP, SIG_DFL);
 }
 END_TEST
 
@@ -192,6 +230,8 @@ int main(void)
     tcase_add_test(tcase, too_much_is_not_waited_for);
     tcase_add_test(tcase, a_script_that_hangs_is_killed_with_its_children);
     tcase_add_test(tcase, a_script_that_is_stopped_is_killed);
+    tcase_add_test(tcase, a_signal_ends_the_script_with_its_children);
+    tcase_add_test(tcase, a_hangup_that_is_ignored_stays_ignored);
     tcase_add_test(tcase, what_a_script_leaves_behind_is_not_waited_for);
     tcase_add_test(tcase, a_run_that_is_cancelled_leaves_nothing);
     suite_add_tcase(suite, tcase);
