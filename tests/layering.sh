@@ -76,7 +76,7 @@ may src/hvdrun src/options launcher/job launcher/verdict launcher/elastic launch
     launcher/placement launcher/protocol launcher/hosts launcher/base rendezvous/tcp rendezvous/server rendezvous/base lib/base
 may src/agent launcher/agent launcher/cleanup launcher/base
 may src/service src/options rendezvous/tcp rendezvous/server launcher/base lib/base
-may examples/support hvd.h hvd_device.h hvd_optimizer.h
+may examples/support hvd.h hvd_device.h hvd_elastic.h hvd_optimizer.h
 may src/tools examples/support hvd.h
 may python/hvd _hvd.h
 
