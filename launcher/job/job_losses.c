@@ -119,21 +119,34 @@ static void say_loss(struct job *job, int worker)
                    job_worker_host(job, worker), worker, record->loss);
 }
 
+/* A worker that was lost, and when. */
+struct loss {
+    uint64_t at_ms;
+    int worker;
+};
+
+static int loss_compare(const void *left, const void *right)
+{
+    const struct loss *a = left, *b = right;
+    if (a->at_ms != b->at_ms)
+        return a->at_ms < b->at_ms ? -1 : 1;
+    return a->worker - b->worker;
+}
+
 void job_say_losses(struct job *job)
 {
     int nlost = 0, nworlds = job->report.nworlds;
+    struct loss *losses = xcalloc((size_t)job->report.nranks + 1, sizeof *losses);
     for (int i = 0; i < job->report.nranks; i++)
-        nlost += job->report.ranks[i].loss != NULL;
-    if (nlost == 0)
-        return;
-    job_output_say(job->output, "%d of %d workers were lost, in %d world%s:", nlost,
-                   job->report.nranks, nworlds, nworlds == 1 ? "" : "s");
-    for (int i = 0, told = 0; i < job->report.nranks && told < LOSSES_TOLD; i++) {
-        if (!job->report.ranks[i].loss)
-            continue;
-        say_loss(job, i);
-        told++;
-    }
+        if (job->report.ranks[i].loss)
+            losses[nlost++] = (struct loss){ job->report.ranks[i].loss_ms, i };
+    qsort(losses, (size_t)nlost, sizeof *losses, loss_compare);
+    if (nlost > 0)
+        job_output_say(job->output, "%d of %d workers were lost, in %d world%s:", nlost,
+                       job->report.nranks, nworlds, nworlds == 1 ? "" : "s");
+    for (int i = 0; i < nlost && i < LOSSES_TOLD; i++)
+        say_loss(job, losses[i].worker);
     if (nlost > LOSSES_TOLD)
         job_output_say(job->output, "  and %d more, which --report names", nlost - LOSSES_TOLD);
+    free(losses);
 }
