@@ -534,8 +534,8 @@ START_TEST(a_refusal_has_the_status_of_an_end_or_of_a_removal)
 {
     struct wire_writer writer = { 0 };
     struct wire_reader reader;
-    struct join_refused refused = { .status = refusals[_i].status, .text = "why" }, got;
-    join_refused_encode(&writer, &refused);
+    struct join_refused given = { .status = refusals[_i].status, .text = "why" }, got;
+    join_refused_encode(&writer, &given);
     wire_reader_init(&reader, writer.data, writer.length);
     ck_assert_int_eq(join_refused_decode(&got, &reader, NULL),
                      refusals[_i].good ? HVD_OK : HVD_ERR_PROTOCOL);
