@@ -201,7 +201,7 @@ START_TEST(statuses_and_the_version_have_texts)
     ck_assert_str_eq(hvd_strstatus(HVD_ERR_STALE), "a handle of an earlier epoch");
     ck_assert_str_eq(hvd_strstatus(HVD_ERR_REMOVED), "removed from the elastic job");
     ck_assert_str_eq(hvd_strstatus(HVD_ERR_FORKED), "forked from a process that called hvd_init");
-    ck_assert_str_eq(hvd_strstatus(HVD_HOSTS_UPDATED - 1), "unknown status");
+    ck_assert_str_eq(hvd_strstatus(HVD_ERR_INTERRUPTED - 1), "unknown status");
     ck_assert_str_eq(hvd_strstatus(1), "unknown status");
     ck_assert_str_eq(hvd_strstatus(INT_MIN), "unknown status");
     ck_assert_str_eq(hvd_version(), "0.1.0");
