@@ -120,7 +120,7 @@ until_true test -e "$tmp/asked"
 stop_with TERM
 is "a signal during the first run of a script ends hvdrun" 143 "$status"
 like "which says so" "^hvdrun: stopped by signal 15 \\(SIGTERM\\) while --host-discovery-script ran: " "$tmp/err"
-ok "and kills the script with its children" until_true nobody_is_left
+ok "and kills the script with its children" until_true no_survivors
 
 printf 'localhost slots=1\n' >"$tmp/hostfile"
 elastic -np 1 --min-np 1 --hostfile "$tmp/hostfile"
