@@ -42,10 +42,6 @@ end_job() {
     finish_job
 }
 
-nobody_is_left() {
-    [ -z "$(survivors)" ]
-}
-
 # ---- ranks that are lost ----
 
 elastic -np 4 --min-np 2 -H localhost:2,127.0.0.2:2
@@ -55,7 +51,7 @@ ok "one is killed, and those of the other host are the next world" are 2 3
 ok "the other of its host hears that it was removed, and aborts" until_said 'removed worker 1 \(200\)'
 end_job
 is "which is no failure" 0 "$status"
-ok "and nobody is left behind" nobody_is_left
+ok "and nobody is left behind" no_survivors
 
 elastic -np 3 --min-np 1 -H localhost:3
 are 0 1 2
@@ -93,7 +89,7 @@ hosts 127.0.0.2:2 localhost:1
 ok "a later rank 0 is notified where it listens since its first world" are 2 3 4
 end_job
 is "and the job ends well" 0 "$status"
-ok "without anybody left behind" nobody_is_left
+ok "without anybody left behind" no_survivors
 
 hosts localhost:2
 : >"$tmp/hold.2"
