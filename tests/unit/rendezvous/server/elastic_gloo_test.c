@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Clients are static in the tests, because the server is closed after the test has returned. */
 struct client {
     struct rendezvous_stream stream;
     struct rendezvous_connection *connection;
@@ -148,7 +149,7 @@ static void first_world(struct client clients[4])
 
 START_TEST(the_first_world_waits_for_the_addresses_of_all)
 {
-    struct client clients[4], other;
+    static struct client clients[4], other;
     first_world(clients);
     ck_assert_str_eq(events, "gloo 0|met 0|gloo 1|met 1|gloo 2|met 2|gloo 3|met 3|world 0 1 2 3|");
     ask(&other, 0, "GET", "/global/3", "");
@@ -159,7 +160,7 @@ END_TEST
 START_TEST(workers_that_ask_are_held_until_the_next_world)
 {
     static const int left[] = { 2, 3 };
-    struct client clients[4], two, three, key_of_old;
+    static struct client clients[4], two, three, key_of_old;
     first_world(clients);
     ask(&two, 2, "GET", "/rank_and_size/b:0", "");
     ask(&three, 3, "GET", "/rank_and_size/b:1", "");
@@ -175,7 +176,7 @@ END_TEST
 
 START_TEST(a_removed_worker_hears_that_it_has_no_place)
 {
-    struct client clients[4], waits, comes;
+    static struct client clients[4], waits, comes;
     first_world(clients);
     ask(&waits, 1, "GET", "/rank_and_size/a:1", "");
     server_remove(&server, 1, 1);
@@ -190,7 +191,7 @@ START_TEST(a_worker_that_ends_while_it_waits_is_in_no_world)
 {
     const struct rank_end_how killed = { .kind = RANK_END_KILLED };
     static const int left[] = { 2, 3 };
-    struct client clients[4], two, three;
+    static struct client clients[4], two, three;
     first_world(clients);
     ask(&two, 2, "GET", "/rank_and_size/b:0", "");
     server_rank_ended(&server, 2, &killed, 1);
@@ -205,7 +206,7 @@ END_TEST
 START_TEST(rank_0_of_a_running_world_is_to_be_notified)
 {
     static const int left[] = { 2, 3 };
-    struct client clients[4], address;
+    static struct client clients[4], address;
     first_world(clients);
     ask(&address, 1, "PUT", "/worker_addresses/a:1", "where");
     ck_assert(is_answered(&address, " 200 ", "\r\n\r\n"));
@@ -217,7 +218,7 @@ END_TEST
 START_TEST(a_new_worker_that_has_another_rank_is_refused)
 {
     static const int wrong[] = { 0, 1, 3 };
-    struct client clients[3];
+    static struct client clients[3];
     intend(wrong, 3);
     ask(&clients[0], 0, "PUT", "/global/0", "address");
     ask(&clients[1], 1, "PUT", "/global/1", "address");
