@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a commit of an elastic state costs beside memcpy of as many bytes, and what the allreduce in
- * it costs: in turn, so often, on every rank. Rank 0 prints medians in microseconds and the ratio. */
+ * it costs: in turn, so often, on every rank. Rank 0 prints medians in microseconds and the
+ * ratio. */
 #include "hvd_elastic.h"
 
 #include "bench/support/sample.h"

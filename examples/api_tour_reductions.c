@@ -13,8 +13,8 @@ static double sum_of_ranks(const struct tour *tour)
 
 /* ---- allreduce ---- */
 
-/* What a rank puts in. Of a product the fifth factor and those behind it are 1, so that it fits into
- * a float. */
+/* What a rank puts in. Of a product the fifth factor and those behind it are 1, so that it fits
+ * into a float. */
 static double number_of(int rank, enum hvd_op op)
 {
     if (op == HVD_ADASUM)

@@ -8,15 +8,16 @@
  *   learning rate that grows with the number of ranks; after each epoch: test, checkpoint;
  *   compare the ranks' parameters, draw the plot, print the result.
  *
- * In an elastic job (hvdrun --min-np) the same training goes on when ranks are lost or added, from the
- * last commit, which is at most STEPS_PER_COMMIT steps old; see hvd_elastic.h. What the ranks then
- * have in common is in training_add_state(), and what each world begins with in train_in_world().
+ * In an elastic job (hvdrun --min-np) the same training goes on when ranks are lost or added, from
+ * the last commit, which is at most STEPS_PER_COMMIT steps old; see hvd_elastic.h. What the ranks
+ * then have in common is in training_add_state(), and what each world begins with in
+ * train_in_world().
  *
- * A mistake on the command line ends every rank with status 2; missing or damaged images, memory,
- * a checkpoint that cannot be written or gone on from, or output that cannot be written, with
- * status 1. The lowest rank that has the problem prints it, once. When a rank is lost, each that
- * remains says so and ends with status 1; not in an elastic job. Ranks whose parameters differ are a result too,
- * `identical=no`, and status 1. */
+ * A mistake on the command line ends every rank with status 2; missing or damaged images, memory, a
+ * checkpoint that cannot be written or gone on from, or output that cannot be written, with status
+ * 1. The lowest rank that has the problem prints it, once. When a rank is lost, each that remains
+ * says so and ends with status 1; not in an elastic job. Ranks whose parameters differ are a result
+ * too, `identical=no`, and status 1. */
 #include <inttypes.h>
 #include <math.h>
 #include <sched.h>

@@ -43,14 +43,14 @@ void training_fini(struct training *training);
  * or from rank 0. */
 int training_start(struct training *training, struct problem *problem);
 
-/* In an elastic job instead: what the ranks share, which hvd_elastic_sync() makes the same everywhere.
- * Returns the library's status. */
+/* In an elastic job instead: what the ranks share, which hvd_elastic_sync() makes the same
+ * everywhere. Returns the library's status. */
 int training_add_state(struct training *training, struct hvd_elastic_state *elastic);
 /* In each world of the job: the rank, the number of ranks and what follows from it. */
 void training_enter_world(struct training *training);
 
-/* The next batch of this epoch: one step of all ranks. `loss` is its mean over all of them, `images`
- * how many they were. */
+/* The next batch of this epoch: one step of all ranks. `loss` is its mean over all of them,
+ * `images` how many they were. */
 int training_step(struct training *training, double *loss, int64_t *images,
                   struct problem *problem);
 

@@ -129,11 +129,11 @@ enum hvd_op {
  * failure the program may call hvd_init() again; a rendezvous that has refused this rank refuses it
  * again, unless the job is elastic.
  *
- * After hvd_shutdown() the call joins the next epoch: another world, in which nothing is left of the
- * former but registered devices and memory of hvd_alloc(). In an elastic job (hvdrun --min-np) the
- * next epoch has other members when ranks were lost or have come, and this process another rank;
- * HVD_ERR_REMOVED: it has no place in any. In other jobs it has the same ranks, all of which must
- * come again, and there is none after a rank was lost. */
+ * After hvd_shutdown() the call joins the next epoch: another world, in which nothing is left of
+ * the former but registered devices and memory of hvd_alloc(). In an elastic job (hvdrun --min-np)
+ * the next epoch has other members when ranks were lost or have come, and this process another
+ * rank; HVD_ERR_REMOVED: it has no place in any. In other jobs it has the same ranks, all of which
+ * must come again, and there is none after a rank was lost. */
 HVD_API int hvd_init(void);
 
 /* Like hvd_init(), and makes `count` process sets, numbered 1 to `count`. Every rank must pass the
@@ -145,12 +145,12 @@ struct hvd_ranks {
 };
 HVD_API int hvd_init_process_sets(const struct hvd_ranks *sets, int count);
 
-/* Leaves the world and ends its epoch for this process: handles that are left answer HVD_ERR_SHUT_DOWN,
- * and HVD_ERR_STALE once hvd_init() has joined another. Unfinished collectives of this rank fail with
- * HVD_ERR_SHUT_DOWN; on other ranks
- * the collectives that need this rank fail with HVD_ERR_PEER_LEFT. Waits for no other rank. Another
- * call, or a call without hvd_init(), changes nothing and returns HVD_OK. Normal exit of the
- * process does the same, unless another thread is inside a call then. */
+/* Leaves the world and ends its epoch for this process: handles that are left answer
+ * HVD_ERR_SHUT_DOWN, and HVD_ERR_STALE once hvd_init() has joined another. Unfinished collectives
+ * of this rank fail with HVD_ERR_SHUT_DOWN; on other ranks the collectives that need this rank fail
+ * with HVD_ERR_PEER_LEFT. Waits for no other rank. Another call, or a call without hvd_init(),
+ * changes nothing and returns HVD_OK. Normal exit of the process does the same, unless another
+ * thread is inside a call then. */
 HVD_API int hvd_shutdown(void);
 
 /* 1 between a successful hvd_init() and hvd_shutdown(), else 0. The result stays 1 when the world
@@ -190,9 +190,9 @@ HVD_API int hvd_hosts_updated(void);
  * `name` is at most 255 bytes of UTF-8, or NULL. `output` may be equal to `input`, and must not
  * overlap it otherwise. `count` may be 0 and need not divide by the size of the world. The order in
  * which elements are combined depends only on their number, the ranks, and the hosts and processors
- * of these. Tensors of up to 64 KiB that are in flight at the same time may be fused; then the order
- * also depends on which tensors are fused (HOROVOD_FUSION_THRESHOLD=0 disables fusion). When the call fails, the contents of
- * `output` are undefined. */
+ * of these. Tensors of up to 64 KiB that are in flight at the same time may be fused; then the
+ * order also depends on which tensors are fused (HOROVOD_FUSION_THRESHOLD=0 disables fusion). When
+ * the call fails, the contents of `output` are undefined. */
 HVD_API int hvd_allreduce(const char *name, const void *input, void *output, size_t count,
                           enum hvd_dtype dtype, enum hvd_op op);
 
@@ -232,10 +232,10 @@ struct hvd_tensor {
                             the collective is done; NULL: it is there */
 };
 
-/* Lets a program end a call that waits, as Ctrl-C should in an interpreter whose signal handlers run
- * later than the signal. The call asks wanted(arg) in the waiting thread: soon after a signal has
- * interrupted the sleep of this thread, and otherwise four times a second while it waits. wanted()
- * may make calls of the library. When it returns anything but 0, the call returns
+/* Lets a program end a call that waits, as Ctrl-C should in an interpreter whose signal handlers
+ * run later than the signal. The call asks wanted(arg) in the waiting thread: soon after a signal
+ * has interrupted the sleep of this thread, and otherwise four times a second while it waits.
+ * wanted() may make calls of the library. When it returns anything but 0, the call returns
  * HVD_ERR_INTERRUPTED, and the collective goes on under `handle`: wait for the handle before the
  * memory is touched. The library expects wanted() not to submit what other ranks wait for, so such
  * a call counts as one without a deadline. */
@@ -338,8 +338,8 @@ HVD_API int hvd_reducescatter(const struct hvd_tensor *tensor, enum hvd_op op,
 HVD_API int hvd_grouped_reducescatter(const struct hvd_tensor *tensors, int count, enum hvd_op op,
                                       const struct hvd_options *options);
 
-/* 1 if hvd_wait() would return at once, 0 if not, or HVD_ERR_INVALID if `handle` is not a handle, or
- * HVD_ERR_STALE if it is one of an earlier epoch. */
+/* 1 if hvd_wait() would return at once, 0 if not, or HVD_ERR_INVALID if `handle` is not a handle,
+ * or HVD_ERR_STALE if it is one of an earlier epoch. */
 HVD_API int hvd_poll(int64_t handle);
 
 /* Waits until the collective is done, returns its status, and ends the handle. The waiting thread

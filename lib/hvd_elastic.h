@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hvd_elastic.h - training that goes on when ranks come and go: when a rank is lost, the others take
- * back their last commit, form another world in the same processes, and continue; new ranks receive
- * the state of the others.
+/* hvd_elastic.h - training that goes on when ranks come and go: when a rank is lost, the others
+ * take back their last commit, form another world in the same processes, and continue; new ranks
+ * receive the state of the others.
  *
  *     static int train(struct hvd_elastic_state *state, void *arg)
  *     {
@@ -22,17 +22,18 @@
  *     hvd_elastic_destroy(state);
  *     hvd_shutdown();
  *
- * A program makes no collective between hvd_elastic_init() and hvd_elastic_run(): a rank that is started
- * later would make it while the others do something else. In train() it may make any, and it calls
- * train()'s part of the work in the same order on all ranks. What train() needs for each world, such
- * as process sets, it makes at its beginning; tensors in flight and handles of an earlier world are
- * gone.
+ * A program makes no collective between hvd_elastic_init() and hvd_elastic_run(): a rank that is
+ * started later would make it while the others do something else. In train() it may make any, and
+ * it calls train()'s part of the work in the same order on all ranks. What train() needs for each
+ * world, such as process sets, it makes at its beginning; tensors in flight and handles of an
+ * earlier world are gone.
  *
- * The state is what all ranks share. It must be the same on all ranks at each commit, because any of
- * them may have to give it to the others. What is not in the state is as train() left it, and may
- * belong to a step that has been taken back.
+ * The state is what all ranks share. It must be the same on all ranks at each commit, because any
+ * of them may have to give it to the others. What is not in the state is as train() left it, and
+ * may belong to a step that has been taken back.
  *
- * Calls return HVD_OK or a negative status, as those of hvd.h. One thread at a time uses a state. */
+ * Calls return HVD_OK or a negative status, as those of hvd.h. One thread at a time uses a
+ * state. */
 #ifndef HVD_ELASTIC_H
 #define HVD_ELASTIC_H
 
@@ -44,12 +45,12 @@
 extern "C" {
 #endif
 
-/* Like hvd_init(); but when a rank is lost while the world of an elastic job is made, joins the next
- * one. HVD_ERR_REMOVED: the job will not have this process, which should end. */
+/* Like hvd_init(); but when a rank is lost while the world of an elastic job is made, joins the
+ * next one. HVD_ERR_REMOVED: the job will not have this process, which should end. */
 HVD_API int hvd_elastic_init(void);
 
-/* Zero means the default in every field, and NULL instead of the struct means all defaults. The same
- * on all ranks. */
+/* Zero means the default in every field, and NULL instead of the struct means all defaults. The
+ * same on all ranks. */
 struct hvd_elastic_options {
     const char *checkpoint; /* a file, for hvd_checkpoint_save(); NULL: none. When no rank holds a
                                commit, training goes on from the file if there is one: the same
@@ -69,11 +70,11 @@ HVD_API void hvd_elastic_destroy(struct hvd_elastic_state *state);
 
 /* ---- what the state is made of: to be said before the first world ----
  *
- * All ranks add the same, in any order: if names, types or shapes differ, hvd_elastic_sync() fails on
- * every rank with HVD_ERR_MISMATCH and a text that names rank and difference. Names and dims are
- * copied, data are borrowed until the state is destroyed. HVD_ERR_INVALID, with the name in the text,
- * for a name that the state has already, for what hvd_broadcast_parameters() would refuse, and after
- * the first synchronisation or commit. A call that fails adds nothing. */
+ * All ranks add the same, in any order: if names, types or shapes differ, hvd_elastic_sync() fails
+ * on every rank with HVD_ERR_MISMATCH and a text that names rank and difference. Names and dims are
+ * copied, data are borrowed until the state is destroyed. HVD_ERR_INVALID, with the name in the
+ * text, for a name that the state has already, for what hvd_broadcast_parameters() would refuse,
+ * and after the first synchronisation or commit. A call that fails adds nothing. */
 
 /* Tensors, e.g. of a model or the moments of an optimizer: their data. */
 HVD_API int hvd_elastic_add_parameters(struct hvd_elastic_state *state,
@@ -88,16 +89,16 @@ HVD_API int hvd_elastic_add_memory(struct hvd_elastic_state *state, const char *
 HVD_API int hvd_elastic_add_values(struct hvd_elastic_state *state, const struct hvd_scalar *values,
                                    int count);
 
-/* The epoch of a sampler and how much of the epoch has been processed. In each world the samples that
- * remain are dealt to its ranks (hvd_sampler_place()): none is lost, and none is dealt twice but
- * those that make the last shares equal (`distinct`: none at all). The values "<name>.epoch" and
- * "<name>.processed" belong to the state. */
+/* The epoch of a sampler and how much of the epoch has been processed. In each world the samples
+ * that remain are dealt to its ranks (hvd_sampler_place()): none is lost, and none is dealt twice
+ * but those that make the last shares equal (`distinct`: none at all). The values "<name>.epoch"
+ * and "<name>.processed" belong to the state. */
 HVD_API int hvd_elastic_add_sampler(struct hvd_elastic_state *state, const char *name,
                                     struct hvd_sampler *sampler);
 
-/* An optimizer: adds its parameters, as hvd_elastic_add_parameters() does, and creates the optimizer
- * anew in each world, in `*optimizer`, with hvd_optimizer_create(). What `options` points to is
- * borrowed. `*optimizer` is NULL outside of worlds. */
+/* An optimizer: adds its parameters, as hvd_elastic_add_parameters() does, and creates the
+ * optimizer anew in each world, in `*optimizer`, with hvd_optimizer_create(). What `options` points
+ * to is borrowed. `*optimizer` is NULL outside of worlds. */
 HVD_API int hvd_elastic_add_optimizer(struct hvd_elastic_state *state,
                                       const struct hvd_parameter *parameters, int count,
                                       const struct hvd_optimizer_options *options,
@@ -113,9 +114,9 @@ HVD_API int hvd_elastic_add_optimizer(struct hvd_elastic_state *state,
  *         return HVD_OK;
  *     }
  *
- * `previous_size` is that of the world which made the commit. If a world ends before it commits, the
- * next one begins with that commit again. A result other than HVD_OK ends hvd_elastic_run() with it.
- * Callbacks are called in the order in which they were added. */
+ * `previous_size` is that of the world which made the commit. If a world ends before it commits,
+ * the next one begins with that commit again. A result other than HVD_OK ends hvd_elastic_run()
+ * with it. Callbacks are called in the order in which they were added. */
 struct hvd_elastic_reset {
     int epoch;         /* hvd_epoch() */
     int size;          /* hvd_size() */
@@ -125,7 +126,8 @@ typedef int hvd_elastic_reset_fn(const struct hvd_elastic_reset *reset, void *ar
 HVD_API int hvd_elastic_on_reset(struct hvd_elastic_state *state, hvd_elastic_reset_fn *callback,
                                  void *arg);
 
-/* ---- during training: collectives, which all ranks call equally often and in the same order ---- */
+/* ---- during training: collectives, which all ranks call equally often and in the same order
+ * ---- */
 
 /* Copies the state to memory, so that training can go on from here, then meets the other ranks:
  *
@@ -139,8 +141,8 @@ HVD_API int hvd_elastic_on_reset(struct hvd_elastic_state *state, hvd_elastic_re
  * HVD_ERR_SYSTEM. HVD_ERR_INVALID before hvd_elastic_sync() in this world. */
 HVD_API int hvd_elastic_commit(struct hvd_elastic_state *state);
 
-/* Asks without a copy whether the job is to go on with other members: HVD_OK, or as above. The state
- * is kept as it is then, not as it was committed. One small collective. */
+/* Asks without a copy whether the job is to go on with other members: HVD_OK, or as above. The
+ * state is kept as it is then, not as it was committed. One small collective. */
 HVD_API int hvd_elastic_check_host_updates(struct hvd_elastic_state *state);
 
 /* ---- the loop ---- */
@@ -156,10 +158,10 @@ typedef int hvd_elastic_train_fn(struct hvd_elastic_state *state, void *arg);
  *   HVD_HOSTS_UPDATED                      goes on in the next world, with the state as it is
  *   anything else                          returns it
  *
- * Waits in hvd_init() until the next world is there. HVD_ERR_REMOVED: it will not have this process,
- * which should end. Outside of an elastic job (HOROVOD_ELASTIC is not 1), and when the limit of
- * resets is reached, it returns what would have led to another world. After it has returned the
- * world is still joined, unless there was no next one. */
+ * Waits in hvd_init() until the next world is there. HVD_ERR_REMOVED: it will not have this
+ * process, which should end. Outside of an elastic job (HOROVOD_ELASTIC is not 1), and when the
+ * limit of resets is reached, it returns what would have led to another world. After it has
+ * returned the world is still joined, unless there was no next one. */
 HVD_API int hvd_elastic_run(struct hvd_elastic_state *state, hvd_elastic_train_fn *train,
                             void *arg);
 
@@ -169,8 +171,8 @@ HVD_API int hvd_elastic_run(struct hvd_elastic_state *state, hvd_elastic_train_f
  * beginning. It needs no world.
  *
  * hvd_elastic_sync() is a collective and comes first in each world: all ranks get the state of the
- * lowest rank that holds the newest commit, or of the checkpoint file, or of rank 0 as it is, and hold
- * it as their commit. Ranks that hold that commit already send and receive nothing if all do.
+ * lowest rank that holds the newest commit, or of the checkpoint file, or of rank 0 as it is, and
+ * hold it as their commit. Ranks that hold that commit already send and receive nothing if all do.
  * Samplers and optimizers are made ready for this world. When it fails because a rank is lost, the
  * state must be restored before the next world. */
 HVD_API int hvd_elastic_restore(struct hvd_elastic_state *state);

@@ -150,8 +150,8 @@ HVD_API uint64_t hvd_sampler_left(const struct hvd_sampler *sampler);
  * be empty. A rank takes part in the step all the same. */
 HVD_API size_t hvd_sampler_next(struct hvd_sampler *sampler, uint64_t *samples, size_t count);
 
-/* `ahead` only: training has used the `count` oldest of the samples that have been taken and not been
- * finished. A batch counts with what was asked of hvd_sampler_next(), or what was left of it.
+/* `ahead` only: training has used the `count` oldest of the samples that have been taken and not
+ * been finished. A batch counts with what was asked of hvd_sampler_next(), or what was left of it.
  * HVD_ERR_INVALID if fewer have been taken. */
 HVD_API int hvd_sampler_finish(struct hvd_sampler *sampler, uint64_t count);
 

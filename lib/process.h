@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The world of this process, which the public calls use, and the last error of each thread. There is
- * one at a time.
+/* The world of this process, which the public calls use, and the last error of each thread. There
+ * is one at a time.
  *
  *   never joined -> joined -> left -> joined, in another epoch
  *

@@ -22,8 +22,8 @@ struct world_past {
     int64_t handles; /* generation of the last handle (lib/engine/in_flight.h) */
 };
 
-/* Blocks until all ranks have come. Notes in `past` that the process has been in this epoch, also when
- * a later step fails. NULL and `err` on failure. */
+/* Blocks until all ranks have come. Notes in `past` that the process has been in this epoch, also
+ * when a later step fails. NULL and `err` on failure. */
 struct world *world_join(environment_get_fn *get, struct world_past *past, struct err *err);
 
 const struct rank_info *world_rank_info(const struct world *world);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeping the first problem. A text that is too long is cut, and a file name in it may have newlines
- * or worse, which become question marks; nothing here fails. */
+/* Keeping the first problem. A text that is too long is cut, and a file name in it may have
+ * newlines or worse, which become question marks; nothing here fails. */
 #include "examples/support/problem.h"
 
 #include <ctype.h>

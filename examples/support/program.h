@@ -6,8 +6,8 @@
  *   --help: rank 0 prints it, all end with 0;
  *   run(); agree; hvd_shutdown().
  *
- * In an elastic job ranks are started while others train, so that nothing is agreed on: a program that
- * has run_elastic() joins by hvd_elastic_init(), and each rank that has a problem prints it.
+ * In an elastic job ranks are started while others train, so that nothing is agreed on: a program
+ * that has run_elastic() joins by hvd_elastic_init(), and each rank that has a problem prints it.
  *
  * Exit status: 0; 2 for a mistake on the command line; 1 for everything else (EXIT_STATUS_*). */
 #ifndef EXAMPLES_SUPPORT_PROGRAM_H
@@ -38,8 +38,8 @@ struct program {
      * and returns -1: then that is what the ranks agree on. */
     int (*run)(void *options, struct problem *problem);
 
-    /* The same in an elastic job: no collective has been made yet. Returns the status to exit with, or
-     * -1 with a problem. NULL: the program is the same in any job. */
+    /* The same in an elastic job: no collective has been made yet. Returns the status to exit with,
+     * or -1 with a problem. NULL: the program is the same in any job. */
     int (*run_elastic)(void *options, struct problem *problem);
 };
 

@@ -3,8 +3,8 @@
  * of the job), agent_environment.c, agent_binding.c, agent_ranks.c (processes), agent_streams.c
  * (output and stdin), agent_rank_stop.c (ending one rank), agent_exchange.c (requests to processes
  * here), agent_torch.c (the variables of torchrun), agent_relay.c and agent_relay_answer.c (the
- * rendezvous), agent_watch.c (heartbeats) and agent_sweep.c (an agent that only cleans up). A struct below belongs to the file
- * that it names; the other files read it.
+ * rendezvous), agent_watch.c (heartbeats) and agent_sweep.c (an agent that only cleans up). A
+ * struct below belongs to the file that it names; the other files read it.
  *
  *   receiving -> ready -> running -> sweeping -> done;   receiving -> refused
  *   any of them -> orphaned
@@ -181,8 +181,8 @@ bool agent_library_missing(struct agent *agent, char *text, size_t size);
 void agent_environment_name_network(struct agent *agent, const char *address);
 void agent_environment_fini(struct agent *agent);
 
-/* agent_torch.c: the variables of torchrun. The first function runs at PREPARE: 0, or an exit status
- * and `err`; the second at START, before the ranks start. */
+/* agent_torch.c: the variables of torchrun. The first function runs at PREPARE: 0, or an exit
+ * status and `err`; the second at START, before the ranks start. */
 int agent_torch_reserve(struct agent *agent, struct err *err);
 void agent_torch_environment(struct agent *agent, const struct agent_start *start);
 void agent_torch_release(struct agent *agent);

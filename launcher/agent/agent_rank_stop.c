@@ -4,8 +4,8 @@
  *   the rank has ended the processes that it has left behind are asked, then killed
  *
  * The signals go to the rank's process group; when the rank has ended, and with SIGKILL, to every
- * process whose environment has the variables of the frame, wherever it is. The rank's exit is reported as usual. Processes that
- * cannot be killed are given up; DONE counts them. */
+ * process whose environment has the variables of the frame, wherever it is. The rank's exit is
+ * reported as usual. Processes that cannot be killed are given up; DONE counts them. */
 #include "launcher/agent/agent_impl.h"
 
 #include "launcher/base/uv_must.h"

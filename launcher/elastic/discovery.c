@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sources of hosts; see discovery.h. A run of a script that fails, and a hostfile that cannot be
- * read or is malformed, change nothing but that it is said. At most one run goes on at a time. The
- * state of a hostfile is asked for in a thread of libuv, since a network file system may hang. */
+/* The sources of hosts; see discovery.h. A run of a script that fails, and a hostfile that cannot
+ * be read or is malformed, change nothing but that it is said. At most one run goes on at a time.
+ * The state of a hostfile is asked for in a thread of libuv, since a network file system may
+ * hang. */
 #include "launcher/elastic/discovery.h"
 
 #include "launcher/base/uv_must.h"

@@ -24,7 +24,8 @@ struct discovery_events {
 };
 
 struct discovery {
-    /* Ends it, whatever it is doing; no event comes after this. Frees the rest when the loop runs. */
+    /* Ends it, whatever it is doing; no event comes after this. Frees the rest when the loop
+     * runs. */
     void (*destroy)(struct discovery *discovery);
 };
 

@@ -120,8 +120,8 @@ void elastic_plan_on_hosts(struct elastic_plan *plan, const struct host_list *ho
  * elastic_plan_on_waiting(). */
 void elastic_plan_on_fixed_place(struct elastic_plan *plan, int worker);
 
-/* A worker says HELLO to the rendezvous. If it is a member of the last world, it has left this world:
- * the same members are intended again, unless others are to come or go. */
+/* A worker says HELLO to the rendezvous. If it is a member of the last world, it has left this
+ * world: the same members are intended again, unless others are to come or go. */
 void elastic_plan_on_waiting(struct elastic_plan *plan, int worker, uint64_t now_ms);
 
 /* The rendezvous has given the workers of the intended world their ranks. */
@@ -142,8 +142,8 @@ bool elastic_plan_next(struct elastic_plan *plan, struct elastic_action *action)
 /* When to call elastic_plan_on_time(), or ELASTIC_NEVER. */
 uint64_t elastic_plan_next_ms(const struct elastic_plan *plan);
 
-/* One line for people about the slots that the job waits for, "waiting for slots: 1 slot on 1 host, 2
- * needed (--min-np)"; NULL: there are enough. Borrowed until the next call. */
+/* One line for people about the slots that the job waits for, "waiting for slots: 1 slot on 1 host,
+ * 2 needed (--min-np)"; NULL: there are enough. Borrowed until the next call. */
 const char *elastic_plan_waits_for(struct elastic_plan *plan);
 
 /* NULL is fine. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where new workers of an elastic job are started, and the order of ranks. A removed worker that has
- * not ended yet keeps its slot, since it may hold an accelerator. */
+/* Where new workers of an elastic job are started, and the order of ranks. A removed worker that
+ * has not ended yet keeps its slot, since it may hold an accelerator. */
 #include "launcher/base/xalloc.h"
 #include "launcher/elastic/elastic_plan_impl.h"
 

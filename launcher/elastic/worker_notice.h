@@ -2,15 +2,15 @@
 /* The notification service of an unmodified Horovod worker: where it listens, what it is sent, and
  * what it answers, as bytes.
  *
- * The worker has told its addresses and a key, in base64 of a Python pickle. It takes one request for
- * each connection, and closes it after the answer:
+ * The worker has told its addresses and a key, in base64 of a Python pickle. It takes one request
+ * for each connection, and closes it after the answer:
  *
  *   0 HMAC-SHA256(key, body), 32 bytes   32 length of the body, int32, little-endian   36 body
  *
  * The body is a pickle of an object of the class PingRequest (answered with PingResponse) or
- * HostsUpdatedRequest (AckResponse). Pickles are written and read here only as far as these messages
- * need it; nothing in them is carried out. Fails with HVD_ERR_PROTOCOL on bytes that are malformed,
- * of another kind, or not proved by the key. */
+ * HostsUpdatedRequest (AckResponse). Pickles are written and read here only as far as these
+ * messages need it; nothing in them is carried out. Fails with HVD_ERR_PROTOCOL on bytes that are
+ * malformed, of another kind, or not proved by the key. */
 #ifndef LAUNCHER_ELASTIC_WORKER_NOTICE_H
 #define LAUNCHER_ELASTIC_WORKER_NOTICE_H
 

@@ -118,8 +118,8 @@ struct job_callbacks {
      * call any function here except job_destroy(). */
     void (*on_worker_ended)(void *context, int worker, enum job_worker_end end);
 
-    /* The end of job_exchange(): 0 and the answer, borrowed for the call, or a negative error number
-     * of libuv. May be NULL. */
+    /* The end of job_exchange(): 0 and the answer, borrowed for the call, or a negative error
+     * number of libuv. May be NULL. */
     void (*on_exchanged)(void *context, uint32_t id, int error, const void *answer, size_t length);
 };
 
@@ -183,8 +183,8 @@ void job_worker_removed(struct job *job, int worker);
  * run yet is ended as soon as it does. Fine if it has ended. */
 void job_stop_worker(struct job *job, int worker);
 
-/* Sends a request to `port` of the IPv4 address `ip`, as the host of the worker sees it, and reports
- * the answer with on_exchanged(). Nothing is reported if the host or the worker is gone. */
+/* Sends a request to `port` of the IPv4 address `ip`, as the host of the worker sees it, and
+ * reports the answer with on_exchanged(). Nothing is reported if the host or the worker is gone. */
 void job_exchange(struct job *job, int worker, uint32_t id, uint32_t ip, uint16_t port,
                   const void *request, size_t length);
 

@@ -193,7 +193,8 @@ int job_world_worker(const struct job *job, int rank);
 /* Writes "rank 2 on node1", and "(worker 5)" behind it in an elastic job. */
 void job_worker_name(const struct job *job, int worker, char *text, size_t size);
 
-/* job_losses.c: a worker of an elastic job is lost; prints it, unless it was printed with its host. */
+/* job_losses.c: a worker of an elastic job is lost; prints it, unless it was printed with its
+ * host. */
 void job_lose_worker(struct job *job, int worker, int exit_status, const char *why);
 void job_say_losses(struct job *job); /* at the end: all of them */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signals to hvdrun, which are meant for the whole job; hvdrun.c lists them (`watched`). job_state.c
- * decides about signals that end the job; other signals are passed on to the ranks. Ctrl-Z stops
- * the ranks on all hosts first, then hvdrun itself, when every agent has answered or SUSPEND_MS
- * have passed. SIGCONT calls the stop off, and so does a signal that ends the job. */
+/* Signals to hvdrun, which are meant for the whole job; hvdrun.c lists them (`watched`).
+ * job_state.c decides about signals that end the job; other signals are passed on to the ranks.
+ * Ctrl-Z stops the ranks on all hosts first, then hvdrun itself, when every agent has answered or
+ * SUSPEND_MS have passed. SIGCONT calls the stop off, and so does a signal that ends the job. */
 #include "launcher/job/job_impl.h"
 
 #include <signal.h>

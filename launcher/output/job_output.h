@@ -2,9 +2,9 @@
 /* The destinations of the ranks' output: prefixed lines on hvdrun's stdout and stderr, and files if
  * requested.
  *
- * In an elastic job `rank` is the number of a worker in all functions but job_output_set_rank(), and
- * workers are added and forgotten. Prefix and file are those of the rank that the worker has at the
- * time. All workers that have one rank, one after the other, write to the same file.
+ * In an elastic job `rank` is the number of a worker in all functions but job_output_set_rank(),
+ * and workers are added and forgotten. Prefix and file are those of the rank that the worker has at
+ * the time. All workers that have one rank, one after the other, write to the same file.
  *
  * A rank may have STREAM_WINDOW bytes of each stream under way. They are given back as credit when
  * the lines made of them have been written, so that a slow reader slows the ranks down and memory

@@ -58,7 +58,8 @@ struct job_output {
     int last_rank;     /* the rank that wrote last to our stderr; -1: another writer */
 };
 
-/* job_output_workers.c: creates the files of a rank. HVD_OK, or a status and `err` with the path. */
+/* job_output_workers.c: creates the files of a rank. HVD_OK, or a status and `err` with the
+ * path. */
 int job_output_open_files(struct job_output *output, int rank, struct err *err);
 
 /* job_output_workers.c: frees workers that were forgotten long ago, and have nothing waiting. */

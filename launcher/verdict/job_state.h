@@ -12,9 +12,9 @@
  * The first failure is the job's verdict. Later failures do not change it, except a host that was
  * lost before.
  *
- * In an elastic job hosts are added while it runs, each host's ranks start when it is ready, and the
- * ends of ranks and hosts stop nothing. The job ends when its owner says so (job_state_on_end(),
- * job_state_on_failed()), by a signal, or by time. */
+ * In an elastic job hosts are added while it runs, each host's ranks start when it is ready, and
+ * the ends of ranks and hosts stop nothing. The job ends when its owner says so
+ * (job_state_on_end(), job_state_on_failed()), by a signal, or by time. */
 #ifndef LAUNCHER_VERDICT_JOB_STATE_H
 #define LAUNCHER_VERDICT_JOB_STATE_H
 

@@ -25,8 +25,8 @@ static int decoded(const struct wire_reader *reader, bool valid, const char *nam
     return HVD_OK;
 }
 
-/* Statuses with which a rank or its world ends. Those below HVD_ERR_FORKED are answers to a program,
- * and end nothing. */
+/* Statuses with which a rank or its world ends. Those below HVD_ERR_FORKED are answers to a
+ * program, and end nothing. */
 static bool is_failure(int status)
 {
     return status <= HVD_ERR_INVALID && status >= HVD_ERR_FORKED;

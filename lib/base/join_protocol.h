@@ -34,11 +34,11 @@
  * A process that has left a world may join the next epoch, over a new connection: HELLO says the
  * first epoch that it may join. In an elastic job HELLO has rank -1, size 0 and the number of the
  * worker, which is -1 for a worker that has none yet; WELCOME says the number. A worker that no
- * further world has is REFUSED with HVD_ERR_REMOVED. UPDATE says that the job is to go on with other
- * members than those of this world; each has a higher serial number than the one before.
+ * further world has is REFUSED with HVD_ERR_REMOVED. UPDATE says that the job is to go on with
+ * other members than those of this world; each has a higher serial number than the one before.
  *
- * The connection stays open while the worker is in the world. A connection that ends without GOODBYE
- * means that the worker has died. */
+ * The connection stays open while the worker is in the world. A connection that ends without
+ * GOODBYE means that the worker has died. */
 #ifndef LIB_BASE_JOIN_PROTOCOL_H
 #define LIB_BASE_JOIN_PROTOCOL_H
 
@@ -166,11 +166,11 @@ struct join_report {
 
 /* Writers append a body, or addresses or a peer in a body, to the writer; readers read one. The
  * readers return HVD_ERR_PROTOCOL and the message's name when a field is missing, out of range, or
- * too long. Their results satisfy 0 <= rank < size <= WORLD_SIZE_MAX (-1 <= rank in HELLO, and size 0
- * with rank -1) and -1 <= worker <= WORKER_NUMBER_MAX (0 <= worker in WELCOME), and strings are
- * terminated; a job id is valid or empty; the host of HELLO is one printable line, the text of REPORT
- * is printable (text.h). A status is one with which a rank or its world ends; in REFUSED also
- * HVD_ERR_REMOVED. NEWS, GOODBYE and BROKEN are written with rank_end_encode(). */
+ * too long. Their results satisfy 0 <= rank < size <= WORLD_SIZE_MAX (-1 <= rank in HELLO, and size
+ * 0 with rank -1) and -1 <= worker <= WORKER_NUMBER_MAX (0 <= worker in WELCOME), and strings are
+ * terminated; a job id is valid or empty; the host of HELLO is one printable line, the text of
+ * REPORT is printable (text.h). A status is one with which a rank or its world ends; in REFUSED
+ * also HVD_ERR_REMOVED. NEWS, GOODBYE and BROKEN are written with rank_end_encode(). */
 void join_addresses_encode(struct wire_writer *writer, const struct join_addresses *addresses);
 void join_addresses_decode(struct join_addresses *addresses, struct wire_reader *reader);
 void join_peer_encode(struct wire_writer *writer, const struct join_peer *peer);

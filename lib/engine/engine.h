@@ -68,7 +68,8 @@ int engine_submit(struct engine *engine, const struct submission *submission, in
 
 /* Instead of a timeout in milliseconds. ENGINE_INTERRUPTIBLE is no deadline to the stall inspector,
  * but the wait pauses when a signal has interrupted the sleep of the thread, and after
- * ENGINE_SIGNALS_NS: the call returns ENGINE_PAUSED, and the caller decides whether to wait again. */
+ * ENGINE_SIGNALS_NS: the call returns ENGINE_PAUSED, and the caller decides whether to wait
+ * again. */
 enum { ENGINE_FOR_EVER = -1, ENGINE_INTERRUPTIBLE = -2 };
 enum { ENGINE_PAUSED = 1 };
 #define ENGINE_SIGNALS_NS 250000000ull

@@ -291,8 +291,8 @@ bool set_steady_rows_repeat(const struct process_set *set, struct tensor *tensor
                             const struct submission *submission);
 /* Writes this rank's contribution, at most STEADY_DATA_MAX bytes; returns how many. */
 size_t set_steady_rows_put(const struct process_set *set, const struct tensor *tensor, void *to);
-/* True if what all ranks have committed is well-formed, and the output has room for the result. Only
- * then may it be taken. */
+/* True if what all ranks have committed is well-formed, and the output has room for the result.
+ * Only then may it be taken. */
 bool set_steady_rows_fit(const struct process_set *set, const struct tensor *tensor,
                          uint32_t number);
 void set_steady_rows_take(const struct process_set *set, const struct tensor *tensor,

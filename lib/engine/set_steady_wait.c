@@ -5,7 +5,8 @@
 
 #define STEADY_PATIENCE_NS 1000000000ull
 
-/* A program that asks again and again about a tensor that has been held for so long waits for it. */
+/* A program that asks again and again about a tensor that has been held for so long waits for
+ * it. */
 #define STEADY_POLLED_NS 1000000ull
 
 /* ---- programs that wait for a held tensor ---- */

@@ -45,8 +45,8 @@ static int listen_for_ranks(struct rank_assignment *assignment,
 }
 
 /* Opens the port for other ranks and stores its addresses. A job that is known to be on one host
- * listens on no network. With a service the hosts are known too late for that, and an elastic job may
- * get others. */
+ * listens on no network. With a service the hosts are known too late for that, and an elastic job
+ * may get others. */
 static int offer_port(struct rank_assignment *assignment, const struct environment *environment,
                       struct err *err)
 {

@@ -9,7 +9,8 @@
 #include "lib/base/cpu_pause.h"
 
 /* Looks at the word: a side looks at least LOOKS_LEAST times, then until PATIENCE_NS are over or it
- * has looked LOOKS_MOST times. How long a pause between two looks takes depends on the processor. */
+ * has looked LOOKS_MOST times. How long a pause between two looks takes depends on the
+ * processor. */
 enum {
     BURSTS = 4,
     BURSTS_LEAST = 2,
@@ -64,8 +65,8 @@ static bool make_trips(struct shm_distance *distance, uint32_t *value)
 }
 
 /* From now on the other side is expected to look at the word all the time. `value` is what this
- * side stores first, and at the end what it would store next. Returns how many bursts the other side
- * looked. */
+ * side stores first, and at the end what it would store next. Returns how many bursts the other
+ * side looked. */
 static int time_trips(struct shm_distance *distance, uint32_t *value)
 {
     uint64_t least = UINT64_MAX;
@@ -82,8 +83,8 @@ static int time_trips(struct shm_distance *distance, uint32_t *value)
     return bursts;
 }
 
-/* The first question waits in the word until the other side looks. Then the other side seems to look
- * all the time. */
+/* The first question waits in the word until the other side looks. Then the other side seems to
+ * look all the time. */
 static void ask(struct shm_distance *distance)
 {
     if (!distance->asked) {

@@ -7,8 +7,8 @@
  * tensor may come several times in a round. Rounds of up to SCHEDULE_MAX tensors, like a training
  * step, may come in another order each time; then a tensor comes once. The search takes place now
  * and then: after a failure, and after a steady state that was short, twice as many tensors must
- * come first, up to a limit. Interruptions do not lengthen that pause: a program that repeats itself
- * between interruptions is searched again, however often they come. */
+ * come first, up to a limit. Interruptions do not lengthen that pause: a program that repeats
+ * itself between interruptions is searched again, however often they come. */
 #ifndef LIB_NEGOTIATION_SCHEDULE_H
 #define LIB_NEGOTIATION_SCHEDULE_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The steady state of a process set: the ranks have learnt a schedule of operations
- * (schedule_plan.h) and carry it out without asking the root. Numbers only; no data, no link, no clock.
+ * (schedule_plan.h) and carry it out without asking the root. Numbers only; no data, no link, no
+ * clock.
  *
  *   off -> on        the root has decided on a schedule (steady_begin)
  *   on -> leaving    this rank deviates, or has heard that another rank does (steady_leave)

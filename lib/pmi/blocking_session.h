@@ -2,8 +2,8 @@
 /* A session with a process manager through a foreign library, whose calls have no time limit.
  *
  * A thread makes all calls: begin, then exchange, then end. The caller waits for it until a
- * deadline. When that passes (HVD_ERR_TIMEOUT) the thread is left behind with the memory it uses: no
- * foreign call can be broken off, and a process that has no world is about to end. */
+ * deadline. When that passes (HVD_ERR_TIMEOUT) the thread is left behind with the memory it uses:
+ * no foreign call can be broken off, and a process that has no world is about to end. */
 #ifndef LIB_PMI_BLOCKING_SESSION_H
 #define LIB_PMI_BLOCKING_SESSION_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* PMI-1 by Slurm's library libpmi.so.0, which speaks to srun where srun has no MPI plugin. The
- * library is loaded when it is wanted, and stays loaded. A value is visible after a barrier in which
- * every rank takes part, as in pmi1.c. See process_manager.h. */
+ * library is loaded when it is wanted, and stays loaded. A value is visible after a barrier in
+ * which every rank takes part, as in pmi1.c. See process_manager.h. */
 #include "lib/pmi/blocking_session.h"
 #include "lib/pmi/pmi_socket.h"
 

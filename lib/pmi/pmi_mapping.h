@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-/* Fills in where `rank` of `size` is among the ranks of its node. False, writing nothing, for a text
- * that is no mapping, or one that has no ranks. */
+/* Fills in where `rank` of `size` is among the ranks of its node. False, writing nothing, for a
+ * text that is no mapping, or one that has no ranks. */
 bool pmi_mapping_place(const char *text, int rank, int size, int *local_rank, int *local_size);
 
 #endif

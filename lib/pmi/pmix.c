@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A PMIx server, by libpmix.so.2: mpirun of Open MPI, PRRTE, "srun --mpi=pmix", flux. The library is
- * loaded when it is wanted, and stays loaded; a build that had no headers of PMIx cannot use it, and
- * says so.
+/* A PMIx server, by libpmix.so.2: mpirun of Open MPI, PRRTE, "srun --mpi=pmix", flux. The library
+ * is loaded when it is wanted, and stays loaded; a build that had no headers of PMIx cannot use it,
+ * and says so.
  *
  *   PMIx_Init; PMIx_Put and PMIx_Commit (rank 0), PMIx_Get of rank 0's value (the others);
  *   PMIx_Finalize
@@ -152,8 +152,8 @@ static int pmix_publish(const struct pmix_calls *calls, struct blocking_shared *
     return rc < 0 ? rc : pmix_check(calls, shared, "PMIx_Commit", calls->commit());
 }
 
-/* A server may answer at once that rank 0 has published nothing yet, although it was told how long to
- * wait: it is asked again until then. */
+/* A server may answer at once that rank 0 has published nothing yet, although it was told how long
+ * to wait: it is asked again until then. */
 static pmix_status_t pmix_get_of_rank_0(const struct pmix_calls *calls, uint64_t limit_ms,
                                         pmix_value_t **value)
 {

@@ -8,8 +8,8 @@
  *   pmi1      Slurm's PMI-1, by libpmi.so.0, loaded at run time
  *
  * A session is opened, exchanges one value, and is closed when all ranks have met; all three calls
- * block. The session does not live longer than hvd_init(), so that the end of the process needs no farewell to the process
- * manager, and a process that ends badly is noticed by its exit status.
+ * block. The session does not live longer than hvd_init(), so that the end of the process needs no
+ * farewell to the process manager, and a process that ends badly is noticed by its exit status.
  *
  * Fails when the process manager does not answer before the deadline (HVD_ERR_TIMEOUT), has closed
  * the connection or never had one, which variables left over from another job look like
@@ -53,8 +53,8 @@ struct process_manager {
     void (*close)(void *session);
 };
 
-/* True if the process has loaded MPI, which uses the socket PMI_FD before or after us: whoever sends
- * "finalize" ends the connection for both, so that is left to MPI. */
+/* True if the process has loaded MPI, which uses the socket PMI_FD before or after us: whoever
+ * sends "finalize" ends the connection for both, so that is left to MPI. */
 bool process_manager_shared_with_mpi(void);
 
 extern const struct process_manager process_manager_pmix, process_manager_pmi2,

@@ -90,8 +90,8 @@ static bool serve_receive(struct rank_server_connection *connection)
     return nbytes >= 0;
 }
 
-/* Where a connection waits that cannot be accepted, for want of descriptors or memory, it would wake
- * the thread again and again. */
+/* Where a connection waits that cannot be accepted, for want of descriptors or memory, it would
+ * wake the thread again and again. */
 static bool must_pause(int error)
 {
     return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;

@@ -2,15 +2,16 @@
 /* Which samples of an epoch remain, and how they are dealt to the ranks; without I/O.
  *
  * An epoch is an order of `count` places. The places before `begin` are done. The others are dealt
- * in rounds: round k of a rank is place begin + k x size + rank. When the places do not fill the last
- * round, the remaining ranks get places at the front of the order once more, or nothing (distinct).
+ * in rounds: round k of a rank is place begin + k x size + rank. When the places do not fill the
+ * last round, the remaining ranks get places at the front of the order once more, or nothing
+ * (distinct).
  *
  *      begin = 4, size = 3:    0 1 2 3 | 4 5 6 | 7 8 9 |       rank 1 has the places 5, 8
  *
  * The rounds that a rank has taken are done, unless the program says by itself which are done
- * (ahead). All ranks have done the same number of rounds when they ask how many places are done; then
- * the done places are those before deal_done(), whatever the number of ranks will be: the next deal
- * begins there, loses no place and gives none twice. */
+ * (ahead). All ranks have done the same number of rounds when they ask how many places are done;
+ * then the done places are those before deal_done(), whatever the number of ranks will be: the next
+ * deal begins there, loses no place and gives none twice. */
 #ifndef LIB_TRAINING_DEAL_H
 #define LIB_TRAINING_DEAL_H
 

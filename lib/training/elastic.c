@@ -5,8 +5,8 @@
  *   commit:  copy, meet the others, write a file if one is due
  *   restore: copy back
  *
- * The copy comes before the ranks meet: when a commit has succeeded on one rank, every rank holds it,
- * and it is not lost as long as one of them is left. */
+ * The copy comes before the ranks meet: when a commit has succeeded on one rank, every rank holds
+ * it, and it is not lost as long as one of them is left. */
 #include "lib/training/elastic_impl.h"
 
 #include "lib/base/env_names.h"

@@ -15,7 +15,8 @@
 
 #include <stdbool.h>
 
-/* Two values of the state are kept here: what a sampler says of itself is copied from and to them. */
+/* Two values of the state are kept here: what a sampler says of itself is copied from and to
+ * them. */
 struct elastic_sampler {
     struct hvd_sampler *sampler; /* borrowed */
     int64_t epoch, processed;

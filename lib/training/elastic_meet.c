@@ -6,8 +6,8 @@
  *   complements of each other afterwards, the keys of all ranks were equal. Only if they were not,
  *   the ranks compare lines of text, so that the error names ranks and values.
  *
- * All calls use this one collective, so a rank that ends its training while others commit is an error
- * and not a deadlock. Fails as collectives do, and with HVD_ERR_MISMATCH. */
+ * All calls use this one collective, so a rank that ends its training while others commit is an
+ * error and not a deadlock. Fails as collectives do, and with HVD_ERR_MISMATCH. */
 #include "lib/training/elastic_impl.h"
 
 #include "lib/base/auth.h"

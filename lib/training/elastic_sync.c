@@ -8,9 +8,9 @@
  *   each rank copies it as its commit, number 0 of this world
  *   samplers and optimizers are made ready; callbacks are called if a state was continued
  *
- * Fails on all ranks when the lists differ, or the file is damaged or not of this state. When a rank
- * is lost the contents of the state are undefined; the copy is still the last commit. A rank that
- * fails alone leaves, which the others hear of. */
+ * Fails on all ranks when the lists differ, or the file is damaged or not of this state. When a
+ * rank is lost the contents of the state are undefined; the copy is still the last commit. A rank
+ * that fails alone leaves, which the others hear of. */
 #include "lib/training/elastic_impl.h"
 
 #include "lib/process.h"

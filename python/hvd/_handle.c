@@ -11,8 +11,9 @@
  * run() is submit() and wait() in one. It takes the short way of the blocking calls in C, without a
  * Handle.
  *
- * A name is taken until wait() has ended its handle, or poll() has found it done, or, for a Handle that was dropped,
- * until the next call that waits. So whether a name can be used again does not depend on how fast the other ranks are.
+ * A name is taken until wait() has ended its handle, or poll() has found it done, or, for a Handle
+ * that was dropped, until the next call that waits. So whether a name can be used again does not
+ * depend on how fast the other ranks are.
  *
  * wait() and run() give up the GIL, and the library asks for signals (hvd_wait_interruptible()).
  * When a signal handler raises (Ctrl-C does), the call raises the same. The Handle stays pending:

@@ -29,8 +29,8 @@ struct http_workers {
     void (*end)(struct http_service *service, struct rendezvous_job *job, const char *why,
                 uint64_t now_ms);
 
-    /* A worker of Horovod's own has left its world, or has none yet, and waits for the next world of
-     * an elastic job; when this returns it may have it. HVD_ERR_REMOVED, HVD_ERR_NOMEM. */
+    /* A worker of Horovod's own has left its world, or has none yet, and waits for the next world
+     * of an elastic job; when this returns it may have it. HVD_ERR_REMOVED, HVD_ERR_NOMEM. */
     int (*wait)(struct http_service *service, struct rendezvous_job *job, int worker,
                 uint64_t now_ms);
 

@@ -2,10 +2,10 @@
 /* GET /rank_and_size/HOST:LOCAL_RANK: an unmodified Horovod worker that starts over asks for its
  * rank numbers. The worker reads 404 as six zeros, so a rank outside the plan gets six times -1.
  *
- * In an elastic job the request means that the worker has left its world. It is held, for as long as
- * it takes, until the next world is made, and answered with the new place; a worker that was removed
- * gets six times -1. 503 when the worker cannot wait any more, because its process has ended or
- * memory has run out. */
+ * In an elastic job the request means that the worker has left its world. It is held, for as long
+ * as it takes, until the next world is made, and answered with the new place; a worker that was
+ * removed gets six times -1. 503 when the worker cannot wait any more, because its process has
+ * ended or memory has run out. */
 #include "rendezvous/api/http_elastic_wait.h"
 #include "rendezvous/api/http_key_value.h"
 #include "rendezvous/api/http_route.h"

@@ -31,15 +31,15 @@ struct rendezvous_member {
 };
 
 /* What the launcher learns. Ranks are numbers of workers in all events, also those in a struct
- * rank_end (`rank`, `because_of`). All may call anything here, rendezvous_destroy() too, except running
- * the loop. */
+ * rank_end (`rank`, `because_of`). All may call anything here, rendezvous_destroy() too, except
+ * running the loop. */
 struct rendezvous_events {
     /* The first world is complete: every rank has said HELLO. */
     void (*complete)(void *context);
 
-    /* `start_timeout_ms` after the first HELLO for a world some ranks are still missing; never in an
-     * elastic job. `text` is one line that names the missing ranks and their hosts; borrowed for the
-     * call. Those that wait have been refused with HVD_ERR_TIMEOUT already. */
+    /* `start_timeout_ms` after the first HELLO for a world some ranks are still missing; never in
+     * an elastic job. `text` is one line that names the missing ranks and their hosts; borrowed for
+     * the call. Those that wait have been refused with HVD_ERR_TIMEOUT already. */
     void (*timed_out)(void *context, const char *text);
 
     /* A rank that meets the others by itself, as Horovod's own workers do, has failed before all
@@ -57,12 +57,12 @@ struct rendezvous_events {
     void (*met)(void *context, int rank);
 
     /* The world of a rank is broken, or it has left because of a failure, or because another has
-     * left: the end because of which, as it has said with BROKEN and GOODBYE. Borrowed for the call.
-     * May be NULL. */
+     * left: the end because of which, as it has said with BROKEN and GOODBYE. Borrowed for the
+     * call. May be NULL. */
     void (*left)(void *context, int rank, const struct rank_end *said);
 
-    /* The first failure, which has broken the world, is that of the rank `end->because_of`, which is
-     * in the world: it was lost (HVD_ERR_PEER_LOST), has left before all had come
+    /* The first failure, which has broken the world, is that of the rank `end->because_of`, which
+     * is in the world: it was lost (HVD_ERR_PEER_LOST), has left before all had come
      * (HVD_ERR_PEER_LEFT), or has failed, as it has said itself or another has heard. Once for each
      * world. Borrowed for the call. May be NULL. */
     void (*origin)(void *context, const struct rank_end *end);

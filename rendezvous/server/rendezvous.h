@@ -84,8 +84,8 @@ int rendezvous_intend(struct rendezvous *rendezvous, const struct rendezvous_mem
 /* A worker of an elastic job is being started, and has `place` in its environment. */
 void rendezvous_place(struct rendezvous *rendezvous, int worker, const struct rank_info *place);
 
-/* No further world of an elastic job has `worker`: its hvd_init() fails with HVD_ERR_REMOVED, now or
- * when it comes. Its present world is not touched. */
+/* No further world of an elastic job has `worker`: its hvd_init() fails with HVD_ERR_REMOVED, now
+ * or when it comes. Its present world is not touched. */
 void rendezvous_remove(struct rendezvous *rendezvous, int worker);
 
 /* The next calls and `report` name a rank by its worker in an elastic job. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Elastic jobs: carries out what elastic.h decides on the connections of the workers. A worker that
- * says HELLO waits; when all members of the next world wait, the world takes the place of the former;
- * a running world whose members are to change is told. A worker for which memory runs out is refused,
- * and so are all members of a world that cannot be made. */
+ * says HELLO waits; when all members of the next world wait, the world takes the place of the
+ * former; a running world whose members are to change is told. A worker for which memory runs out
+ * is refused, and so are all members of a world that cannot be made. */
 #include "rendezvous/server/server_impl.h"
 
 #include <stdio.h>

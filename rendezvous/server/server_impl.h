@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The server from inside: what server.c (who is connected), server_admission.c (how many may be),
- * server_receive.c (what comes in), server_job.c (what becomes of jobs), server_elastic.c (of elastic
- * ones) and server_rank_query.c (what their ranks do) share. */
+ * server_receive.c (what comes in), server_job.c (what becomes of jobs), server_elastic.c (of
+ * elastic ones) and server_rank_query.c (what their ranks do) share. */
 #ifndef RENDEZVOUS_SERVER_SERVER_IMPL_H
 #define RENDEZVOUS_SERVER_SERVER_IMPL_H
 

@@ -149,8 +149,8 @@ static void tell_origin(struct server *server, const struct world *world)
         server->events.origin(server->context, &origin);
 }
 
-/* Does the next thing for the world, or for the epoch that gathers; false when all is done. The world
- * may be another one after it. */
+/* Does the next thing for the world, or for the epoch that gathers; false when all is done. The
+ * world may be another one after it. */
 static bool carry_out_next(struct server *server, struct rendezvous_job *job, bool gathering)
 {
     struct membership_action action;
@@ -456,8 +456,8 @@ static void tell_left(struct server *server, const struct world *world, int rank
         server->events.left(server->context, world->ranks[rank].worker, &told);
 }
 
-/* Only who is in a world has one that can break. A world that another has replaced is of no interest
- * any more. */
+/* Only who is in a world has one that can break. A world that another has replaced is of no
+ * interest any more. */
 void server_on_word(struct rendezvous_connection *connection, const struct rank_end *word)
 {
     struct server *server = connection->server;

@@ -56,8 +56,8 @@ void key_value_share(struct key_value *store, struct memory_budget *budget);
  * memory: what is planned is the caller's own. */
 int key_value_plan(struct key_value *store, const char *scope, int members);
 
-/* Nothing is planned any more, and what is in planned scopes is gone; who waits for a key there goes on
- * waiting. */
+/* Nothing is planned any more, and what is in planned scopes is gone; who waits for a key there
+ * goes on waiting. */
 void key_value_unplan(struct key_value *store);
 
 /* All return 200 or a failure as above; an empty value is there like any other. A value that is put

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which workers of an elastic job wait for its next world, and which are to be in it; without I/O.
  *
- * Happy path: workers say HELLO and wait; somebody who decides, a launcher or elastic_service.h, says
- * which workers the next world is to have (its members); as soon as all members wait, the world is
- * made of them. If the members differ from those of a world that runs, its ranks are told once
- * (UPDATE); they leave it and say HELLO again.
+ * Happy path: workers say HELLO and wait; somebody who decides, a launcher or elastic_service.h,
+ * says which workers the next world is to have (its members); as soon as all members wait, the
+ * world is made of them. If the members differ from those of a world that runs, its ranks are told
+ * once (UPDATE); they leave it and say HELLO again.
  *
  *   absent -> waiting     has said HELLO
  *   waiting -> present    the world was made with it
@@ -16,9 +16,9 @@
  * or when it puts its address for the place with which it was started. It keeps this place for its
  * first world, so the launcher intends only worlds in which it has it.
  *
- * The end of a worker that waits is no failure: the others go on waiting for other members. Refused:
- * a worker that was removed (HVD_ERR_REMOVED), and a second process with the number of a worker that
- * waits or is in the world. A HELLO of the same process replaces its former one. */
+ * The end of a worker that waits is no failure: the others go on waiting for other members.
+ * Refused: a worker that was removed (HVD_ERR_REMOVED), and a second process with the number of a
+ * worker that waits or is in the world. A HELLO of the same process replaces its former one. */
 #ifndef RENDEZVOUS_WORLD_ELASTIC_H
 #define RENDEZVOUS_WORLD_ELASTIC_H
 
@@ -81,8 +81,9 @@ struct elastic {
 void elastic_init(struct elastic *elastic);
 void elastic_fini(struct elastic *elastic);
 
-/* A proven HELLO, whose worker waits from now on. `*replaced` is the owner of its former HELLO if it
- * has waited already, else NULL. HVD_OK, or the status and text with which it must be refused. */
+/* A proven HELLO, whose worker waits from now on. `*replaced` is the owner of its former HELLO if
+ * it has waited already, else NULL. HVD_OK, or the status and text with which it must be
+ * refused. */
 int elastic_come(struct elastic *elastic, const struct join_hello *hello, void *owner,
                  uint64_t now_ms, void **replaced, struct err *err);
 
@@ -120,7 +121,8 @@ bool elastic_next(struct elastic *elastic, struct elastic_action *action);
 uint32_t elastic_epoch(const struct elastic *elastic);
 const struct elastic_hello *elastic_hello_of(const struct elastic *elastic, int worker);
 
-/* The world was made of the members: they are present, and nobody is intended any more than them. */
+/* The world was made of the members: they are present, and nobody is intended any more than
+ * them. */
 void elastic_made(struct elastic *elastic, uint32_t epoch);
 
 /* The state of a worker, also of a number that nobody has. */

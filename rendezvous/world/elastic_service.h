@@ -5,17 +5,17 @@
  * The next world is to have all workers that wait and all that are still in the world, the `max`
  * oldest of them if there are more; the others wait for a place. There must be `min` of them. A
  * worker that comes is intended when nobody else has come for ELASTIC_QUIET_MS, or at once when
- * `max` are there, so that workers that start together make one world. While nobody waits nothing is
- * intended: a rank that has finished does not disturb the others.
+ * `max` are there, so that workers that start together make one world. While nobody waits nothing
+ * is intended: a rank that has finished does not disturb the others.
  *
- * A rank of the world that has not come back within the start timeout after the first that has is not
- * waited for any longer: it may be stopped. It may come back later.
+ * A rank of the world that has not come back within the start timeout after the first that has is
+ * not waited for any longer: it may be stopped. It may come back later.
  *
- * Ranks are in order of host, the host with the oldest worker first, and on a host the oldest worker
- * first. A worker is older than another if its number is smaller.
+ * Ranks are in order of host, the host with the oldest worker first, and on a host the oldest
+ * worker first. A worker is older than another if its number is smaller.
  *
- * Fails when fewer than `min` have come within the start timeout after the first of those that wait,
- * and no rank of the world is left: all that wait are refused with HVD_ERR_TIMEOUT. */
+ * Fails when fewer than `min` have come within the start timeout after the first of those that
+ * wait, and no rank of the world is left: all that wait are refused with HVD_ERR_TIMEOUT. */
 #ifndef RENDEZVOUS_WORLD_ELASTIC_SERVICE_H
 #define RENDEZVOUS_WORLD_ELASTIC_SERVICE_H
 

@@ -7,8 +7,8 @@
  * size, min and max are whole numbers from 1 to WORLD_SIZE_MAX, min at most max; start_timeout_s,
  * which may be left out, is a number from 0.001 to 86400. Refused, with a text that names the field
  * and what was expected: anything that is no JSON object, has an escape in it, or is followed by
- * something; fields that are unknown, twice there, missing, of another type or out of range, or that
- * contradict each other. */
+ * something; fields that are unknown, twice there, missing, of another type or out of range, or
+ * that contradict each other. */
 #ifndef RENDEZVOUS_WORLD_JOB_DECLARATION_H
 #define RENDEZVOUS_WORLD_JOB_DECLARATION_H
 

@@ -129,8 +129,8 @@ void rendezvous_job_destroy(struct rendezvous_job *job);
 /* All have come: gives places, and joins every pending worker at its rank. HVD_ERR_NOMEM. */
 int rendezvous_job_assign(struct rendezvous_job *job, uint64_t now_ms, struct err *err);
 
-/* HELLO of a worker that has left the world of a job that is not elastic: joins it to the next epoch,
- * and gives its rank. HVD_OK, or the status and text with which it must be refused. */
+/* HELLO of a worker that has left the world of a job that is not elastic: joins it to the next
+ * epoch, and gives its rank. HVD_OK, or the status and text with which it must be refused. */
 int rendezvous_job_come_again(struct rendezvous_job *job, const struct join_hello *hello,
                               struct rendezvous_connection *connection, uint64_t now_ms, int *rank,
                               struct err *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The worlds of an elastic job: each is made of the workers that wait and are members (elastic.h), and
- * takes the place of the former. Without memory no world is made, and the caller refuses the
+/* The worlds of an elastic job: each is made of the workers that wait and are members (elastic.h),
+ * and takes the place of the former. Without memory no world is made, and the caller refuses the
  * members. A job without a launcher decides itself who the members are (elastic_service.h), and is
  * over when nobody was connected for its start timeout. */
 #include "rendezvous/world/rendezvous_job_impl.h"

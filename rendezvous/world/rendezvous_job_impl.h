@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job from inside: what rendezvous_job.c, rendezvous_job_next.c (the next epoch of the same ranks)
- * and rendezvous_job_elastic.c (worlds of an elastic job) share. */
+/* A job from inside: what rendezvous_job.c, rendezvous_job_next.c (the next epoch of the same
+ * ranks) and rendezvous_job_elastic.c (worlds of an elastic job) share. */
 #ifndef RENDEZVOUS_WORLD_RENDEZVOUS_JOB_IMPL_H
 #define RENDEZVOUS_WORLD_RENDEZVOUS_JOB_IMPL_H
 

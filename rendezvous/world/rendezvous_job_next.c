@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The next epoch of a job that is not elastic: the same ranks in the same places, once all have left
- * the world before and have come again.
+/* The next epoch of a job that is not elastic: the same ranks in the same places, once all have
+ * left the world before and have come again.
  *
  * Fails, and then those that wait are refused, when the process of a rank that has not come again
  * ends, when the world before breaks, and when the start timeout has passed since the first of them

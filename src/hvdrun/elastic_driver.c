@@ -82,7 +82,8 @@ static void driver_finish(struct elastic_driver *driver, const struct elastic_ac
     job_end(driver->job);
 }
 
-/* A wait that was too long is hvdrun's own failure; else the last worker that failed is to blame. */
+/* A wait that was too long is hvdrun's own failure; else the last worker that failed is to
+ * blame. */
 static void driver_fail(struct elastic_driver *driver, const struct elastic_action *action)
 {
     bool timed_out =

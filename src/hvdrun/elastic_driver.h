@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Drives an elastic job: passes what its hosts, workers and rendezvous report to the policy
- * (launcher/elastic/elastic_plan.h), and has the job and the rendezvous do what the policy asks for. */
+ * (launcher/elastic/elastic_plan.h), and has the job and the rendezvous do what the policy asks
+ * for. */
 #ifndef SRC_HVDRUN_ELASTIC_DRIVER_H
 #define SRC_HVDRUN_ELASTIC_DRIVER_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The status page of a job on a port of hvdrun's own (--status-page, --status-port, --status-fd), on 127.0.0.1
- * of the machine where hvdrun runs. The job's agents offer the same rendezvous on their hosts, but
- * only as long as ranks run; clients of this port also see the verdict. As with the agents, a
- * client whose socket belongs to hvdrun's user needs no key. */
+/* The status page of a job on a port of hvdrun's own (--status-page, --status-port, --status-fd),
+ * on 127.0.0.1 of the machine where hvdrun runs. The job's agents offer the same rendezvous on
+ * their hosts, but only as long as ranks run; clients of this port also see the verdict. As with
+ * the agents, a client whose socket belongs to hvdrun's user needs no key. */
 #ifndef SRC_HVDRUN_STATUS_PORT_H
 #define SRC_HVDRUN_STATUS_PORT_H
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tells unmodified Horovod workers of an elastic job that the hosts have changed.
  *
- * A worker tells where it listens; it is pinged. When the next world is to have other members, rank 0
- * of the running world is notified through the agent of its host: at once, or as soon as it listens.
- * It has the other ranks leave their world at the next commit. A worker that does not answer is
- * tried again, NOTIFIER_TRIES times in all, then a line says so, and the world changes only when its
- * ranks leave it for another reason. */
+ * A worker tells where it listens; it is pinged. When the next world is to have other members, rank
+ * 0 of the running world is notified through the agent of its host: at once, or as soon as it
+ * listens. It has the other ranks leave their world at the next commit. A worker that does not
+ * answer is tried again, NOTIFIER_TRIES times in all, then a line says so, and the world changes
+ * only when its ranks leave it for another reason. */
 #ifndef SRC_HVDRUN_WORKER_NOTIFIER_H
 #define SRC_HVDRUN_WORKER_NOTIFIER_H
 

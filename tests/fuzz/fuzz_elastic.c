@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An elastic job (rendezvous/world/elastic.h), of a launcher or of a service, whatever its workers and
- * its launcher do.
+/* An elastic job (rendezvous/world/elastic.h), of a launcher or of a service, whatever its workers
+ * and its launcher do.
  *
  *   u8 kind: a launcher's or a service's, then operations, each u8 what, u8 whose
  *
- * Whatever comes: no two connections have the same rank, or the same worker, in one epoch; a worker is
- * welcomed once by a connection and never in an epoch before one that it has been in; a worker that
- * was not removed is refused by a service's rules only; a deadline that has passed does not come
- * back. */
+ * Whatever comes: no two connections have the same rank, or the same worker, in one epoch; a worker
+ * is welcomed once by a connection and never in an epoch before one that it has been in; a worker
+ * that was not removed is refused by a service's rules only; a deadline that has passed does not
+ * come back. */
 #include "lib/base/join_protocol.h"
 #include "rendezvous/server/server.h"
 #include "tests/fuzz/fuzz.h"

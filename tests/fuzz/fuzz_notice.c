@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an unmodified Horovod worker tells of its notification service, and what this service answers
- * (worker_notice.h).
+/* What an unmodified Horovod worker tells of its notification service, and what this service
+ * answers (worker_notice.h).
  *
  *   u8: bit 0 addresses in base64, as they are; bit 1 addresses, put into base64 here; else an answer: bit 2 to a ping,
  *   bit 3 with a proof and a length that are right; the bytes
  *
- * Whatever it is: nothing behind it is read, addresses are no more than fit and have a port, and an answer without a
- * right proof is refused. */
+ * Whatever it is: nothing behind it is read, addresses are no more than fit and have a port, and an
+ * answer without a right proof is refused. */
 #include "launcher/elastic/worker_notice.h"
 #include "tests/fuzz/fuzz.h"
 

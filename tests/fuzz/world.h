@@ -19,7 +19,8 @@ extern struct job_key world_key; /* of the launcher's job, or of the service */
 extern struct job_key job_key;   /* of WORLD_JOB */
 extern uint64_t world_ms;
 
-/* After fuzz_begin(). A launcher's job of WORLD_SIZE ranks, or a service; a launcher's elastic job. */
+/* After fuzz_begin(). A launcher's job of WORLD_SIZE ranks, or a service; a launcher's elastic
+ * job. */
 void world_begin(bool service);
 void world_begin_elastic(void);
 void world_end(void);

@@ -3,13 +3,14 @@
  * kind in one role fails with one fault, as the board says (shim.h); tests/shim/enumerate tries
  * every k. Without a board it does nothing.
  *
- * With HVD_SHIM_STOP in the environment the process stops there, so that a debugger can look.
- * A fault is put in only where the kernel could have: see may_happen(). The call that fails is not
+ * With HVD_SHIM_STOP in the environment the process stops there, so that a debugger can look. A
+ * fault is put in only where the kernel could have: see may_happen(). The call that fails is not
  * made. Not seen are calls that libc makes for itself (stdio, users and addresses that it looks up,
- * what malloc asks the kernel for), a program that is linked statically (the hvdagent that is sent to hosts:
- * the tests link one with shared libraries), and, of bare system calls, all but clone3 and those of
- * launcher/process/spawn_child.c that make a descriptor or a program: the failure of the others changes
- * nothing. kill() is left alone: a process that cannot be killed lives on by right. */
+ * what malloc asks the kernel for), a program that is linked statically (the hvdagent that is sent
+ * to hosts: the tests link one with shared libraries), and, of bare system calls, all but clone3
+ * and those of launcher/process/spawn_child.c that make a descriptor or a program: the failure of
+ * the others changes nothing. kill() is left alone: a process that cannot be killed lives on by
+ * right. */
 #include "tests/shim/shim_impl.h"
 
 #include <errno.h>

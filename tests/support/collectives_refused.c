@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is one rank's own mistake: refused at once, with HVD_ERR_INVALID and a text that names call and
- * tensor, and nothing is submitted: the same names work right after. */
+/* What is one rank's own mistake: refused at once, with HVD_ERR_INVALID and a text that names call
+ * and tensor, and nothing is submitted: the same names work right after. */
 #include "tests/support/collectives.h"
 
 #include <stdio.h>

@@ -5,8 +5,8 @@
  *                                    takes
  *   elastic_worker DIRECTORY once    the same in one world: the first call that fails ends it
  *
- * Prints a line for each world that it joins, when it is removed, and at the end. Exits with 1 when a
- * call fails in a way that an elastic job does not explain, or when a sum or a count is wrong. */
+ * Prints a line for each world that it joins, when it is removed, and at the end. Exits with 1 when
+ * a call fails in a way that an elastic job does not explain, or when a sum or a count is wrong. */
 #include "lib/hvd.h"
 
 #include <stdio.h>

@@ -47,8 +47,8 @@ void join_client_fini(struct join_client *client);
 /* Bytes to the rendezvous, in one piece; dropped once it has closed. */
 void join_client_send(struct join_client *client, const void *data, size_t length);
 
-/* Append a frame; the sealed ones count on the seal. In a HELLO with size 0, for an elastic job, `rank`
- * is the worker. */
+/* Append a frame; the sealed ones count on the seal. In a HELLO with size 0, for an elastic job,
+ * `rank` is the worker. */
 void join_client_put_open(struct join_client *client, struct wire_writer *out);
 void join_client_put_hello(struct join_client *client, struct wire_writer *out, int rank, int size);
 void join_client_put_report(struct join_client *client, struct wire_writer *out, const char *text);
@@ -65,8 +65,8 @@ void join_client_join(struct join_client *client, int rank, int size);
 void join_client_report(struct join_client *client, const char *text);
 void join_client_leave(struct join_client *client);
 
-/* The next message, WAITING aside; false if there is none. A message that is not sealed right or does not decode
- * fails the test. */
+/* The next message, WAITING aside; false if there is none. A message that is not sealed right or
+ * does not decode fails the test. */
 bool join_client_next(struct join_client *client, struct join_reply *reply);
 
 #endif

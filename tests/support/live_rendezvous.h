@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The real rendezvous of a launcher's job, on a TCP port of this machine, in a process of its own; the
- * test is the launcher. What it asks is done in order; worlds that are complete come back. */
+/* The real rendezvous of a launcher's job, on a TCP port of this machine, in a process of its own;
+ * the test is the launcher. What it asks is done in order; worlds that are complete come back. */
 #ifndef TESTS_SUPPORT_LIVE_RENDEZVOUS_H
 #define TESTS_SUPPORT_LIVE_RENDEZVOUS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A call whose arguments are wrong by themselves says so whatever the state of the world: before
- * hvd_init(), after hvd_shutdown(), in a forked child, and when a rank is lost. What needs the world
- * to be judged is told only by a world. */
+ * hvd_init(), after hvd_shutdown(), in a forked child, and when a rank is lost. What needs the
+ * world to be judged is told only by a world. */
 #include "lib/hvd.h"
 #include "lib/hvd_device.h"
 #include "lib/hvd_optimizer.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ranks that wait for each other for ever are told so within seconds, where that can be known:
- * every thread of every program waits. Who computes, polls, or has another thread that does not wait, may
- * still submit what the others wait for, and is waited for. So is what rank 0 holds back itself. */
+ * every thread of every program waits. Who computes, polls, or has another thread that does not
+ * wait, may still submit what the others wait for, and is waited for. So is what rank 0 holds back
+ * itself. */
 #include "lib/hvd.h"
 #include "tests/support/ranks.h"
 #include "tests/support/unit.h"
@@ -210,8 +211,8 @@ static int wait_with_a_deadline(int rank)
     return leave_world();
 }
 
-/* Rank 0's other thread is refused the handle for which the main thread waits, computes, and submits what all
- * others wait for. */
+/* Rank 0's other thread is refused the handle for which the main thread waits, computes, and
+ * submits what all others wait for. */
 static int go_on_after_a_mistake(int rank)
 {
     int32_t one = 1;

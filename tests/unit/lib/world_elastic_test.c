@@ -227,8 +227,8 @@ START_TEST(a_worker_that_dies_while_it_waits_disturbs_nobody)
 }
 END_TEST
 
-/* A rank is stopped while the others lose a rank; they do not wait for it when the launcher does not
- * intend it, and when it goes on it comes back. */
+/* A rank is stopped while the others lose a rank; they do not wait for it when the launcher does
+ * not intend it, and when it goes on it comes back. */
 START_TEST(a_stopped_rank_comes_back_to_a_later_world)
 {
     start_workers(0, 3, work);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that leave, by hvd_shutdown() or by their process's normal end: what they have sent arrives,
- * who needs them is told, who does not goes on. */
+/* Ranks that leave, by hvd_shutdown() or by their process's normal end: what they have sent
+ * arrives, who needs them is told, who does not goes on. */
 #include "lib/hvd.h"
 #include "tests/support/ranks.h"
 #include "tests/support/unit.h"

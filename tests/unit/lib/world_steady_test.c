@@ -244,7 +244,8 @@ START_TEST(another_name_on_one_rank_waits_for_the_others)
 }
 END_TEST
 
-/* Two tensors in flight, submitted in another order by each rank; the first waits for the second. */
+/* Two tensors in flight, submitted in another order by each rank; the first waits for the
+ * second. */
 static int swap_order(int rank)
 {
     init_world();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Notifications of unmodified Horovod workers: the bytes that Horovod 0.28.1 writes are read, and what
- * is written are the bytes that it reads. */
+/* Notifications of unmodified Horovod workers: the bytes that Horovod 0.28.1 writes are read, and
+ * what is written are the bytes that it reads. */
 #include "launcher/elastic/worker_notice.h"
 
 #include "tests/support/unit.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lines of a discovery script: what is accepted, and the one line said about everything else. */
+/* The lines of a discovery script: what is accepted, and the one line said about everything
+ * else. */
 #include "launcher/base/text_buffer.h"
 #include "launcher/hosts/host_lines.h"
 #include "tests/support/unit.h"

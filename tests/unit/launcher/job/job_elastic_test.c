@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elastic jobs with real agents, which are this program again, and workers that are a shell. The test
- * is the owner of the job: it adds workers, hears of their ends, and ends the job. What is printed
- * goes into a file. A job that does not end is ended by Check's timeout. */
+/* Elastic jobs with real agents, which are this program again, and workers that are a shell. The
+ * test is the owner of the job: it adds workers, hears of their ends, and ends the job. What is
+ * printed goes into a file. A job that does not end is ended by Check's timeout. */
 #include "launcher/agent/agent.h"
 #include "launcher/base/exit_status.h"
 #include "launcher/job/job_impl.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process that another launcher started as one of several, and that is told of no job: what is a sign
- * of that and what is not, and the one line that hvd_init() writes. The variables are those that the
- * launchers set. */
+/* A process that another launcher started as one of several, and that is told of no job: what is a
+ * sign of that and what is not, and the one line that hvd_init() writes. The variables are those
+ * that the launchers set. */
 #include "lib/join/other_launcher.h"
 
 #include "lib/hvd.h"

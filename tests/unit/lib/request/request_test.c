@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each mistake that a caller can make, and its text; what is not a mistake; splits, groups, ranks. */
+/* Each mistake that a caller can make, and its text; what is not a mistake; splits, groups,
+ * ranks. */
 #include "lib/request/request.h"
 
 #include "lib/hvd_device.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random histories of elastic jobs: ranks train, commit, are lost at any moment, are added and
  * removed. At the end of the epoch every sample has gone into the model once: none is lost, none is
- * used twice. No commit of a rank that is left is lost. A model is the list of how often each sample has gone into it. A failure says its
- * seed; HISTORY_SEEDS and HISTORY_FIRST choose others. */
+ * used twice. No commit of a rank that is left is lost. A model is the list of how often each
+ * sample has gone into it. A failure says its seed; HISTORY_SEEDS and HISTORY_FIRST choose
+ * others. */
 #include "lib/training/deal.h"
 #include "lib/training/elastic_stamp.h"
 
@@ -153,8 +154,8 @@ static void history_apply(struct history *history, const struct worker *all, int
     worker_finish(worker);
 }
 
-/* Some ranks are lost in the middle of a step: the others have made it, or have committed it, or have
- * not. */
+/* Some ranks are lost in the middle of a step: the others have made it, or have committed it, or
+ * have not. */
 static void history_break(struct history *history, const struct worker *all, int size)
 {
     bool may_commit = true; /* a commit is complete where a rank has got that far */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Elastic training at the real rendezvous: ranks are lost at any moment, come, and are removed. No
- * commit and no sample is lost, and the result is that of a training that nothing has disturbed. The
- * test is the launcher: it says who is to be there. */
+ * commit and no sample is lost, and the result is that of a training that nothing has disturbed.
+ * The test is the launcher: it says who is to be there. */
 #include "lib/hvd_elastic.h"
 
 #include "tests/support/live_rendezvous.h"

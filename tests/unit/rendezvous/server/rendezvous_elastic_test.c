@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the launcher of an elastic job hears of its workers, and what becomes of a process that claims
- * to be one. */
+/* What the launcher of an elastic job hears of its workers, and what becomes of a process that
+ * claims to be one. */
 #include "tests/support/server_fixture.h"
 #include "tests/support/unit.h"
 
