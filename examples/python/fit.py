@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The network of function_approximation.py and pinn.py, its learning rate, and how far it is from a known function."""
+"""The network of function_approximation.py and pinn.py, its learning rate and error, and the options of both."""
+import argparse
 import math
-from typing import Callable, Tuple
+from types import ModuleType
+from typing import Callable, Optional, Tuple
 
 import torch
+
+from support import COUNT, RATE, Options
 
 
 class Network(torch.nn.Module):
@@ -42,3 +46,20 @@ def relative_error(
     x = torch.linspace(*domain, 101).unsqueeze(1)
     with torch.no_grad():
         return ((solution(x) - exact(x)).norm() / exact(x).norm()).item()
+
+
+def fit_options(hvd: ModuleType, description: str, points: Tuple[int, str], steps: int) -> Options:
+    """The options of both scripts. `points` are how many there are by default, and of what."""
+    parser = Options(hvd, description)
+    parser.add_argument("--mode", choices=["data-parallel", "ensemble"], default="data-parallel")
+    parser.add_argument("--points", metavar="N", type=COUNT, default=points[0], help=f"{points[1]} ({points[0]})")
+    parser.add_argument("--steps", metavar="N", type=COUNT, default=steps, help=f"of Adam ({steps})")
+    parser.add_argument("--learning-rate", metavar="X", type=RATE, default=0.02, help="of the first step (0.02)")
+    return parser
+
+
+def points_divide(hvd: ModuleType, options: argparse.Namespace) -> Optional[str]:
+    """What is wrong if the points cannot be shared equally."""
+    if options.points % hvd.size() > 0:
+        return f"--points wants a multiple of the {hvd.size()} ranks, not {options.points}"
+    return None

@@ -10,13 +10,11 @@ ensemble each rank trains a model of its own for its own part, and nothing is se
 
 You learn: which four calls make a training loop data-parallel; that an ensemble is the same loop without three of them.
 """
-import argparse
 import math
-from typing import Optional
 
 import torch
-from fit import Network, cosine_rate, relative_error
-from support import COUNT, RATE, Options, are_identical, finish, save_checkpoint, say, share_processors
+from fit import Network, cosine_rate, fit_options, points_divide, relative_error
+from support import are_identical, finish, save_checkpoint, say, share_processors
 
 import hvd.torch as hvd
 
@@ -25,20 +23,15 @@ def exact(x: torch.Tensor) -> torch.Tensor:
     return torch.sin(2 * math.pi * x) + torch.sin(4 * math.pi * x)
 
 
-def check(options: argparse.Namespace) -> Optional[str]:
-    if options.points % hvd.size() > 0:
-        return f"--points wants a multiple of the {hvd.size()} ranks, not {options.points}"
-    return None
-
-
 def main() -> None:
     hvd.init()
-    parser = Options(hvd, "Fits sin(2 pi x) + sin(4 pi x) on [-1, 1], alone or under hvdrun.")
-    parser.add_argument("--mode", choices=["data-parallel", "ensemble"], default="data-parallel")
-    parser.add_argument("--points", metavar="N", type=COUNT, default=48, help="samples of all ranks together (48)")
-    parser.add_argument("--steps", metavar="N", type=COUNT, default=4000, help="of Adam (4000)")
-    parser.add_argument("--learning-rate", metavar="X", type=RATE, default=0.02, help="of the first step (0.02)")
-    options = parser.parse(check)
+    parser = fit_options(
+        hvd,
+        "Fits sin(2 pi x) + sin(4 pi x) on [-1, 1], alone or under hvdrun.",
+        points=(48, "samples of all ranks together"),
+        steps=4000,
+    )
+    options = parser.parse(lambda options: points_divide(hvd, options))
     share_processors(hvd)
     torch.set_default_dtype(torch.float64)
     torch.manual_seed(options.seed)

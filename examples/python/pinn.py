@@ -17,8 +17,8 @@ import math
 from typing import Optional
 
 import torch
-from fit import Network, cosine_rate, relative_error
-from support import COUNT, RATE, Options, are_identical, finish, save_checkpoint, say, share_processors
+from fit import Network, cosine_rate, fit_options, points_divide, relative_error
+from support import are_identical, finish, save_checkpoint, say, share_processors
 
 import hvd.torch as hvd
 
@@ -31,18 +31,17 @@ def second_derivative(u: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
 
 
 def check(options: argparse.Namespace) -> Optional[str]:
-    if options.mode == "data-parallel" and options.points % hvd.size() > 0:
-        return f"--points wants a multiple of the {hvd.size()} ranks, not {options.points}"
-    return None
+    return points_divide(hvd, options) if options.mode == "data-parallel" else None
 
 
 def main() -> None:
     hvd.init()
-    parser = Options(hvd, "Solves -u'' = f on [-1, 1] by a physics-informed network, alone or under hvdrun.")
-    parser.add_argument("--mode", choices=["data-parallel", "ensemble"], default="data-parallel")
-    parser.add_argument("--points", metavar="N", type=COUNT, default=96, help="of all ranks, of the equation (96)")
-    parser.add_argument("--steps", metavar="N", type=COUNT, default=2000, help="of Adam (2000)")
-    parser.add_argument("--learning-rate", metavar="X", type=RATE, default=0.02, help="of the first step (0.02)")
+    parser = fit_options(
+        hvd,
+        "Solves -u'' = f on [-1, 1] by a physics-informed network, alone or under hvdrun.",
+        points=(96, "of all ranks, of the equation"),
+        steps=2000,
+    )
     options = parser.parse(check)
     share_processors(hvd)
     torch.set_default_dtype(torch.float64)
