@@ -47,12 +47,34 @@ reaches "and another one, if the first is of no use" "$(target 1):1" \
 ssh-keygen -q -t ecdsa -N '' -f "$tmp/ecdsa"
 cat "$tmp/ecdsa.pub" >>"$ssh_folder/authorized_keys"
 reaches "an ECDSA key" "$(target 1):1" with_config "$tmp/no-key" "$HVDRUN" -i "$tmp/ecdsa"
+# leaves_to_ssh SENTENCE PATTERN COMMAND...: as reaches, and hvdrun says in one line why it uses the external ssh.
+leaves_to_ssh() {
+    sentence=$1 why=$2
+    shift 2
+    reaches "$sentence" "$(target 1):1" "$@"
+    like "is left to the external ssh, which is said" "^hvdrun: $(host 1): reached by the external ssh: $why" "$tmp/err"
+    is "in one line" 1 "$(wc -l <"$tmp/err")"
+}
+ssh-keygen -q -t rsa -b 2048 -N '' -f "$tmp/rsa"
+cat "$tmp/rsa.pub" >>"$ssh_folder/authorized_keys"
+ssh_config "$tmp/rsa-config" "s|^IdentityFile.*|IdentityFile $tmp/rsa|"
+leaves_to_ssh "an RSA key" "RSA key $tmp/rsa: libssh2 " with_config "$tmp/rsa-config" "$HVDRUN"
+ssh-keygen -q -t ed25519 -N '' -f "$tmp/authority"
+ssh-keygen -q -t ed25519 -N '' -f "$tmp/certified"
+ssh-keygen -q -s "$tmp/authority" -I test -n "$(id -un)" "$tmp/certified.pub"
+echo "cert-authority $(cat "$tmp/authority.pub")" >>"$ssh_folder/authorized_keys"
+leaves_to_ssh "a certificate beside the key" "certificate $tmp/certified-cert.pub: " \
+    with_config "$tmp/no-key" "$HVDRUN" -i "$tmp/certified"
 ssh_config "$tmp/agent" '/^Identit/d'
 eval "$(ssh-agent -a "$tmp/agent.sock")" >/dev/null
 trap 'stop_ssh_agent; hosts_down; rm -rf "$tmp"' EXIT
 ssh-add -q "$key" 2>/dev/null
 mkdir "$tmp/home"
 reaches "a key that only ssh-agent has" "$(target 1):1" with_config "$tmp/agent" env HOME="$tmp/home" "$HVDRUN"
+ssh-add -q -D 2>/dev/null
+ssh-add -q "$tmp/rsa" 2>/dev/null
+leaves_to_ssh "an RSA key that only ssh-agent has" "RSA key .*: libssh2 " \
+    with_config "$tmp/agent" env HOME="$tmp/home" "$HVDRUN"
 stop_ssh_agent
 cp "$ssh_folder/known_hosts" "$tmp/hashed"
 ssh-keygen -q -H -f "$tmp/hashed" >/dev/null 2>&1
