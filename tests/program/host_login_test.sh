@@ -105,6 +105,33 @@ else
     skip "without an ssh client, the keys and known_hosts of the home directory" "$no_links"
 fi
 
+# Keys of the connection that are exchanged again and again while a job prints: sshd's limit, then that of the external ssh
+if links; then
+    on 1 /usr/sbin/sshd -p 2224 -o 'RekeyLimit=64K' -o LogLevel=DEBUG1 -f "$ssh_folder/sshd_config" -E "$tmp/sshd2224.log"
+    echo "[host1]:2224 $(cut -d' ' -f1,2 "$ssh_folder/host_key.pub")" >>"$ssh_folder/known_hosts"
+    until_true on 0 with_config "$tmp/no-port" ssh -p 2224 host1 true
+    # rekeys SENTENCE COMMAND...: an hvdrun with options; 2 MiB go to the rank and come back, whole.
+    head -c 2097152 /dev/zero | tr '\0' x | fold -w 4095 >"$tmp/much"
+    rekeys() {
+        sentence=$1
+        shift
+        : >"$tmp/sshd2224.log"
+        status=0
+        on 0 "$@" -np 1 -H host1:1 cat <"$tmp/much" >"$tmp/out" 2>"$tmp/err" || status=$?
+        is "$sentence goes through" 0 "$status"
+        sed 's/^\[0\]<stdout>://' "$tmp/out" >"$tmp/back"
+        ok "and comes back whole" cmp "$tmp/much" "$tmp/back"
+        ok "while keys were exchanged more than ten times" \
+            [ "$(grep -c 'SSH2_MSG_NEWKEYS received' "$tmp/sshd2224.log")" -gt 10 ]
+    }
+    rekeys "output of many times sshd's RekeyLimit" "$HVDRUN" -p 2224
+    ssh_config "$tmp/rekey" '' 'RekeyLimit 64K'
+    rekeys "output of many times the RekeyLimit of ssh and sshd" \
+        with_config "$tmp/rekey" "$HVDRUN" --remote-shell 'ssh -p 2224 %h'
+else
+    skip "keys that are exchanged again" "$no_links"
+fi
+
 # Login shells
 if links; then
     printf '#!/bin/sh\necho "*** Welcome ***"\nhead -c 20000 /dev/zero | tr "\\0" "\\n"\nprintf "no end of line"\nexec /bin/sh "$@"\n' >"$tmp/noisy"
