@@ -32,6 +32,7 @@ LDADD = tests/support/libsupport.la $(program_archives) lib/libhvd_internal.la l
 	$(SSH2_LIBS) $(CRYPTO_LIBS) $(YAML_LIBS) $(HWLOC_LIBS) $(CHECK_LIBS)
 
 unit_tests = \
+	tests/unit/bench/prediction_test \
 	tests/unit/examples/accelerator_faults_test \
 	tests/unit/examples/accelerator_queues_test \
 	tests/unit/examples/accelerator_test \
@@ -210,6 +211,8 @@ tests_unit_lib_training_optimizer_device_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_
 tests_unit_lib_training_optimizer_device_test_LDADD = examples/libsupport.la $(LDADD)
 
 accelerator_fixture = tests/support/accelerator_fixture.c tests/support/accelerator_fixture.h
+tests_unit_bench_prediction_test_LDFLAGS = $(AM_LDFLAGS) $(prediction_ldflags)
+tests_unit_bench_prediction_test_LDADD = bench/libprediction.la $(LDADD) -lm
 tests_unit_examples_accelerator_faults_test_SOURCES = tests/unit/examples/accelerator_faults_test.c $(accelerator_fixture)
 tests_unit_examples_accelerator_faults_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 tests_unit_examples_accelerator_faults_test_LDADD = examples/libsupport.la $(LDADD)
