@@ -583,6 +583,7 @@ program_tests += \
 	tests/program/missing_test.sh \
 	tests/program/networks_test.sh \
 	tests/program/output_test.sh \
+	tests/program/packaging_test.sh \
 	tests/program/metrics_test.sh \
 	tests/program/pinn_test.sh \
 	tests/program/python_test.sh \
@@ -630,11 +631,14 @@ TESTS += $(program_tests)
 EXTRA_DIST += \
 	$(program_tests) \
 	tests/coverage.sh \
+	tests/cross.sh \
 	tests/forbidden_words.txt \
 	tests/hosts.sh \
 	tests/languages/hvd_cxx.cc \
 	tests/languages/hvd_fortran.f90 \
 	tests/libssh2.supp \
+	tests/program/elastic_faults_test.sh \
+	tests/program/elastic_hosts_test.sh \
 	tests/python/cases.py \
 	tests/python/compare_checkpoints.py \
 	tests/python/distributed_cases.py \
@@ -652,6 +656,7 @@ EXTRA_DIST += \
 	tests/support/fit.sh \
 	tests/support/service.sh \
 	tests/support/sources.sh \
+	tests/support/rank_ends.h \
 	tests/tap.sh \
 	tests/testbed.sh \
 	tests/text_readers.txt
@@ -717,6 +722,10 @@ thread_scripts = \
 # Where the library and its headers are installed, for install_test.sh
 print-directories:
 	@echo libdir=$(libdir); echo includedir=$(includedir)
+
+# What the tarball of a release has, files and directories, for packaging_test.sh
+print-distfiles:
+	@for file in $(DISTFILES); do echo "$${file#$(srcdir)/}"; done
 
 # How many there are, for ./bootstrap
 count-tests:
