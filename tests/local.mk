@@ -85,6 +85,7 @@ unit_tests = \
 	tests/unit/lib/collective/exchange_test \
 	tests/unit/lib/memory/extents_test \
 	tests/unit/lib/join/failure_test \
+	tests/unit/lib/base/encryption_test \
 	tests/unit/lib/base/frame_test \
 	tests/unit/lib/reduce/half_test \
 	tests/unit/lib/base/interfaces_test \
@@ -92,6 +93,7 @@ unit_tests = \
 	tests/unit/lib/join/join_client_test \
 	tests/unit/lib/base/join_protocol_test \
 	tests/unit/lib/link/link_connect_test \
+	tests/unit/lib/link/link_encrypted_test \
 	tests/unit/lib/link/link_handshake_test \
 	tests/unit/lib/link/link_shm_hostile_test \
 	tests/unit/lib/link/link_shm_process_test \
@@ -100,6 +102,7 @@ unit_tests = \
 	tests/unit/lib/link/link_shm_stress_test \
 	tests/unit/lib/link/link_shm_test \
 	tests/unit/lib/link/link_upgrade_test \
+	tests/unit/lib/link/linker_encryption_test \
 	tests/unit/lib/link/linker_failure_test \
 	tests/unit/lib/link/link_striped_test \
 	tests/unit/lib/link/link_tcp_test \
