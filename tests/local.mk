@@ -413,6 +413,8 @@ unit_tests += \
 	tests/unit/rendezvous/tcp/tcp_connection_test \
 	tests/unit/rendezvous/tcp/tcp_port_test \
 	tests/unit/launcher/base/text_buffer_test \
+	tests/unit/launcher/tree/host_tree_test \
+	tests/unit/launcher/tree/tunnels_test \
 	tests/unit/launcher/base/uv_must_test \
 	tests/unit/launcher/process/torch_environment_test \
 	tests/unit/launcher/process/worker_environment_test
@@ -614,6 +616,7 @@ program_tests += \
 	tests/program/transport_hosts_test.sh \
 	tests/program/transport_matrix_test.sh \
 	tests/program/transport_test.sh \
+	tests/program/tree_test.sh \
 	tests/program/tune_test.sh \
 	tests/program/variables_test.sh \
 	tests/program/verdict_test.sh \

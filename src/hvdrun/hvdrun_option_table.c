@@ -5,6 +5,7 @@
 #include "launcher/placement/rank_plan.h"
 #include "launcher/process/stop_plan.h"
 #include "launcher/protocol/heartbeat_timeout.h"
+#include "launcher/tree/host_tree.h"
 #include "lib/base/env_names.h"
 #include "lib/base/rank_info.h"
 #include "lib/base/settings.h"
@@ -234,6 +235,15 @@ static const struct option_row rows[] = {
       .offset = MEMBER(remote_shell),
       .check = check_remote_shell,
       .variable = ENV_REMOTE_SHELL,
+      .group = reach },
+    { .names = { "--tree-width" },
+      .metavar = "N",
+      .help = "hvdrun connects to N hosts, and the agent of each host to N others; 0: hvdrun "
+              "connects to all hosts",
+      .otherwise = HOST_TREE_WIDTH_DEFAULT " from " HOST_TREE_FROM_TEXT " hosts on, else 0",
+      .kind = OPTION_INT,
+      .offset = MEMBER(tree_width),
+      .max = HOST_TREE_WIDTH_MAX,
       .group = reach },
     { .names = { "--network-interfaces", "--network-interface" },
       .metavar = "[HOST=]ITEM,...",
