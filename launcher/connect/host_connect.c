@@ -234,11 +234,12 @@ void host_transport_opened(struct host_connect *connect, const struct host_strea
         return;
     }
     connect->phase = CONNECT_BOOTSTRAP;
-    if (stream->local || !stream->pid) /* otherwise a command is still connecting */
+    if (stream->local || stream->agent ||
+        !stream->pid) /* otherwise a command is still connecting */
         set_step(connect, STEP_AGENT);
     if (connect->phase != CONNECT_BOOTSTRAP) /* it was closed during the step callback */
         return;
-    if (stream->local) {
+    if (stream->local || stream->agent) {
         succeed(connect);
         return;
     }
@@ -287,6 +288,11 @@ void host_transport_ended(struct host_connect *connect, const char *text)
         fail_at_end(connect);
 }
 
+void host_transport_explain(struct host_connect *connect, const char *text)
+{
+    snprintf(connect->end_text, sizeof connect->end_text, "%s", text);
+}
+
 void host_transport_process_end(struct host_connect *connect, int wait_status)
 {
     connect->process_ended = true;
@@ -320,6 +326,11 @@ const char *host_transport_command_text(const struct host_connect *connect, bool
 bool host_transport_is_connected(const struct host_connect *connect)
 {
     return connect->handed_over;
+}
+
+void **host_transport_shared(struct host_connect *connect)
+{
+    return &connect->pool->shared;
 }
 
 bool host_transport_is_own_address(struct host_connect *connect, const struct sockaddr *address)

@@ -32,6 +32,7 @@ struct connect_settings {
     const struct host_transport *ssh; /* the transport by libssh2, unless remote_shell is set */
     const char *remote_shell;         /* "ssh -q %h", or NULL for libssh2 */
     const char *remote_shell_source;  /* the option or variable that set it, for messages */
+    const struct srun_settings *srun; /* hosts are reached by srun; or NULL */
     const char *job_id;               /* for the commands' environment */
     int ssh_port;                     /* 0: the configured port, else 22 */
     const char *const
@@ -40,6 +41,11 @@ struct connect_settings {
     uint32_t timeout_ms; /* for one host, from the beginning of its turn until it is connected, or
                           * until hvdagent is being sent, which has no limit */
     uint32_t heartbeat_timeout_ms; /* a connection that acknowledges nothing for so long is dead */
+};
+
+/* For hosts that are reached by srun (transport_srun.c). */
+struct srun_settings {
+    int port_low, port_high; /* agents connect to one of these ports of ours; 0: to any */
 };
 
 struct connect_target {
@@ -52,6 +58,10 @@ struct host_stream {
     pid_t pid;  /* of the local process that stands for the host; on_process_end() reports its end;
                  * 0 for none */
     bool local; /* the agent is a child process on this machine */
+    bool agent; /* hvdagent is at the other end already, not /bin/sh */
+    bool srun;  /* srun has started the agent: no process of this machine stands for the host alone,
+                 * but on_process_end() comes, and host_connect_end_text() has the cause, soon after
+                 * the stream has ended too early */
 };
 
 struct connect_events {

@@ -57,6 +57,7 @@ struct connect_queue {
     const struct connect_settings *settings;
     struct children *children;
     struct local_host self;
+    void *shared;                                         /* host_transport_shared(); owned */
     int nturns;                                           /* hosts that have their turn */
     int nopen;                                            /* hosts that are not freed */
     struct host_connect *first_waiting, **end_of_waiting; /* waiting for their turn, in order */

@@ -92,7 +92,7 @@ static void on_job_host_link_end(void *context, const struct err *err)
         job_host_lose(host, status, text);
     if (host->agent == 0 || host->agent_ended)
         hang_up(host);
-    if (host->agent == 0)
+    if (host->agent == 0 && !(host->srun && host->phase == HOST_LOST))
         agent_end(host);
 }
 
@@ -118,6 +118,7 @@ static void on_connected(void *context, const struct host_stream *stream)
     struct err err = { 0 };
     host->agent = stream->pid;
     host->local = stream->local;
+    host->srun = stream->srun;
     host->phase = HOST_DESCRIBING;
     heartbeat_timeout_start(&host->heartbeat, host->options->heartbeat_timeout_ms,
                             uv_now(host->loop));

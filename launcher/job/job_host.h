@@ -101,6 +101,7 @@ struct job_host {
     struct frame_link link;
     bool linked;          /* `link` is not closed yet */
     bool local;           /* the agent is a child of ours */
+    bool srun;            /* srun has started it: its stream has ended before its cause is known */
     pid_t agent;          /* the local process that stands for it; 0 if there is none */
     pid_t sweep_pid;      /* the process of the sweep (job_sweep.h); 0 for none */
     bool agent_ended;     /* `agent`, or else the stream */

@@ -25,6 +25,7 @@ const char *report_transport_name(enum report_transport transport)
         [HOST_TRANSPORT_LOCAL] = "local",
         [HOST_TRANSPORT_SSH] = "ssh",
         [HOST_TRANSPORT_COMMAND] = "command",
+        [HOST_TRANSPORT_SRUN] = "srun",
     };
     return names[transport];
 }

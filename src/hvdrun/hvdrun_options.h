@@ -50,6 +50,7 @@ struct hvdrun_options {
     struct string_list identity_files; /* all can be read, and none is a public key */
     const char *remote_shell;          /* with %h for the host; NULL for libssh2 */
     const char *remote_shell_source;   /* the option or $VARIABLE that set it; NULL */
+    int launcher;                      /* enum launcher */
     bool ssh_accept_new;
 
     struct string_list interfaces; /* as given; see interface_option_for() (interface_option.h) */
