@@ -288,8 +288,9 @@ void host_transport_ended(struct host_connect *connect, const char *text)
         fail_at_end(connect);
 }
 
-void host_transport_explain(struct host_connect *connect, const char *text)
+void host_transport_explain(struct host_connect *connect, const char *text, bool ends_job)
 {
+    connect->job_ends |= ends_job;
     snprintf(connect->end_text, sizeof connect->end_text, "%s", text);
 }
 
@@ -370,6 +371,11 @@ struct host_connect *host_connect_start(struct connect_queue *pool,
 const char *host_connect_end_text(const struct host_connect *connect)
 {
     return connect->end_text;
+}
+
+const char *host_connect_job_end_text(const struct host_connect *connect)
+{
+    return connect->job_ends ? connect->end_text : "";
 }
 
 uint64_t host_connect_acknowledged(const struct host_connect *connect)

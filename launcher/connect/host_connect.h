@@ -104,6 +104,9 @@ struct host_connect *host_connect_start(struct connect_queue *pool,
  * port 22: connection reset"; else "". Valid until host_connect_close(). */
 const char *host_connect_end_text(const struct host_connect *connect);
 
+/* Why the batch system ends the whole job, as far as the transport knows; else "". Likewise. */
+const char *host_connect_job_end_text(const struct host_connect *connect);
+
 /* The number of bytes sent to a connected host that its kernel has acknowledged. The number grows
  * between calls while the host lives, whatever becomes of its processes. 0 if the transport does
  * not know: only libssh2 has a connection of its own. */

@@ -40,6 +40,7 @@ struct host_connect {
     bool owns_stream; /* the descriptors in `stream` are still ours */
     bool handed_over; /* on_connected() was called */
     struct agent_bootstrap_run *bootstrap;
+    bool job_ends; /* `end_text` says why the batch system ends the job */
     bool stream_ended, transport_ended, process_ended;
     int process_status;
     struct connect_stderr said;

@@ -60,8 +60,9 @@ void host_transport_stderr(struct host_connect *connect, const char *data, size_
  * in order. */
 void host_transport_ended(struct host_connect *connect, const char *text);
 
-/* The cause for host_connect_end_text(), which is known before the stream has ended, or after. */
-void host_transport_explain(struct host_connect *connect, const char *text);
+/* The cause for host_connect_end_text(), which is known before the stream has ended, or after.
+ * `ends_job`: the batch system ends all hosts. */
+void host_transport_explain(struct host_connect *connect, const char *text, bool ends_job);
 
 /* The local process that host_transport_opened() named has ended; or, for srun, all that it says
  * about the host's end has come. */

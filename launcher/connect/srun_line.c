@@ -53,6 +53,20 @@ static bool take_nodes(struct srun_line *line, const char *text, size_t length)
     return false;
 }
 
+/* "srun: Job step aborted: Waiting up to 32 seconds ..." */
+static bool take_aborted(struct srun_line *line)
+{
+    static const char before[] = "srun: ", what[] = "Job step aborted";
+    size_t length = sizeof before - 1;
+    if (line->task >= 0 || strncmp(line->text, before, length) != 0 ||
+        strncmp(line->text + length, what, sizeof what - 1) != 0)
+        return false;
+    line->kind = SRUN_ABORTED;
+    line->text += length;
+    line->length = (int)sizeof what - 1;
+    return true;
+}
+
 static void take_srun(struct srun_line *line)
 {
     static const char failure[] = "Node failure on ";
@@ -75,7 +89,8 @@ void srun_line_read(struct srun_line *line, const char *text)
     *line = (struct srun_line){ .kind = SRUN_SAYS, .task = -1, .text = text };
     take_label(line);
     line->length = (int)strlen(line->text);
-    if (!take_cancelled(line) && line->task < 0 && strncmp(text, prefix, sizeof prefix - 1) == 0)
+    if (!take_cancelled(line) && !take_aborted(line) && line->task < 0 &&
+        strncmp(text, prefix, sizeof prefix - 1) == 0)
         take_srun(line);
 }
 

@@ -5,6 +5,7 @@
  *   0: slurmstepd-host1: error: *** STEP 5.0 ON host1 CANCELLED AT T DUE TO TIME LIMIT ***
  *   srun: error: Node failure on host2
  *   srun: error: host[1-2]: tasks 0-1: Killed
+ *   srun: Job step aborted: Waiting up to 32 seconds for job step to finish.
  *   srun: ANYTHING
  *
  * Pure. A line that is like none of them is SRUN_SAYS: Slurm's words may change, and then the last
@@ -19,6 +20,7 @@ enum srun_line_kind {
     SRUN_SAYS,        /* something */
     SRUN_TASKS_ENDED, /* tasks on `hosts` have ended: how */
     SRUN_NODE_FAILED, /* Slurm has lost `hosts` */
+    SRUN_ABORTED,     /* srun ends the step on all hosts */
     SRUN_CANCELLED,   /* Slurm ends the step or the job on all hosts: why */
     SRUN_TASK_WROTE   /* no words of Slurm's */
 };

@@ -50,6 +50,9 @@ extern char **environ;
 /* How long srun may take to end once all agents have; and after SIGTERM, until SIGKILL. */
 enum { SRUN_END_MS = 2000, SRUN_GRACE_MS = 1000 };
 
+/* How long hosts gather that need a copy of hvdagent, which they say one after the other. */
+enum { SRUN_COPIES_MS = 300 };
+
 /* The most bytes of names on the command line of one srun, whose arguments have 128 KiB each. */
 enum { SRUN_NAMES_MAX = 96 * 1024, SRUN_READS_IN_TURN = 16 };
 
@@ -135,7 +138,7 @@ static struct srun *srun_create(const struct host_transport_job *job, struct sru
     uv_must(uv_timer_init(srun->loop, &srun->timer), "timers");
     srun->timer.data = srun;
     srun->open_handles = 1;
-    uv_timer_start(&srun->timer, on_gathered, 0, 0);
+    uv_timer_start(&srun->timer, on_gathered, has_copy ? SRUN_COPIES_MS : 0, 0);
     return srun;
 }
 
@@ -304,7 +307,7 @@ static void explain_host(struct srun_host *host, enum srun_line_kind kind, const
     host->explained = kind;
     snprintf(host->why, sizeof host->why, "Slurm: %s", text);
     if (host->phase == SRUN_HOST_CONNECTED)
-        host_transport_explain(host->job->connect, host->why);
+        host_transport_explain(host->job->connect, host->why, host->explained >= SRUN_ABORTED);
 }
 
 static void explain_all(struct srun *srun, enum srun_line_kind kind, const char *text)
@@ -325,17 +328,26 @@ static void end_task(struct srun_host *host)
     host_transport_process_end(host->job->connect, 0);
 }
 
+/* A task that has ended before its agent has come. */
+static void fail_early(struct srun_host *host)
+{
+    char text[500];
+    snprintf(text, sizeof text, "hvdagent was not started: %s", host->why);
+    fail_host(host, STATUS_UNREACHABLE, text);
+}
+
 static void take_words_of_slurm(struct srun *srun, const struct srun_line *line)
 {
     char text[400];
     snprintf(text, sizeof text, "%.*s", line->length, line->text);
-    if (line->kind == SRUN_SAYS || line->kind == SRUN_CANCELLED)
+    if (line->hosts.count == 0)
         explain_all(srun, line->kind, text);
     for (int i = 0; i < line->hosts.count; i++) {
         struct srun_host *host = find_node(srun, line->hosts.hosts[i].name);
         if (!host)
             continue;
         explain_host(host, line->kind, text);
+        fail_early(host);
         end_task(host);
     }
     if (srun->first) /* once, for all hosts */
@@ -505,7 +517,7 @@ static void on_srun_agent(void *context, const struct dial_hello *hello, int fd)
     host->stream = fd;
     host->task = (int)hello->task;
     if (*host->why)
-        host_transport_explain(host->job->connect, host->why);
+        host_transport_explain(host->job->connect, host->why, host->explained >= SRUN_ABORTED);
     host_transport_opened(host->job->connect, &stream);
     close_port(srun);
 }

@@ -92,7 +92,8 @@ static void on_job_host_link_end(void *context, const struct err *err)
         job_host_lose(host, status, text);
     if (host->agent == 0 || host->agent_ended)
         hang_up(host);
-    if (host->agent == 0 && !(host->srun && host->phase == HOST_LOST))
+    host->awaits_cause |= host->srun && host->phase == HOST_LOST;
+    if (host->agent == 0 && !host->awaits_cause)
         agent_end(host);
 }
 

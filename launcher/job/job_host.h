@@ -106,6 +106,7 @@ struct job_host {
     pid_t sweep_pid;      /* the process of the sweep (job_sweep.h); 0 for none */
     bool agent_ended;     /* `agent`, or else the stream */
     bool agent_killed;    /* by us, because it did not end */
+    bool awaits_cause;    /* of an end that the agent did not cause: srun says it soon after */
     bool over;            /* nothing more comes: an elastic job closes it */
     uint64_t start_by_ms; /* of an elastic job: when its ranks should run, on the job's clock */
     uint64_t end_by_ms;   /* on the job's clock, ran_ms: when `agent`, or the stream, should have
