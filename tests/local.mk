@@ -321,6 +321,8 @@ unit_tests += \
 	tests/unit/launcher/process/exec_limits_test \
 	tests/unit/launcher/protocol/frame_link_test \
 	tests/unit/launcher/connect/command_words_test \
+	tests/unit/launcher/connect/dial_listener_test \
+	tests/unit/launcher/connect/srun_line_test \
 	tests/unit/launcher/protocol/heartbeat_timeout_test \
 	tests/unit/launcher/connect/host_connect_test \
 	tests/unit/launcher/elastic/discovery_run_test \
@@ -584,6 +586,7 @@ program_tests += \
 	tests/program/host_login_test.sh \
 	tests/program/hosts_test.sh \
 	tests/program/launch_test.sh \
+	tests/program/launcher_test.sh \
 	tests/program/memory_limits_test.sh \
 	tests/program/missing_test.sh \
 	tests/program/networks_test.sh \

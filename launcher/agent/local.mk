@@ -2,6 +2,7 @@
 launcher_liblauncher_la_SOURCES += \
 	launcher/agent/agent.c launcher/agent/agent.h \
 	launcher/agent/agent_binding.c \
+	launcher/agent/agent_dial.c launcher/agent/agent_dial.h \
 	launcher/agent/agent_ending.c \
 	launcher/agent/agent_environment.c \
 	launcher/agent/agent_exchange.c \

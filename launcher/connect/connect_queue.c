@@ -28,6 +28,7 @@ void connect_queue_destroy(struct connect_queue *pool)
         return;
     assert(pool->nopen == 0);
     local_host_fini(&pool->self);
+    free(pool->shared);
     free(pool);
 }
 
@@ -43,6 +44,8 @@ const struct host_transport *connect_queue_choose(struct connect_queue *pool,
         return &transport_tunnel;
     if (connect_queue_is_local(pool, target))
         return &transport_local;
+    if (pool->settings->srun)
+        return &transport_srun;
     return pool->settings->remote_shell ? &transport_command : pool->settings->ssh;
 }
 
@@ -68,7 +71,7 @@ static void unlink_waiting(struct connect_queue *pool, struct host_connect *conn
 void connect_queue_add(struct connect_queue *pool, struct host_connect *connect)
 {
     connect->queued = true;
-    if (pool->nturns < CONNECT_AT_ONCE) {
+    if (pool->nturns < CONNECT_AT_ONCE || pool->settings->srun) { /* one srun reaches all hosts */
         give_turn(pool, connect);
         return;
     }

@@ -268,11 +268,11 @@ void host_transport_opened(struct host_connect *connect, const struct host_strea
     }
     connect->phase = CONNECT_BOOTSTRAP;
     bool command = stream->pid > 0 || stream->below; /* it is still connecting */
-    if (stream->local || !command)
+    if (stream->local || stream->agent || !command)
         set_step(connect, STEP_AGENT);
     if (connect->phase != CONNECT_BOOTSTRAP) /* it was closed during the step callback */
         return;
-    if (stream->local) {
+    if (stream->local || stream->agent) {
         succeed(connect);
         return;
     }
@@ -321,6 +321,12 @@ void host_transport_ended(struct host_connect *connect, const char *text)
         fail_at_end(connect);
 }
 
+void host_transport_explain(struct host_connect *connect, const char *text, bool ends_job)
+{
+    connect->job_ends |= ends_job;
+    snprintf(connect->end_text, sizeof connect->end_text, "%s", text);
+}
+
 void host_transport_process_end(struct host_connect *connect, int wait_status)
 {
     connect->process_ended = true;
@@ -354,6 +360,11 @@ const char *host_transport_command_text(const struct host_connect *connect, bool
 bool host_transport_is_connected(const struct host_connect *connect)
 {
     return connect->handed_over;
+}
+
+void **host_transport_shared(struct host_connect *connect)
+{
+    return &connect->pool->shared;
 }
 
 bool host_transport_is_own_address(struct host_connect *connect, const struct sockaddr *address)
@@ -409,6 +420,11 @@ void host_connect_directly(struct host_connect *connect)
 const char *host_connect_end_text(const struct host_connect *connect)
 {
     return connect->end_text;
+}
+
+const char *host_connect_job_end_text(const struct host_connect *connect)
+{
+    return connect->job_ends ? connect->end_text : "";
 }
 
 uint64_t host_connect_acknowledged(const struct host_connect *connect)

@@ -38,6 +38,7 @@ struct connect_settings {
     const struct host_transport *ssh; /* the transport by libssh2, unless remote_shell is set */
     const char *remote_shell;         /* "ssh -q %h", or NULL for libssh2 */
     const char *remote_shell_source;  /* the option or variable that set it, for messages */
+    const struct srun_settings *srun; /* hosts are reached by srun; or NULL */
     const char *job_id;               /* for the commands' environment */
     int ssh_port;                     /* 0: the configured port, else 22 */
     const char *const
@@ -46,6 +47,11 @@ struct connect_settings {
     uint32_t timeout_ms; /* for one host, from the beginning of its turn until it is connected, or
                           * until hvdagent is being sent, which has no limit */
     uint32_t heartbeat_timeout_ms; /* a connection that acknowledges nothing for so long is dead */
+};
+
+/* For hosts that are reached by srun (transport_srun.c). */
+struct srun_settings {
+    int port_low, port_high; /* agents connect to one of these ports of ours; 0: to any */
 };
 
 struct connect_target {
@@ -62,6 +68,10 @@ struct host_stream {
                  * 0 for none */
     bool local; /* the agent is a child process on this machine */
     bool below; /* a command on another host connects to it */
+    bool agent; /* hvdagent is at the other end already, not /bin/sh */
+    bool srun;  /* srun has started the agent: no process of this machine stands for the host alone,
+                 * but on_process_end() comes, and host_connect_end_text() has the cause, soon after
+                 * the stream has ended too early */
 };
 
 struct connect_events {
@@ -116,6 +126,9 @@ bool connect_queue_is_local(struct connect_queue *pool, const struct connect_tar
 /* Why a connected stream has ended, as far as the transport knows: "ssh connection to 198.51.100.11
  * port 22: connection reset"; else "". Valid until host_connect_close(). */
 const char *host_connect_end_text(const struct host_connect *connect);
+
+/* Why the batch system ends the whole job, as far as the transport knows; else "". Likewise. */
+const char *host_connect_job_end_text(const struct host_connect *connect);
 
 /* The number of bytes sent to a connected host that its kernel has acknowledged. The number grows
  * between calls while the host lives, whatever becomes of its processes. 0 if the transport does

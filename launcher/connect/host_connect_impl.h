@@ -42,6 +42,7 @@ struct host_connect {
     bool owns_stream; /* the descriptors in `stream` are still ours */
     bool handed_over; /* on_connected() was called */
     struct agent_bootstrap_run *bootstrap;
+    bool job_ends; /* `end_text` says why the batch system ends the job */
     bool stream_ended, transport_ended, process_ended;
     int process_status;
     struct connect_stderr said;
@@ -59,6 +60,7 @@ struct connect_queue {
     const struct connect_settings *settings;
     struct children *children;
     struct local_host self;
+    void *shared;                                         /* host_transport_shared(); owned */
     int nturns;                                           /* hosts that have their turn */
     int nopen;                                            /* hosts that are not freed */
     struct host_connect *first_waiting, **end_of_waiting; /* waiting for their turn, in order */

@@ -95,7 +95,8 @@ static void on_job_host_link_end(void *context, const struct err *err)
         job_host_lose(host, status, text);
     if (host->agent == 0 || host->agent_ended)
         hang_up(host);
-    if (host->agent == 0)
+    host->awaits_cause |= host->srun && host->phase == HOST_LOST;
+    if (host->agent == 0 && !host->awaits_cause)
         agent_end(host);
 }
 
@@ -122,6 +123,7 @@ static void on_connected(void *context, const struct host_stream *stream)
     host->agent = stream->pid;
     host->local = stream->local;
     host->below = stream->below;
+    host->srun = stream->srun;
     host->phase = HOST_DESCRIBING;
     heartbeat_timeout_start(&host->heartbeat, host->options->heartbeat_timeout_ms,
                             uv_now(host->loop));

@@ -104,20 +104,22 @@ struct job_host {
     bool suspended; /* hvdrun is about to stop for a while */
     struct host_connect *connect;
     struct frame_link link;
-    bool linked;            /* `link` is not closed yet */
-    bool local;             /* the agent is a child of ours */
-    bool below;             /* the agent of `parent` connects to it */
-    bool cut_off;           /* by the loss of that agent */
-    pid_t agent;            /* the local process that stands for it; 0 if there is none */
-    pid_t sweep_pid;        /* the process of the sweep (job_sweep.h); 0 for none */
-    bool agent_ended;       /* `agent`, or else the stream */
-    bool agent_killed;      /* by us, because it did not end */
-    bool over;              /* nothing more comes: an elastic job closes it */
-    uint64_t start_by_ms;   /* of an elastic job: when its ranks should run, on the job's clock */
-    uint64_t end_by_ms;     /* on the job's clock, ran_ms: when `agent`, or the stream, should have
+    bool linked;          /* `link` is not closed yet */
+    bool local;           /* the agent is a child of ours */
+    bool srun;            /* srun has started it: its stream has ended before its cause is known */
+    bool below;           /* the agent of `parent` connects to it */
+    bool cut_off;         /* by the loss of that agent */
+    pid_t agent;          /* the local process that stands for it; 0 if there is none */
+    pid_t sweep_pid;      /* the process of the sweep (job_sweep.h); 0 for none */
+    bool agent_ended;     /* `agent`, or else the stream */
+    bool agent_killed;    /* by us, because it did not end */
+    bool awaits_cause;    /* of an end that the agent did not cause: srun says it soon after */
+    bool over;            /* nothing more comes: an elastic job closes it */
+    uint64_t start_by_ms; /* of an elastic job: when its ranks should run, on the job's clock */
+    uint64_t end_by_ms;   /* on the job's clock, ran_ms: when `agent`, or the stream, should have
                          * ended; or 0 */
-    int agent_status;       /* of the process, as waitpid() gave it */
-    struct tunnels tunnels; /* to hosts below */
+    int agent_status;     /* of the process, as waitpid() gave it */
+    struct tunnels tunnels;             /* to hosts below */
     struct link_history history;        /* on the clock of uv_now() */
     struct heartbeat_timeout heartbeat; /* since bytes have come, or queued bytes have left */
     uint64_t taken;                     /* bytes that had left for the agent at the last check */

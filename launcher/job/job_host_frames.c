@@ -66,6 +66,8 @@ static int on_job_host_frames_failed(struct job_host *host, struct wire_reader *
     if (rank)
         rank->phase = RANK_ENDED;
     text_make_line(failed.text);
+    if (failed.rank == -1 && failed.exit_status == STATUS_HOST_LOST)
+        host->awaits_cause = host->srun;
     if (failed.rank == -1)
         job_host_take_step(host, (enum host_step)failed.step);
     host->events->on_failed(host->context, host->index, &failed);

@@ -56,6 +56,7 @@ enum report_transport {
     HOST_TRANSPORT_SSH,
     HOST_TRANSPORT_COMMAND,
     HOST_TRANSPORT_AGENT, /* of another host */
+    HOST_TRANSPORT_SRUN,
     REPORT_TRANSPORTS
 };
 

@@ -10,6 +10,7 @@
 #include "lib/base/rank_info.h"
 #include "lib/base/settings.h"
 #include "src/hvdrun/identity_file.h"
+#include "src/hvdrun/launcher_choice.h"
 #include "src/hvdrun/refused_options.h"
 #include "src/options/interface_option.h"
 #include "src/options/option_checks.h"
@@ -227,6 +228,17 @@ static const struct option_row rows[] = {
       .help = "accept and store the key of a host that is not known yet; a changed key is refused",
       .kind = OPTION_FLAG,
       .offset = MEMBER(ssh_accept_new),
+      .group = reach },
+    { .names = { "--launcher" },
+      .metavar = "NAME",
+      .help = "how hosts are reached: ssh, local (this machine alone), slurm (one srun for all), "
+              "or the command of a batch system: pbsdsh, blaunch, qrsh, flux",
+      .otherwise = "slurm in an allocation of Slurm that has all hosts, else ssh",
+      .kind = OPTION_CHOICE,
+      .value = "auto",
+      .offset = MEMBER(launcher),
+      .choices = LAUNCHER_CHOICES,
+      .offer = OFFER_CHOICES,
       .group = reach },
     { .names = { "--remote-shell" },
       .metavar = "COMMAND",
