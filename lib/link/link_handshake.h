@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LINK_VERSION = 7, LINK_HELLO_SIZE = 64, LINK_CHALLENGE_SIZE = NONCE_SIZE + PROOF_SIZE };
+enum { LINK_VERSION = 8, LINK_HELLO_SIZE = 64, LINK_CHALLENGE_SIZE = NONCE_SIZE + PROOF_SIZE };
 
 /* The identity of a link: `source` dials, `target` accepts. */
 struct link_identity {
