@@ -184,6 +184,7 @@ unit_tests = \
 	tests/unit/lib/world_leave_test \
 	tests/unit/lib/world_mistakes_test \
 	tests/unit/lib/world_process_test \
+	tests/unit/lib/world_steady_sent_test \
 	tests/unit/lib/world_steady_steps_test \
 	tests/unit/lib/world_steady_test \
 	tests/unit/lib/world_races_test \
@@ -716,6 +717,7 @@ thread_programs = \
 	tests/unit/lib/world_leave_test \
 	tests/unit/lib/world_mistakes_test \
 	tests/unit/lib/world_process_test \
+	tests/unit/lib/world_steady_sent_test \
 	tests/unit/lib/world_steady_steps_test \
 	tests/unit/lib/world_steady_test \
 	tests/unit/lib/world_races_test

@@ -30,8 +30,10 @@ lib_libhvd_internal_la_SOURCES += \
 	lib/engine/set_steady_commit.c \
 	lib/engine/set_steady_done.c \
 	lib/engine/set_steady_kept.c \
+	lib/engine/set_steady_limits.c \
 	lib/engine/set_steady_rows.c \
 	lib/engine/set_steady_run.c \
+	lib/engine/set_steady_sent.c \
 	lib/engine/set_steady_wait.c \
 	lib/engine/set_tree.c \
 	lib/engine/sets.c \
