@@ -32,6 +32,7 @@ LDADD = tests/support/libsupport.la $(program_archives) lib/libhvd_internal.la l
 	$(SSH2_LIBS) $(CRYPTO_LIBS) $(YAML_LIBS) $(HWLOC_LIBS) $(CHECK_LIBS)
 
 unit_tests = \
+	tests/unit/bench/prediction_test \
 	tests/unit/examples/accelerator_faults_test \
 	tests/unit/examples/accelerator_queues_test \
 	tests/unit/examples/accelerator_test \
@@ -84,6 +85,7 @@ unit_tests = \
 	tests/unit/lib/collective/exchange_test \
 	tests/unit/lib/memory/extents_test \
 	tests/unit/lib/join/failure_test \
+	tests/unit/lib/base/encryption_test \
 	tests/unit/lib/base/frame_test \
 	tests/unit/lib/reduce/half_test \
 	tests/unit/lib/base/interfaces_test \
@@ -91,6 +93,7 @@ unit_tests = \
 	tests/unit/lib/join/join_client_test \
 	tests/unit/lib/base/join_protocol_test \
 	tests/unit/lib/link/link_connect_test \
+	tests/unit/lib/link/link_encrypted_test \
 	tests/unit/lib/link/link_handshake_test \
 	tests/unit/lib/link/link_shm_hostile_test \
 	tests/unit/lib/link/link_shm_process_test \
@@ -99,6 +102,7 @@ unit_tests = \
 	tests/unit/lib/link/link_shm_stress_test \
 	tests/unit/lib/link/link_shm_test \
 	tests/unit/lib/link/link_upgrade_test \
+	tests/unit/lib/link/linker_encryption_test \
 	tests/unit/lib/link/linker_failure_test \
 	tests/unit/lib/link/link_striped_test \
 	tests/unit/lib/link/link_tcp_test \
@@ -210,6 +214,8 @@ tests_unit_lib_training_optimizer_device_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_
 tests_unit_lib_training_optimizer_device_test_LDADD = examples/libsupport.la $(LDADD)
 
 accelerator_fixture = tests/support/accelerator_fixture.c tests/support/accelerator_fixture.h
+tests_unit_bench_prediction_test_LDFLAGS = $(AM_LDFLAGS) $(prediction_ldflags)
+tests_unit_bench_prediction_test_LDADD = bench/libprediction.la $(LDADD) -lm
 tests_unit_examples_accelerator_faults_test_SOURCES = tests/unit/examples/accelerator_faults_test.c $(accelerator_fixture)
 tests_unit_examples_accelerator_faults_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 tests_unit_examples_accelerator_faults_test_LDADD = examples/libsupport.la $(LDADD)
@@ -409,6 +415,8 @@ unit_tests += \
 	tests/unit/rendezvous/tcp/tcp_connection_test \
 	tests/unit/rendezvous/tcp/tcp_port_test \
 	tests/unit/launcher/base/text_buffer_test \
+	tests/unit/launcher/tree/host_tree_test \
+	tests/unit/launcher/tree/tunnels_test \
 	tests/unit/launcher/base/uv_must_test \
 	tests/unit/launcher/process/torch_environment_test \
 	tests/unit/launcher/process/worker_environment_test
@@ -584,6 +592,7 @@ program_tests += \
 	tests/program/missing_test.sh \
 	tests/program/networks_test.sh \
 	tests/program/output_test.sh \
+	tests/program/packaging_test.sh \
 	tests/program/metrics_test.sh \
 	tests/program/pinn_test.sh \
 	tests/program/python_test.sh \
@@ -611,6 +620,7 @@ program_tests += \
 	tests/program/transport_hosts_test.sh \
 	tests/program/transport_matrix_test.sh \
 	tests/program/transport_test.sh \
+	tests/program/tree_test.sh \
 	tests/program/tune_test.sh \
 	tests/program/variables_test.sh \
 	tests/program/verdict_test.sh \
@@ -631,11 +641,14 @@ TESTS += $(program_tests)
 EXTRA_DIST += \
 	$(program_tests) \
 	tests/coverage.sh \
+	tests/cross.sh \
 	tests/forbidden_words.txt \
 	tests/hosts.sh \
 	tests/languages/hvd_cxx.cc \
 	tests/languages/hvd_fortran.f90 \
 	tests/libssh2.supp \
+	tests/program/elastic_faults_test.sh \
+	tests/program/elastic_hosts_test.sh \
 	tests/python/cases.py \
 	tests/python/compare_checkpoints.py \
 	tests/python/distributed_cases.py \
@@ -653,6 +666,7 @@ EXTRA_DIST += \
 	tests/support/fit.sh \
 	tests/support/service.sh \
 	tests/support/sources.sh \
+	tests/support/rank_ends.h \
 	tests/tap.sh \
 	tests/testbed.sh \
 	tests/text_readers.txt
@@ -719,6 +733,10 @@ thread_scripts = \
 # Where the library and its headers are installed, for install_test.sh
 print-directories:
 	@echo libdir=$(libdir); echo includedir=$(includedir)
+
+# What the tarball of a release has, files and directories, for packaging_test.sh
+print-distfiles:
+	@for file in $(DISTFILES); do echo "$${file#$(srcdir)/}"; done
 
 # How many there are, for ./bootstrap
 count-tests:

@@ -11,9 +11,10 @@
 /* The most hosts that have a turn at the same time. */
 enum { CONNECT_AT_ONCE = 64 };
 
-/* waiting -> opening -> bootstrap -> done;   any of them -> failed;   all of them -> closing */
+/* waiting -> opening -> bootstrap -> done;   any of them -> failed;   all of them -> closing
+ * opening, bootstrap -> waiting, once, for a host below another */
 enum connect_phase {
-    CONNECT_WAITING,   /* for its turn */
+    CONNECT_WAITING,   /* for its turn, or for the host above it */
     CONNECT_OPENING,   /* a transport is being opened, or closed for another */
     CONNECT_BOOTSTRAP, /* /bin/sh runs there */
     CONNECT_DONE,
@@ -29,7 +30,8 @@ struct host_connect {
     void *context;
     enum connect_phase phase;
     enum host_step step;
-    bool has_turn;
+    bool has_turn, queued;
+    bool retries; /* it waits for its transport to be closed, and is then queued */
     const struct host_transport *transport; /* NULL while there is none */
     const struct host_transport *next;      /* to be opened once `transport` is closed */
     void *transport_state;

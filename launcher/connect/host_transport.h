@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The interface between host_connect.c (one host), connect_queue.c (which transport, in which turn)
- * and the transports: transport_local.c, transport_ssh.c, transport_command.c and
- * transport_srun.c.
+ * and the transports: transport_local.c, transport_ssh.c, transport_command.c,
+ * transport_tunnel.c and transport_srun.c.
  *
  * A transport to another machine runs /bin/sh there, with three byte streams: two go through a pair
  * of descriptors that host_connect.c reads and writes, stderr comes in pieces. A transport knows
@@ -38,7 +38,7 @@ struct host_transport {
 };
 
 extern const struct host_transport transport_local, transport_ssh, transport_command,
-    transport_srun;
+    transport_srun, transport_tunnel;
 
 /* ---- what a transport reports to host_connect.c ---- */
 
@@ -78,7 +78,7 @@ void host_transport_needs_command(struct host_connect *connect, const char *comm
 void host_transport_closed(struct host_connect *connect);
 
 /* The command that connects to the host: the command of host_transport_needs_command(), which is
- * then not the user's own; else settings->remote_shell. */
+ * then not the user's own; else settings->remote_shell, which may be NULL. */
 const char *host_transport_command_text(const struct host_connect *connect, bool *users_own);
 
 /* Is the host connected? Then its owner watches the local process that stands for it. */

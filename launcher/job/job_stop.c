@@ -216,8 +216,8 @@ void job_stop_check(struct job *job)
     check_stubborn(job);
     if (job->stop.kill_by_ms == 0 || job->check.ran_ms < job->stop.kill_by_ms)
         return;
-    job->stop.kill_by_ms = 0;
-    job_kill_agents(job, HOST_DESCRIBING, HOST_RUNNING);
+    bool waits = job_kill_agents(job, HOST_DESCRIBING, HOST_RUNNING);
+    job->stop.kill_by_ms = waits ? job->check.ran_ms + STOP_SLACK_MS : 0;
 }
 
 /* If Slurm may be the cause, srun's words are waited for, which come when its tasks have ended. */

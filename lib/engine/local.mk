@@ -13,6 +13,7 @@ lib_libhvd_internal_la_SOURCES += \
 	lib/engine/directory.c lib/engine/directory.h \
 	lib/engine/engine.c lib/engine/engine.h \
 	lib/engine/engine_impl.h \
+	lib/engine/fusion_limits.h \
 	lib/engine/handles.c \
 	lib/engine/in_flight.c lib/engine/in_flight.h \
 	lib/engine/inspect.c \

@@ -18,16 +18,13 @@
 
 #include "lib/base/topology.h"
 #include "lib/engine/batch_impl.h"
+#include "lib/engine/fusion_limits.h"
 #include "lib/engine/tree_link.h"
 #include "lib/negotiation/negotiation.h"
 #include "lib/negotiation/steady.h"
 #include "lib/negotiation/steady_round.h"
 
 #include <pthread.h>
-
-/* FUSED_MAX: the largest tensor that is fused, in bytes, unless it is tuned. Copying such a tensor
- * twice costs less than moving it alone, which takes longer over a network. */
-enum { FUSED_MAX = 64 << 10, FUSED_MAX_ON_ONE_HOST = 16 << 10, INLINE_MAX = 4096 };
 
 /* Ranks of a set that is small enough for a steady state, which are neither parent nor child. */
 enum { ACROSS_MAX = TOPOLOGY_MESH_MAX - 2 };

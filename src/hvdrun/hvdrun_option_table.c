@@ -5,6 +5,7 @@
 #include "launcher/placement/rank_plan.h"
 #include "launcher/process/stop_plan.h"
 #include "launcher/protocol/heartbeat_timeout.h"
+#include "launcher/tree/host_tree.h"
 #include "lib/base/env_names.h"
 #include "lib/base/rank_info.h"
 #include "lib/base/settings.h"
@@ -247,6 +248,15 @@ static const struct option_row rows[] = {
       .check = check_remote_shell,
       .variable = ENV_REMOTE_SHELL,
       .group = reach },
+    { .names = { "--tree-width" },
+      .metavar = "N",
+      .help = "hvdrun connects to N hosts, and the agent of each host to N others; 0: hvdrun "
+              "connects to all hosts",
+      .otherwise = HOST_TREE_WIDTH_DEFAULT " from " HOST_TREE_FROM_TEXT " hosts on, else 0",
+      .kind = OPTION_INT,
+      .offset = MEMBER(tree_width),
+      .max = HOST_TREE_WIDTH_MAX,
+      .group = reach },
     { .names = { "--network-interfaces", "--network-interface" },
       .metavar = "[HOST=]ITEM,...",
       .help = "interfaces at which ranks are reached: names, addresses, or networks such as "
@@ -265,6 +275,17 @@ static const struct option_row rows[] = {
       .offset = MEMBER(port_range),
       .check = check_port_range,
       .variable = ENV_PORT_RANGE,
+      .group = reach },
+    { .names = { "--encrypt" },
+      .metavar = "WHEN",
+      .help = "encrypt TCP connections between ranks: off, auto (between hosts, unless a rank has "
+              "turned it off) or require (all, or the job fails)",
+      .kind = OPTION_SETS,
+      .value = "off",
+      .offset = MEMBER(set),
+      .sets = ENV_ENCRYPT,
+      .choices = "off auto require",
+      .offer = OFFER_CHOICES,
       .group = reach },
     { .names = { "--output-filename" },
       .metavar = "DIR",

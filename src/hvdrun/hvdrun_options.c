@@ -10,6 +10,7 @@
 #include "launcher/base/number.h"
 #include "launcher/base/xalloc.h"
 #include "launcher/placement/rank_plan.h"
+#include "launcher/tree/host_tree.h"
 #include "lib/base/env_names.h"
 #include "lib/base/rank_info.h"
 #include "lib/base/settings.h"
@@ -18,6 +19,7 @@
 #include "src/hvdrun/rank_settings.h"
 #include "src/options/build_table.h"
 #include "src/options/completion.h"
+
 #include "src/options/option_checks.h"
 #include "src/options/option_set.h"
 
@@ -54,6 +56,19 @@ static int choose_remote_shell(struct hvdrun_options *options, const struct opti
         options->remote_shell = kubexec;
         options->remote_shell_source = "$OMPI_MCA_plm_rsh_agent";
     }
+    return HVD_OK;
+}
+
+/* A width of 1 would be a chain, in which each host needs all before it. */
+static int choose_tree_width(struct hvdrun_options *options, const struct options_seen *seen,
+                             struct err *err)
+{
+    const char *name = given(seen, "--tree-width");
+    if (!name)
+        options->tree_width = -1;
+    else if (options->tree_width > 0 && options->tree_width < HOST_TREE_WIDTH_MIN)
+        return bad_input(err, name, "out of range: '%d' (expected 0, or %d to %d)",
+                         options->tree_width, HOST_TREE_WIDTH_MIN, HOST_TREE_WIDTH_MAX);
     return HVD_OK;
 }
 
@@ -314,6 +329,8 @@ static int hvdrun_options_complete(struct hvdrun_options *options, struct option
         return rc;
     choose_interfaces(options, seen);
     choose_ports(options);
+    if ((rc = choose_tree_width(options, seen, err)) < 0)
+        return rc;
     export_variables(options);
     note_unsupported(options, seen);
     note_idle_autotune(options, seen);

@@ -15,6 +15,7 @@
 #include "launcher/hosts/host_environment.h"
 #include "launcher/hosts/local_host.h"
 #include "launcher/process/worker_environment.h"
+#include "launcher/tree/host_tree.h"
 #include "src/hvdrun/host_interfaces.h"
 #include "src/hvdrun/install_path.h"
 #include "src/hvdrun/rank_files.h"
@@ -341,6 +342,17 @@ static bool has_colour(void)
     return isatty(STDERR_FILENO) && !(none && *none) && term && strcmp(term, "dumb") != 0;
 }
 
+/* Agents start agents from a number of hosts on, or if the user wants it; Slurm has a tree of its own. */
+static int tree_width(const struct job_setup *setup)
+{
+    const struct hvdrun_options *options = setup->options;
+    if (options->elastic || setup->launcher.launcher == LAUNCHER_SLURM)
+        return 0;
+    if (options->tree_width >= 0)
+        return options->tree_width;
+    return setup->plan.host_count >= HOST_TREE_FROM ? HOST_TREE_WIDTH : 0;
+}
+
 static void describe_job(struct job_setup *setup, const bool closed[3])
 {
     const struct hvdrun_options *options = setup->options;
@@ -367,6 +379,7 @@ static void describe_job(struct job_setup *setup, const bool closed[3])
         .stderr_closed = closed[2],
         .grace_ms = (uint32_t)options->grace_s * 1000,
         .start_timeout_ms = (uint32_t)options->start_timeout_s * 1000,
+        .tree_width = tree_width(setup),
         .heartbeat_timeout_ms = (uint32_t)options->heartbeat_timeout_s * 1000,
         .timeout_ms = (uint64_t)options->timeout_s * 1000,
         .epoch_ms = setup->epoch_ms,

@@ -149,7 +149,7 @@ is "and no copy is left" '' "$(find "$tmp" -maxdepth 1 -name 'hvdagent.*')"
 says='slurmstepd-far1: error: *** STEP 1.0 ON far1 CANCELLED AT 2026-11-24T23:42:35 DUE TO TIME LIMIT ***'
 rm -f "$tmp/srun/say" "$tmp/srun/agents"
 start env SRUN_SAYS="$says" "$HVDRUN" -np 2 -H far1:1,far2:1 sh -c 'cat /proc/$PPID/stat | cut -d" " -f1 >>"$0/agents"; echo up; exec sleep 100' "$tmp/srun"
-both_run() { [ "$(cat "$tmp/srun/agents" 2>/dev/null | wc -l)" = 2 ]; }
+both_run() { [ "$(grep -c . "$tmp/srun/agents" 2>/dev/null)" = 2 ]; }
 ok "ranks run on both hosts" until_true both_run
 : >"$tmp/srun/say"
 finish_job
