@@ -132,7 +132,7 @@ static void on_gather(void *context, int node)
 static void on_spread(void *context, int node);
 
 /* Sends the same to all nodes below. */
-static void spread_below(struct scale *scale, int node)
+static void spread_to_children(struct scale *scale, int node)
 {
     int first, count = scale_net_children(&scale->net, node, &first);
     for (int i = 0; i < count; i++)
@@ -142,7 +142,7 @@ static void spread_below(struct scale *scale, int node)
 static void on_spread(void *context, int node)
 {
     struct scale *scale = context;
-    spread_below(scale, node);
+    spread_to_children(scale, node);
     scale->on_arrived(scale, node);
 }
 
@@ -159,7 +159,7 @@ static void tell_all(struct scale *scale, size_t nbytes,
     scale->on_arrived = on_arrived;
     scale->spread_nbytes = nbytes;
     if (scale->mode == MERGED) {
-        spread_below(scale, 0);
+        spread_to_children(scale, 0);
         return;
     }
     for (int node = 1; node <= scale->nhosts; node++)

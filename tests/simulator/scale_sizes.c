@@ -25,7 +25,7 @@ static size_t sealed_size(struct wire_writer *body)
     return frame_size(body) + PROOF_SIZE;
 }
 
-/* "train --epochs 90", variables of 64 bytes, and the beats behind each frame of texts. */
+/* "train --epochs 90", variables of 64 bytes, and the heartbeats behind each frame of texts. */
 static size_t describe_size(size_t environment)
 {
     struct wire_writer body = { 0 };
@@ -34,10 +34,10 @@ static size_t describe_size(size_t environment)
                              .heartbeat_timeout_ms = 5000,
                              .answer_ms = 5000,
                              .cwd = "/home/user/project" };
-    struct agent_heartbeat beat = { 0 };
+    struct agent_heartbeat heartbeat = { 0 };
     agent_job_encode(&body, &job);
     size_t nbytes = frame_size(&body);
-    agent_heartbeat_encode(&body, &beat);
+    agent_heartbeat_encode(&body, &heartbeat);
     nbytes += 2 * frame_size(&body);
     wire_put_string(&body, "./train");
     wire_put_string(&body, "--epochs");
