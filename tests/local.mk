@@ -600,6 +600,7 @@ program_tests += \
 	tests/program/libraries_test.sh \
 	tests/program/remote_agent_test.sh \
 	tests/program/rendezvous_test.sh \
+	tests/program/predict_test.sh \
 	tests/program/report_test.sh \
 	tests/program/secret_test.sh \
 	tests/program/service_hosts_test.sh \
