@@ -46,7 +46,7 @@ static void on_frame_delivered(void *arg)
 {
     struct replay_frame *frame = arg;
     struct replay_rank *to = frame->to;
-    frame_list_add(frame->kind == FRAME_DATA ? &to->data : &to->agreement, frame);
+    frame_list_add(frame->kind == REPLAY_DATA ? &to->data : &to->agreement, frame);
     replay_rank_wake(to);
 }
 

@@ -16,7 +16,7 @@ static struct message *message_create(const struct wire_writer *body)
     return message;
 }
 
-static double send_message(struct replay_rank *from, int to, enum frame_kind kind,
+static double send_message(struct replay_rank *from, int to, enum replay_frame_kind kind,
                            struct message *message)
 {
     struct replay_frame *frame = replay_alloc(sizeof *frame);
@@ -81,7 +81,7 @@ static double pass_down(struct replay_rank *rank, struct message *message)
     double ns = 0;
     message->references++;
     for (int i = 0; i < rank->tree.nchildren; i++)
-        ns += send_message(rank, rank->tree.children[i], FRAME_DECISION, message);
+        ns += send_message(rank, rank->tree.children[i], REPLAY_DECISION, message);
     ns += apply(rank, message);
     message_release(message);
     return ns;
@@ -109,7 +109,7 @@ static double report(struct replay_rank *rank)
         return -1;
     struct wire_writer body = { 0 };
     while (negotiation_report(rank->negotiation, &body)) {
-        ns += send_message(rank, rank->tree.parent, FRAME_REPORT, message_create(&body));
+        ns += send_message(rank, rank->tree.parent, REPLAY_REPORT, message_create(&body));
         body.length = 0;
     }
     wire_writer_fini(&body);
@@ -122,7 +122,7 @@ static double receive_message(struct replay_rank *rank, struct replay_frame *fra
     const struct link_speed *link = cluster_link(&replay->cluster, frame->from->host, rank->host);
     double ns = link->per_call + link->per_byte * (double)frame->packet.nbytes;
     struct err err;
-    if (frame->kind == FRAME_DECISION) {
+    if (frame->kind == REPLAY_DECISION) {
         ns += pass_down(rank, frame->message);
     } else {
         replay_must(negotiation_receive(rank->negotiation, frame->from->child_index,

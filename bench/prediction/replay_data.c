@@ -176,7 +176,7 @@ static struct replay_frame *data_frame(struct replay_rank *from, int to, uint32_
     struct replay_frame *frame = replay_alloc(sizeof *frame);
     frame->from = from;
     frame->to = &from->replay->ranks[to];
-    frame->kind = FRAME_DATA;
+    frame->kind = REPLAY_DATA;
     frame->number = number;
     frame->nbytes = nbytes;
     frame->packet.nbytes = nbytes;

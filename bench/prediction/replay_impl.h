@@ -15,7 +15,7 @@
 #include "lib/engine/fusion_limits.h"
 #include "lib/negotiation/negotiation.h"
 
-enum frame_kind { FRAME_REPORT, FRAME_DECISION, FRAME_DATA };
+enum replay_frame_kind { REPLAY_REPORT, REPLAY_DECISION, REPLAY_DATA };
 
 /* The body of a report or decision. Decisions go to several ranks as they are. */
 struct message {
@@ -28,7 +28,7 @@ struct replay_frame {
     struct packet packet;
     struct replay_frame *next;
     struct replay_rank *from, *to;
-    enum frame_kind kind;
+    enum replay_frame_kind kind;
     struct message *message; /* unless data */
     uint32_t number;         /* data: of the operation */
     size_t nbytes;           /* data, without a header */

@@ -18,7 +18,7 @@
  * it tells what merging would gain. doc/scale.md has the assumptions and results.
  *
  * Without sizes: the test of the check, TAP: small jobs, and how they grow. */
-#include "launcher/process/stop_plan.h"
+#include "launcher/tree/host_tree.h"
 #include "launcher/verdict/job_state.h"
 #include "rendezvous/base/rendezvous_options.h"
 #include "rendezvous/world/membership.h"
@@ -839,7 +839,7 @@ int main(int argc, char **argv)
                                  .connect_work_ms = 2,
                                  .spawn_ms = 1,
                                  .heartbeat_timeout_ms = 5000,
-                                 .width = 32 };
+                                 .width = HOST_TREE_WIDTH };
     int i = read_options(&settings, argc, argv);
     if (i == argc)
         return check(&settings);

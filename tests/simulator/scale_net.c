@@ -2,6 +2,7 @@
 /* Messages from node to node; see scale_net.h. */
 #include "tests/simulator/scale_net.h"
 
+#include "launcher/tree/host_tree.h"
 #include "lib/base/frame.h"
 
 #include <err.h>
@@ -37,7 +38,7 @@ void scale_net_fini(struct scale_net *net)
 
 int scale_net_parent(const struct scale_net *net, int node)
 {
-    return (node - 1) / net->width;
+    return host_tree_parent_place(node - 1, net->width) + 1;
 }
 
 int scale_net_children(const struct scale_net *net, int node, int *first)
