@@ -29,6 +29,10 @@ noinst_PROGRAMS += bench/streaming
 bench_streaming_SOURCES = bench/streaming.c bench/support/sample.c bench/support/sample.h
 bench_streaming_LDADD = lib/libhvd_internal.la -lm -lpthread
 
+noinst_PROGRAMS += bench/encryption
+bench_encryption_SOURCES = bench/encryption.c bench/support/sample.c bench/support/sample.h
+bench_encryption_LDADD = lib/libhvd_internal.la lib/base/libbase.la $(SODIUM_LIBS) -lm
+
 noinst_PROGRAMS += bench/negotiation
 bench_negotiation_SOURCES = bench/negotiation.c bench/support/sample.c bench/support/sample.h
 bench_negotiation_LDADD = lib/libhvd_internal.la lib/base/libbase.la -lm

@@ -21,7 +21,8 @@ struct trial {
     enum trial_kind kind;
     int way;
     struct wire_fault fault;
-    bool single; /* and one byte at a time */
+    bool single;    /* and one byte at a time */
+    bool encrypted; /* the links between ranks */
     unsigned delay_ms, jitter_ms;
 };
 

@@ -135,6 +135,8 @@ static bool start_rank(struct trial_job *job, const struct trial *trial,
     add(&environment, "HOROVOD_GLOO_RENDEZVOUS_ADDR=127.0.0.1");
     add(&environment, "HOROVOD_GLOO_RENDEZVOUS_PORT=%d", mini.port);
     add(&environment, "HVD_JOB_KEY=%s", mini.key);
+    if (trial->encrypted)
+        add(&environment, "HVD_ENCRYPT=require");
     if (rank == 1)
         add(&environment, "HVD_PORT_RANGE=%d-%d", data_port, data_port);
     return spawn(job, &words, &environment);

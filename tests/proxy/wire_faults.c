@@ -31,6 +31,7 @@ static const char usage[] =
     "  --seed S                             which of them begins (0)\n"
     "  --plain                              no faults: one job of each kind\n"
     "  --single                             one byte at a time\n"
+    "  --encrypt                            links between ranks are encrypted\n"
     "  --delay MS, --jitter MS              everything comes so much later\n"
     "  --jobs N                             at a time (4)\n"
     "  --verbose                            a line for each\n";
@@ -48,7 +49,7 @@ static struct {
     const char *fault;
     unsigned long from, to, sample, seed;
     int jobs;
-    bool verbose, no_stall, plain, single;
+    bool verbose, no_stall, plain, single, encrypt;
     unsigned delay_ms, jitter_ms;
 } options = { .kind = -1, .way = -1, .to = OFFSETS_MAX, .jobs = 4 };
 
@@ -91,14 +92,23 @@ static unsigned long number(const char *option, const char *token)
 }
 
 static const struct option long_options[] = {
-    { "kind", required_argument, NULL, 'k' },   { "way", required_argument, NULL, 'w' },
-    { "fault", required_argument, NULL, 'f' },  { "from", required_argument, NULL, 'a' },
-    { "to", required_argument, NULL, 'b' },     { "sample", required_argument, NULL, 's' },
-    { "seed", required_argument, NULL, 'e' },   { "jobs", required_argument, NULL, 'j' },
-    { "no-stall", no_argument, NULL, 'n' },     { "verbose", no_argument, NULL, 'v' },
-    { "help", no_argument, NULL, 'h' },         { "plain", no_argument, NULL, 'p' },
-    { "single", no_argument, NULL, 'i' },       { "delay", required_argument, NULL, 'd' },
-    { "jitter", required_argument, NULL, 'r' }, { 0 },
+    { "kind", required_argument, NULL, 'k' },
+    { "way", required_argument, NULL, 'w' },
+    { "fault", required_argument, NULL, 'f' },
+    { "from", required_argument, NULL, 'a' },
+    { "to", required_argument, NULL, 'b' },
+    { "sample", required_argument, NULL, 's' },
+    { "seed", required_argument, NULL, 'e' },
+    { "jobs", required_argument, NULL, 'j' },
+    { "no-stall", no_argument, NULL, 'n' },
+    { "verbose", no_argument, NULL, 'v' },
+    { "help", no_argument, NULL, 'h' },
+    { "plain", no_argument, NULL, 'p' },
+    { "single", no_argument, NULL, 'i' },
+    { "delay", required_argument, NULL, 'd' },
+    { "jitter", required_argument, NULL, 'r' },
+    { "encrypt", no_argument, NULL, 'c' },
+    { 0 },
 };
 
 static void take_option(int option)
@@ -138,6 +148,9 @@ static void take_option(int option)
         break;
     case 'i':
         options.single = true;
+        break;
+    case 'c':
+        options.encrypt = true;
         break;
     case 'd':
         options.delay_ms = (unsigned)number("--delay", optarg);
@@ -271,11 +284,11 @@ static void print_trial(const struct trial *trial, const struct trial_result *re
     fflush(stdout);
 }
 
-/* Data have no sum of ours, and what comes over an agent's link is proved by ssh, which is not
+/* Data that is not encrypted has no sum of ours, and what comes over an agent's link is proved by ssh, which is not
  * there: nobody has promised to see other bytes of the same kind. */
 static bool may_be_false(const struct trial *trial)
 {
-    return trial->kind == TRIAL_DATA || trial->kind == TRIAL_AGENT;
+    return (trial->kind == TRIAL_DATA && !trial->encrypted) || trial->kind == TRIAL_AGENT;
 }
 
 static void finish_slot(struct slot *slot)
@@ -353,6 +366,7 @@ static void measure(int kind, uint64_t moved[RELAY_WAYS])
 {
     struct trial trial = { .kind = (enum trial_kind)kind,
                            .single = options.single,
+                           .encrypted = options.encrypt,
                            .delay_ms = options.delay_ms,
                            .jitter_ms = options.jitter_ms };
     struct trial_result result = { .end = TRIAL_BAD };
@@ -418,6 +432,7 @@ static void each_trial(trial_fn *act, uint64_t lengths[TRIAL_KINDS][RELAY_WAYS])
             struct trial trial = { .kind = (enum trial_kind)kind,
                                    .way = way,
                                    .single = options.single,
+                                   .encrypted = options.encrypt,
                                    .delay_ms = options.delay_ms,
                                    .jitter_ms = options.jitter_ms };
             for (uint64_t at = options.from; at < lengths[kind][way] && at < options.to; at++)

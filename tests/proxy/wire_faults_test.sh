@@ -25,6 +25,7 @@ tries "between hvdrun and an agent: a fault at a byte" --kind agent --sample $((
 tries "between a rank and the rendezvous" --kind rendezvous --sample $((25 / share)) --no-stall --seed "$seed"
 tries "F77 F78: between ranks, in what they agree on" --kind tree --sample $((60 / share)) --no-stall --seed "$seed"
 tries "F77 F78: between ranks, in the data" --kind data --sample $((40 / share)) --no-stall --seed "$seed"
+tries "F77 F78: between ranks, in data that is encrypted, which is never wrong" --kind data --encrypt --sample $((25 / share)) --no-stall --seed "$seed"
 tries "nothing comes any more in the middle of what ranks agree on" --kind tree --fault stall --from 200 --to 600 --sample 4
 tries "nothing comes any more from an agent" --kind agent --way back --fault stall --from 300 --to 600 --sample 4
 finish
