@@ -100,7 +100,7 @@ struct srun {
     struct spawned spawned; /* pid 0: the start has failed */
     struct dial_listener *listener;
     struct job_key key;
-    bool started, ended, told;
+    bool ended, told;
     int wait_status;
     struct srun_host *last; /* waits to be closed until srun has ended */
     enum srun_line_kind explained;
@@ -403,8 +403,11 @@ static void send_copy(struct srun_host *host, const char *machine)
     if (uname(&here) == 0)
         snprintf(own, sizeof own, "%s %s", here.sysname, here.machine);
     if (strcmp(own, machine) == 0) {
+        struct srun *srun = host->srun;
         unlink_host(host);
-        gather(host->srun->pool, host, true);
+        gather(srun->pool, host, true);
+        if (srun->nhosts == 0) /* nobody waits for its end */
+            uv_timer_start(&srun->timer, on_srun_late, SRUN_END_MS, 0);
         return;
     }
     snprintf(text, sizeof text,
@@ -746,7 +749,6 @@ static void on_gathered(uv_timer_t *timer)
     struct err err = { 0 };
     if (srun->pool->gathering[srun->has_copy] == srun)
         srun->pool->gathering[srun->has_copy] = NULL;
-    srun->started = true;
     for (struct srun_host *host = srun->first; host; host = host->next)
         host_transport_step(host->job->connect, STEP_CONNECT);
     int failed = srun->first ? srun_prepare(srun, &err) : 0;

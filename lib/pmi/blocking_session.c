@@ -11,8 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A library that knows the limit of an exchange has time to say why it has failed. */
-enum { CLOSE_MS = 2000, ANSWER_MS = 1000 };
+/* A library that knows the limit of an exchange has time to say why it has failed. The end of a
+ * session takes milliseconds, except on a machine that is very busy. A process that goes on before
+ * PMIx_Finalize has returned, and dies, makes Slurm's plugin of PMIx kill the whole step: the other
+ * ranks would not have the time to say whom they have lost. */
+enum { CLOSE_MS = 20000, ANSWER_MS = 1000 };
 
 enum session_wish { SESSION_BEGIN, SESSION_EXCHANGE, SESSION_END };
 
