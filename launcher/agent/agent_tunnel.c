@@ -9,7 +9,7 @@
  *
  * The commands are no processes of the ranks: what ends or stops those leaves these out, with all
  * that they have started. The agent does not end, in order, before they have. A command that is not
- * found, or cannot be started, is a tunnel that ends at once. */
+ * found, or cannot be started, is a tunnel that ends at once. Behind DONE none is opened. */
 #include "launcher/agent/agent_impl.h"
 
 #include "launcher/base/uv_must.h"
@@ -295,7 +295,8 @@ int agent_on_tunnel_open(struct agent *agent, struct wire_reader *body, struct e
         rc = fail(err, HVD_ERR_PROTOCOL, "TUNNEL_OPEN without a command");
     if (rc == HVD_OK) {
         agent->tunnels.opened++;
-        open_agent_tunnel(agent, number, &words);
+        if (agent->phase < AGENT_IS_DONE)
+            open_agent_tunnel(agent, number, &words);
     }
     string_list_fini(&words);
     return rc;

@@ -6,8 +6,8 @@
  *     0 JOB: u8 its version beside ours, u8 flags   1 ARGUMENTS: u8 which   2 RANK: u8   3 PREPARE   4 START
  *     5 CREDIT: u8 rank, u8 stream, u16     6 STDIN: u8 how many bytes, they   7 SIGNAL: u8   8 STOP: u8, u8 ms
  *     9 RELAY_DATA or RELAY_END: u8 id, u8 bytes, they   10 HEARTBEAT   11 a frame: u8 type, u8 bytes, they; not of
- *     ARGUMENTS, which would be a command   12 time passes   13 somebody dials the rendezvous there   14 and says:
- *     u8 bytes, they   15 and hangs up
+ *     ARGUMENTS or TUNNEL_OPEN, which would be commands   12 time passes   13 somebody dials the
+ *     rendezvous there   14 and says: u8 bytes, they   15 and hangs up
  *
  * Whatever it says: the agent's frames are known and can be read; of a rank that was described it
  * says once that it has started, that each stream has ended, that it has ended; it sends no more
@@ -263,7 +263,7 @@ static uint16_t put_any(struct wire_writer *body, struct fuzz_input *input)
     uint16_t type = fuzz_u8(input);
     put_some_bytes(body, input);
     scene.strange = true;
-    return type == AGENT_ARGUMENTS ? AGENT_PREPARE : type;
+    return type == AGENT_ARGUMENTS || type == AGENT_TUNNEL_OPEN ? AGENT_PREPARE : type;
 }
 
 static uint16_t (*const frames[])(struct wire_writer *body, struct fuzz_input *input) = {
