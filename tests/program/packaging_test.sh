@@ -90,6 +90,7 @@ fi
 
 # The release
 if [ -e "$srcdir/.git" ] && command -v git >/dev/null; then
+    make -s -C "$builddir" Makefile >/dev/null 2>&1 # if it is out of date, what makes it writes to stdout
     make -s --no-print-directory -C "$builddir" print-distfiles >"$tmp/names"
     (cd "$srcdir" && xargs git -c safe.directory="$srcdir" ls-files -- <"$tmp/names") | sort -u >"$tmp/distributed"
     git -C "$srcdir" -c safe.directory="$srcdir" ls-files | grep -v '^\.gitignore$' | sort >"$tmp/kept"
