@@ -1,5 +1,5 @@
 # The programs a user starts from. They include the library's public headers as a user's program does, and nothing else of it.
-EXTRA_DIST += examples/README.md
+EXTRA_DIST += examples/README.md examples/kubernetes
 
 # In Python: scripts that hvdrun starts, and what they share.
 EXTRA_DIST += \

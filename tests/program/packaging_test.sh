@@ -90,8 +90,9 @@ fi
 
 # The release
 if [ -e "$srcdir/.git" ] && command -v git >/dev/null; then
-    make -s --no-print-directory -C "$builddir" print-distfiles | (cd "$srcdir" && xargs git -c safe.directory="$srcdir" ls-files) |
-        sort -u >"$tmp/distributed"
+    make -s -C "$builddir" Makefile >/dev/null 2>&1 # if it is out of date, what makes it writes to stdout
+    make -s --no-print-directory -C "$builddir" print-distfiles >"$tmp/names"
+    (cd "$srcdir" && xargs git -c safe.directory="$srcdir" ls-files -- <"$tmp/names") | sort -u >"$tmp/distributed"
     git -C "$srcdir" -c safe.directory="$srcdir" ls-files | grep -v '^\.gitignore$' | sort >"$tmp/kept"
     comm -23 "$tmp/kept" "$tmp/distributed" >"$tmp/out"
     ok "the tarball of a release has every file that git has" [ -s "$tmp/kept" -a ! -s "$tmp/out" ]
