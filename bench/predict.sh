@@ -88,8 +88,8 @@ one_model() {
         "$(awk 'NR == 2 { print $6 }' "$tmp/predicted")"
 }
 
-on 2 2 "$build/hvd-bandwidth" --tsv -b 8 -e 8M -f 1000000 -n 20 -c 0 >"$tmp/local" || exit 1
-on 2 1 "$build/hvd-bandwidth" --tsv -b 8 -e 8M -f 1000000 -n 20 -c 0 >"$tmp/network" || exit 1
+on 2 2 "$build/hvd-bandwidth" --tsv -b 8 -e 8M -f 1000000 -w 5 -c 0 >"$tmp/local" || exit 1
+on 2 1 "$build/hvd-bandwidth" --tsv -b 8 -e 8M -f 1000000 -w 5 -c 0 >"$tmp/network" || exit 1
 predict allreduce:8 2 >/dev/null || { tail -n 2 "$tmp/err" >&2; exit 1; }
 "$build/bench/predict" --local-times "$tmp/local" --network-times "$tmp/network" allreduce:8 2 2>&1 >/dev/null | sed "s|$tmp/||; s/^/# /"
 

@@ -586,6 +586,7 @@ program_tests += \
 	tests/program/host_fault_test.sh \
 	tests/program/host_login_test.sh \
 	tests/program/hosts_test.sh \
+	tests/program/kubernetes_test.sh \
 	tests/program/launch_test.sh \
 	tests/program/launcher_test.sh \
 	tests/program/memory_limits_test.sh \
@@ -599,6 +600,7 @@ program_tests += \
 	tests/program/libraries_test.sh \
 	tests/program/remote_agent_test.sh \
 	tests/program/rendezvous_test.sh \
+	tests/program/predict_test.sh \
 	tests/program/report_test.sh \
 	tests/program/secret_test.sh \
 	tests/program/service_hosts_test.sh \
@@ -726,6 +728,7 @@ thread_support = tests/support/act tests/support/collectives tests/support/world
 thread_scripts = \
 	tests/program/collectives_test.sh \
 	tests/program/ending_test.sh \
+	tests/program/kubernetes_test.sh \
 	tests/program/launch_test.sh \
 	tests/program/output_test.sh \
 	tests/program/world_test.sh

@@ -301,6 +301,13 @@ static void rank_init(struct replay *replay, int number, const int *hosts,
     negotiation_choose_with(rank->negotiation, replay_choose, replay);
 }
 
+static void rank_fini(struct replay_rank *rank)
+{
+    negotiation_destroy(rank->negotiation);
+    for (int i = 0; i < WINDOW_SIZE; i++)
+        free(rank->slots[i].peers);
+}
+
 static void replay_make_ranks(struct replay *replay, const int *hosts)
 {
     const struct replay_options *options = &replay->options;
@@ -345,7 +352,7 @@ void replay_destroy(struct replay *replay)
     if (!replay)
         return;
     for (int i = 0; i < replay->options.ranks; i++)
-        negotiation_destroy(replay->ranks[i].negotiation);
+        rank_fini(&replay->ranks[i]);
     if (replay->memory)
         munmap(replay->memory, replay->memory_size);
     event_queue_fini(&replay->queue);

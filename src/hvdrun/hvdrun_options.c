@@ -32,6 +32,12 @@ static const char *given(const struct options_seen *seen, const char *name)
     return options_given(&hvdrun_option_table, seen, name);
 }
 
+/* The script of the MPI operator runs "kubectl exec" without -i, so that nothing that we say would
+ * reach the host: its text is run with the option. */
+static const char kubexec[] =
+    "/bin/sh -c 'script=$(sed \"s|kubectl exec |kubectl exec -i |\" \"$0\") && "
+    "exec /bin/sh -c \"$script\" \"$0\" \"$@\"' /etc/mpi/kubexec.sh %h";
+
 /* horovodrun takes the command of this variable instead of ssh, by this name only. --launcher has
  * precedence over variables. */
 static int choose_remote_shell(struct hvdrun_options *options, const struct options_seen *seen,
@@ -47,7 +53,7 @@ static int choose_remote_shell(struct hvdrun_options *options, const struct opti
         const char *name = given(seen, "--remote-shell");
         options->remote_shell_source = name ? name : "$" ENV_REMOTE_SHELL;
     } else if (value && strcmp(value, agent) == 0) {
-        options->remote_shell = "/etc/mpi/kubexec.sh %h";
+        options->remote_shell = kubexec;
         options->remote_shell_source = "$OMPI_MCA_plm_rsh_agent";
     }
     return HVD_OK;

@@ -187,8 +187,8 @@ END_TEST
 START_TEST(an_echo_is_refused)
 {
     size_t length;
-    unsigned char hello[LINK_HELLO_SIZE];
-    memcpy(hello, link_handshake_output(&initiator, &length), sizeof hello);
+    unsigned char hello[LINK_CHALLENGE_SIZE] = { 0 };
+    memcpy(hello, link_handshake_output(&initiator, &length), LINK_HELLO_SIZE);
     link_handshake_sent(&initiator, length);
     memcpy(link_handshake_space(&initiator, &length), hello, LINK_CHALLENGE_SIZE);
     ck_assert_int_eq(link_handshake_received(&initiator, length, NULL), HVD_ERR_AUTH);
