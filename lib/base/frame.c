@@ -48,7 +48,7 @@ static uint16_t header_sum(uint16_t type, uint32_t length)
 /* How much of a body of `length` bytes is summed. */
 static size_t summed_bytes(uint16_t type, size_t length)
 {
-    return type & FRAME_DATA && length > FRAME_DATA_HEAD ? FRAME_DATA_HEAD : length;
+    return type & FRAME_WITH_DATA && length > FRAME_SUMMED_HEAD ? FRAME_SUMMED_HEAD : length;
 }
 
 void frame_header_encode_summed(unsigned char header[FRAME_HEADER_SIZE], uint16_t type,

@@ -6,8 +6,8 @@
  *
  * On a link without proofs (auth.h), frames may carry sums (checksum.h): the sum of the header
  * stands in place of the flags, and the sum of the body in the last 4 bytes of the body. Types with
- * the bit FRAME_DATA carry much data behind the first FRAME_DATA_HEAD bytes of the body, and only
- * these bytes are summed: a sum takes as long as sending the data does.
+ * the bit FRAME_WITH_DATA carry much data behind the first FRAME_SUMMED_HEAD bytes of the body, and
+ * only these bytes are summed: a sum takes as long as sending the data does.
  *
  * Fails (HVD_ERR_PROTOCOL, naming what was wrong) on another magic, flags that are not zero, a body
  * longer than the reader's limit (before memory for the body is allocated), or a wrong sum. */
@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 enum { FRAME_HEADER_SIZE = 12, FRAME_BODY_MAX = 1 << 20, FRAME_SUM_SIZE = 4 };
-enum { FRAME_DATA = 0x4000, FRAME_DATA_HEAD = 20 };
+enum { FRAME_WITH_DATA = 0x4000, FRAME_SUMMED_HEAD = 20 };
 
 struct frame {
     uint16_t type;

@@ -21,7 +21,7 @@
 #include <string.h>
 
 enum { SENT_HEAD = 20 }; /* of a TREE_SENT: epoch, number, digest, rows */
-_Static_assert((int)SENT_HEAD == (int)FRAME_DATA_HEAD, "the head is summed");
+_Static_assert((int)SENT_HEAD == (int)FRAME_SUMMED_HEAD, "the head is summed");
 
 /* ---- what this rank has for another one, or for itself ---- */
 

@@ -52,7 +52,7 @@ static size_t send_parts(struct tree_link *tree, enum tree_frame type, const voi
     bool is_summed = tree->reader.is_summed;
     struct err ignored;
     int count = 2;
-    if (!tree_link_flushed(tree) || (is_summed && !(type & FRAME_DATA)))
+    if (!tree_link_flushed(tree) || (is_summed && !(type & FRAME_WITH_DATA)))
         return 0;
     if (nbytes > 0)
         parts[count++] = (struct iovec){ (void *)body, nbytes };

@@ -50,7 +50,7 @@ enum tree_frame {
     TREE_DIRECTORY,
     TREE_STEADY,
     TREE_UNSTEADY,
-    TREE_SENT = FRAME_DATA | (TREE_UNSTEADY + 1)
+    TREE_SENT = FRAME_WITH_DATA | (TREE_UNSTEADY + 1)
 };
 
 enum { TREE_BODY_MAX = 64 << 20 };
@@ -75,7 +75,7 @@ size_t tree_link_begin(struct tree_link *tree, enum tree_frame type);
 void tree_link_end(struct tree_link *tree, size_t begin);
 
 /* Like tree_link_put(), of a body in parts; sends what the link takes at once without a copy, if
- * the frame carries no sum, or is a TREE_SENT, whose head has FRAME_DATA_HEAD bytes. */
+ * the frame carries no sum, or is a TREE_SENT, whose head has FRAME_SUMMED_HEAD bytes. */
 void tree_link_put_parts(struct tree_link *tree, enum tree_frame type, const void *head,
                          size_t head_size, const void *body, size_t nbytes);
 

@@ -116,14 +116,15 @@ static int read_flipped(uint16_t type, size_t length, size_t bit)
 
 START_TEST(of_a_frame_with_data_all_is_summed_but_the_data)
 {
-    enum { LENGTH = 40, BEGIN = FRAME_HEADER_SIZE + FRAME_DATA_HEAD };
+    enum { LENGTH = 40, BEGIN = FRAME_HEADER_SIZE + FRAME_SUMMED_HEAD };
     for (size_t bit = 0; bit < 8 * (FRAME_HEADER_SIZE + LENGTH + FRAME_SUM_SIZE); bit++) {
         bool is_data = bit / 8 >= BEGIN && bit / 8 < FRAME_HEADER_SIZE + LENGTH;
         ck_assert_int_eq(read_flipped(3, LENGTH, bit), HVD_ERR_PROTOCOL);
-        ck_assert_int_eq(read_flipped(FRAME_DATA | 3, LENGTH, bit), is_data ? 1 : HVD_ERR_PROTOCOL);
+        ck_assert_int_eq(read_flipped(FRAME_WITH_DATA | 3, LENGTH, bit),
+                         is_data ? 1 : HVD_ERR_PROTOCOL);
     }
     for (size_t bit = 0; bit < 8 * (FRAME_HEADER_SIZE + 5 + FRAME_SUM_SIZE); bit++)
-        ck_assert_int_eq(read_flipped(FRAME_DATA | 3, 5, bit), HVD_ERR_PROTOCOL);
+        ck_assert_int_eq(read_flipped(FRAME_WITH_DATA | 3, 5, bit), HVD_ERR_PROTOCOL);
 }
 END_TEST
 
