@@ -324,6 +324,7 @@ unit_tests += \
 	tests/unit/launcher/elastic/worker_notice_test \
 	tests/unit/launcher/hosts/host_environment_test \
 	tests/unit/launcher/job/host_check_table_test \
+	tests/unit/launcher/job/stack_groups_test \
 	tests/unit/src/hvdrun/host_interfaces_test \
 	tests/unit/launcher/hosts/host_lines_test \
 	tests/unit/launcher/hosts/host_list_test \
@@ -401,6 +402,7 @@ unit_tests += \
 	tests/unit/rendezvous/world/stalls_test \
 	tests/unit/rendezvous/api/status_json_test \
 	tests/unit/launcher/output/stdin_reader_test \
+	tests/unit/launcher/process/stack_text_test \
 	tests/unit/launcher/process/stop_plan_test \
 	tests/unit/launcher/protocol/tcp_acknowledged_test \
 	tests/unit/rendezvous/tcp/tcp_address_test \
@@ -592,6 +594,7 @@ program_tests += \
 	tests/program/service_elastic_test.sh \
 	tests/program/service_test.sh \
 	tests/program/slurm_test.sh \
+	tests/program/stack_traces_test.sh \
 	tests/program/status_fd_test.sh \
 	tests/program/status_page_test.sh \
 	tests/program/elastic_stock_test.sh \
