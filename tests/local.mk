@@ -28,7 +28,7 @@ tests_support_libsupport_la_SOURCES = \
 
 # What unit tests link unless they say otherwise: of archives, only what is used comes along.
 LDADD = tests/support/libsupport.la $(program_archives) lib/libhvd_internal.la lib/base/libbase.la \
-	$(SODIUM_LIBS) $(UV_LIBS) $(CJSON_LIBS) \
+	$(SODIUM_LIBS) $(UV_LIBS) $(CJSON_LIBS) $(SECCOMP_LIBS) \
 	$(SSH2_LIBS) $(CRYPTO_LIBS) $(YAML_LIBS) $(HWLOC_LIBS) $(CHECK_LIBS)
 
 unit_tests = \
@@ -377,6 +377,7 @@ unit_tests += \
 	tests/unit/launcher/base/rank_names_test \
 	tests/unit/launcher/placement/rank_plan_test \
 	tests/unit/src/service/readiness_test \
+	tests/unit/src/service/syscall_filter_test \
 	tests/unit/rendezvous/server/rendezvous_ask_test \
 	tests/unit/rendezvous/server/rendezvous_freeze_test \
 	tests/unit/rendezvous/server/rendezvous_elastic_test \
@@ -591,6 +592,7 @@ program_tests += \
 	tests/program/report_test.sh \
 	tests/program/secret_test.sh \
 	tests/program/service_hosts_test.sh \
+	tests/program/service_https_test.sh \
 	tests/program/service_elastic_test.sh \
 	tests/program/service_test.sh \
 	tests/program/slurm_test.sh \
