@@ -99,8 +99,8 @@ struct agent_stacks {
     uint32_t id;    /* of the question */
     int next;       /* index of the rank to look at next */
     bool advancing; /* in agent_stacks.c: stacks_advance() runs */
-    int nlooks;     /* ranks that are being looked at */
-    struct agent_look *first;
+    int ntraces;    /* ranks that are being looked at */
+    struct agent_trace *first;
 };
 
 /* agent_setup.c: the description by hvdrun, and the results of checking it. */

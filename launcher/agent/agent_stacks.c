@@ -34,7 +34,7 @@
 /* Ranks that are looked at at the same time; limits of a question, of the answer of Python, of a
  * debugger and of its end by SIGKILL; bytes of output; threads reported for a rank. */
 enum {
-    LOOKS_AT_ONCE = 4,
+    TRACES_AT_ONCE = 4,
     QUESTION_MS = 7000,
     PYTHON_MS = 1500,
     DEBUGGER_MS = 4000,
@@ -44,26 +44,26 @@ enum {
     THREADS_TOLD = 8
 };
 
-enum look_source { LOOK_PYTHON, LOOK_NATIVE, LOOK_SOURCES };
+enum trace_source { TRACE_PYTHON, TRACE_NATIVE, TRACE_SOURCES };
 
-struct agent_look {
+struct agent_trace {
     struct agent *agent;
     int rank;
     pid_t pid;      /* the process that works for the rank */
     pid_t debugger; /* 0: none was started */
     bool killed;    /* the debugger, because it took too long or printed too much */
     int dying_ms;   /* since then */
-    enum look_source source;
-    uv_pipe_t pipes[LOOK_SOURCES];
-    struct text_buffer output[LOOK_SOURCES];
+    enum trace_source source;
+    uv_pipe_t pipes[TRACE_SOURCES];
+    struct text_buffer output[TRACE_SOURCES];
     uv_timer_t limit;
     int open_handles;
     char problem[200]; /* why there are no native frames; "" */
-    struct agent_look *next, **link;
+    struct agent_trace *next, **link;
 };
 
 static void stacks_advance(struct agent *agent);
-static void look_natively(struct agent_look *look);
+static void trace_natively(struct agent_trace *trace);
 
 /* ---- the answer ---- */
 
@@ -90,190 +90,190 @@ static void send_place(struct agent *agent, int rank, pid_t pid, const char *pro
 
 /* The main thread of a process in Python is the last that faulthandler prints; the other threads
  * are told by what they do in Python. Of a program in another language, all but libhvd's own. */
-static void send_threads(struct agent_look *look, const struct stacks *native,
+static void send_threads(struct agent_trace *trace, const struct stacks *native,
                          const struct stacks *python)
 {
     char where[1400], name[32];
-    const struct stack_thread *main_thread = stacks_find(native, look->pid);
+    const struct stack_thread *main_thread = stacks_find(native, trace->pid);
     const struct stack_thread *last =
         python->count > 0 ? &python->threads[python->count - 1] : NULL;
     int told = 1;
     stack_where(main_thread, last, where, sizeof where);
     if (!native->count && *where) {
         size_t used = strlen(where);
-        snprintf(where + used, sizeof where - used, " (no native frames: %s)", look->problem);
+        snprintf(where + used, sizeof where - used, " (no native frames: %s)", trace->problem);
     }
     if (*where)
-        send_stack(look->agent, look->rank, "", where);
+        send_stack(trace->agent, trace->rank, "", where);
     else
-        send_place(look->agent, look->rank, look->pid,
-                   *look->problem ? look->problem : "no function has a name");
+        send_place(trace->agent, trace->rank, trace->pid,
+                   *trace->problem ? trace->problem : "no function has a name");
     for (size_t i = 0; last && i + 1 < python->count && told < THREADS_TOLD; i++, told++) {
         stack_where(NULL, &python->threads[i], where, sizeof where);
-        send_stack(look->agent, look->rank, "of Python", where);
+        send_stack(trace->agent, trace->rank, "of Python", where);
     }
     for (size_t i = 0; !last && i < native->count && told < THREADS_TOLD; i++) {
         const struct stack_thread *thread = &native->threads[i];
-        process_thread_name(look->pid, thread->tid, name, sizeof name);
+        process_thread_name(trace->pid, thread->tid, name, sizeof name);
         stack_where(thread, NULL, where, sizeof where);
         if (thread == main_thread || strncmp(name, "hvd", 3) == 0 || !*where)
             continue;
-        send_stack(look->agent, look->rank, *name ? name : "of another name", where);
+        send_stack(trace->agent, trace->rank, *name ? name : "of another name", where);
         told++;
     }
 }
 
 /* What a debugger has printed instead of frames: its last line. */
-static void take_last_line(struct agent_look *look)
+static void take_last_line(struct agent_trace *trace)
 {
-    const struct text_buffer *output = &look->output[LOOK_NATIVE];
+    const struct text_buffer *output = &trace->output[TRACE_NATIVE];
     const char *text = output->data;
     size_t end = output->length, begin;
     while (end > 0 && text[end - 1] == '\n')
         end--;
     for (begin = end; begin > 0 && text[begin - 1] != '\n';)
         begin--;
-    if (!*look->problem)
-        snprintf(look->problem, sizeof look->problem, "%.*s",
+    if (!*trace->problem)
+        snprintf(trace->problem, sizeof trace->problem, "%.*s",
                  (int)(end - begin < 190 ? end - begin : 190), end > 0 ? text + begin : "");
-    if (!*look->problem)
-        snprintf(look->problem, sizeof look->problem, "the debugger printed nothing");
+    if (!*trace->problem)
+        snprintf(trace->problem, sizeof trace->problem, "the debugger printed nothing");
 }
 
-static void look_answer(struct agent_look *look)
+static void trace_answer(struct agent_trace *trace)
 {
     struct stacks native = { .count = 0 }, python = { .count = 0 };
-    const struct text_buffer *output = look->output;
-    if (output[LOOK_NATIVE].length > 0)
-        stacks_read_native(&native, output[LOOK_NATIVE].data, output[LOOK_NATIVE].length);
-    if (output[LOOK_PYTHON].length > 0)
-        stacks_read_python(&python, output[LOOK_PYTHON].data, output[LOOK_PYTHON].length);
+    const struct text_buffer *output = trace->output;
+    if (output[TRACE_NATIVE].length > 0)
+        stacks_read_native(&native, output[TRACE_NATIVE].data, output[TRACE_NATIVE].length);
+    if (output[TRACE_PYTHON].length > 0)
+        stacks_read_python(&python, output[TRACE_PYTHON].data, output[TRACE_PYTHON].length);
     if (native.count == 0)
-        take_last_line(look);
+        take_last_line(trace);
     if (native.count > 0 || python.count > 0)
-        send_threads(look, &native, &python);
+        send_threads(trace, &native, &python);
     else
-        send_place(look->agent, look->rank, look->pid, look->problem);
+        send_place(trace->agent, trace->rank, trace->pid, trace->problem);
     stacks_fini(&native);
     stacks_fini(&python);
 }
 
 /* ---- one rank ---- */
 
-static void on_look_closed(uv_handle_t *handle)
+static void on_trace_closed(uv_handle_t *handle)
 {
-    struct agent_look *look = handle->data;
-    if (--look->open_handles > 0)
+    struct agent_trace *trace = handle->data;
+    if (--trace->open_handles > 0)
         return;
-    for (int i = 0; i < LOOK_SOURCES; i++)
-        text_buffer_fini(&look->output[i]);
-    free(look);
+    for (int i = 0; i < TRACE_SOURCES; i++)
+        text_buffer_fini(&trace->output[i]);
+    free(trace);
 }
 
-static void look_close_pipe(struct agent_look *look)
+static void trace_close_pipe(struct agent_trace *trace)
 {
-    uv_handle_t *pipe = (uv_handle_t *)&look->pipes[look->source];
+    uv_handle_t *pipe = (uv_handle_t *)&trace->pipes[trace->source];
     if (pipe->data && !uv_is_closing(pipe))
-        uv_close(pipe, on_look_closed);
+        uv_close(pipe, on_trace_closed);
 }
 
-static void look_close(struct agent_look *look)
+static void trace_close(struct agent_trace *trace)
 {
-    *look->link = look->next;
-    if (look->next)
-        look->next->link = look->link;
-    look->agent->stacks.nlooks--;
-    look_close_pipe(look);
-    uv_close((uv_handle_t *)&look->limit, on_look_closed);
+    *trace->link = trace->next;
+    if (trace->next)
+        trace->next->link = trace->link;
+    trace->agent->stacks.ntraces--;
+    trace_close_pipe(trace);
+    uv_close((uv_handle_t *)&trace->limit, on_trace_closed);
 }
 
-static void look_end(struct agent_look *look)
+static void trace_end(struct agent_trace *trace)
 {
-    struct agent *agent = look->agent;
-    look_answer(look);
-    look_close(look);
+    struct agent *agent = trace->agent;
+    trace_answer(trace);
+    trace_close(trace);
     stacks_advance(agent);
 }
 
 /* A debugger that is killed between PTRACE_ATTACH and the stop of the process leaves the stop
  * signal behind: SIGCONT takes it back, but only when the debugger is no more. The process was not
  * stopped when the debugger was started. */
-static void on_look_dying(uv_timer_t *timer)
+static void on_trace_dying(uv_timer_t *timer)
 {
-    struct agent_look *look = timer->data;
-    char state = process_state(look->debugger);
-    look->dying_ms += DEBUGGER_CHECK_MS;
-    if (state != 0 && state != 'Z' && state != 'X' && look->dying_ms < DEBUGGER_END_MS)
+    struct agent_trace *trace = timer->data;
+    char state = process_state(trace->debugger);
+    trace->dying_ms += DEBUGGER_CHECK_MS;
+    if (state != 0 && state != 'Z' && state != 'X' && trace->dying_ms < DEBUGGER_END_MS)
         return;
-    if (!look->agent->ranks.suspended)
-        kill(look->pid, SIGCONT);
-    look_end(look);
+    if (!trace->agent->ranks.suspended)
+        kill(trace->pid, SIGCONT);
+    trace_end(trace);
 }
 
-/* Kills the debugger, and ends the look when it is gone. Does nothing the second time. */
-static void look_kill_debugger(struct agent_look *look)
+/* Kills the debugger, and ends the trace when it is gone. Does nothing the second time. */
+static void trace_kill_debugger(struct agent_trace *trace)
 {
-    if (look->killed)
+    if (trace->killed)
         return;
-    look->killed = true;
-    look_close_pipe(look);
-    kill(look->debugger, SIGKILL);
-    uv_timer_start(&look->limit, on_look_dying, DEBUGGER_CHECK_MS, DEBUGGER_CHECK_MS);
+    trace->killed = true;
+    trace_close_pipe(trace);
+    kill(trace->debugger, SIGKILL);
+    uv_timer_start(&trace->limit, on_trace_dying, DEBUGGER_CHECK_MS, DEBUGGER_CHECK_MS);
 }
 
 /* The source has no more to say. */
-static void look_source_over(struct agent_look *look)
+static void trace_source_over(struct agent_trace *trace)
 {
-    look_close_pipe(look);
-    uv_timer_stop(&look->limit);
-    if (look->source == LOOK_PYTHON)
-        look_natively(look);
+    trace_close_pipe(trace);
+    uv_timer_stop(&trace->limit);
+    if (trace->source == TRACE_PYTHON)
+        trace_natively(trace);
     else
-        look_end(look);
+        trace_end(trace);
 }
 
-static void on_look_limit(uv_timer_t *timer)
+static void on_trace_limit(uv_timer_t *timer)
 {
-    struct agent_look *look = timer->data;
-    if (look->source == LOOK_PYTHON) {
-        look_source_over(look);
+    struct agent_trace *trace = timer->data;
+    if (trace->source == TRACE_PYTHON) {
+        trace_source_over(trace);
         return;
     }
-    snprintf(look->problem, sizeof look->problem, "the debugger took longer than %d s",
+    snprintf(trace->problem, sizeof trace->problem, "the debugger took longer than %d s",
              DEBUGGER_MS / 1000);
-    look_kill_debugger(look);
+    trace_kill_debugger(trace);
 }
 
-static void on_look_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
+static void on_trace_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
 {
-    struct agent_look *look = handle->data;
+    struct agent_trace *trace = handle->data;
     (void)suggested;
-    *buffer = uv_buf_init(text_buffer_reserve(&look->output[look->source], 4096), 4096);
+    *buffer = uv_buf_init(text_buffer_reserve(&trace->output[trace->source], 4096), 4096);
 }
 
-static void on_look_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buffer)
+static void on_trace_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buffer)
 {
-    struct agent_look *look = stream->data;
+    struct agent_trace *trace = stream->data;
     (void)buffer;
     if (nread > 0)
-        look->output[look->source].length += (size_t)nread;
-    bool full = look->output[look->source].length >= OUTPUT_MAX;
-    if (full && look->debugger)
-        look_kill_debugger(look);
+        trace->output[trace->source].length += (size_t)nread;
+    bool full = trace->output[trace->source].length >= OUTPUT_MAX;
+    if (full && trace->debugger)
+        trace_kill_debugger(trace);
     else if (nread < 0 || full)
-        look_source_over(look);
+        trace_source_over(trace);
 }
 
 /* Reads from a descriptor, which the pipe owns from now on, until its end. */
-static void look_read(struct agent_look *look, int fd, unsigned limit_ms)
+static void trace_read(struct agent_trace *trace, int fd, unsigned limit_ms)
 {
-    uv_pipe_t *pipe = &look->pipes[look->source];
-    uv_must(uv_pipe_init(look->agent->loop, pipe, 0), "pipes");
-    pipe->data = look;
-    look->open_handles++;
+    uv_pipe_t *pipe = &trace->pipes[trace->source];
+    uv_must(uv_pipe_init(trace->agent->loop, pipe, 0), "pipes");
+    pipe->data = trace;
+    trace->open_handles++;
     uv_must(uv_pipe_open(pipe, fd), "pipes");
-    uv_must(uv_read_start((uv_stream_t *)pipe, on_look_alloc, on_look_read), "pipes");
-    uv_timer_start(&look->limit, on_look_limit, limit_ms, 0);
+    uv_must(uv_read_start((uv_stream_t *)pipe, on_trace_alloc, on_trace_read), "pipes");
+    uv_timer_start(&trace->limit, on_trace_limit, limit_ms, 0);
 }
 
 /* ---- native frames ---- */
@@ -306,16 +306,16 @@ static char *find_debugger(char **words, char *room, size_t size, pid_t pid)
 
 /* Starts the debugger with its output in a pipe, whose end is returned; -1 and the problem. It asks
  * no server for debug information. */
-static int start_debugger(struct agent_look *look)
+static int start_debugger(struct agent_trace *trace)
 {
     char *words[16] = { NULL }, number[16], variable[4096];
     char *environment[] = { variable, "LC_ALL=C", "DEBUGINFOD_URLS=", NULL };
     struct spawned spawned = { .pid = 0 };
     struct err err = { 0 };
     int fds[2];
-    char *program = find_debugger(words, number, sizeof number, look->pid);
+    char *program = find_debugger(words, number, sizeof number, trace->pid);
     if (!program) {
-        snprintf(look->problem, sizeof look->problem, "this host has no eu-stack and no gdb");
+        snprintf(trace->problem, sizeof trace->problem, "this host has no eu-stack and no gdb");
         return -1;
     }
     const char *path = getenv("PATH");
@@ -337,24 +337,24 @@ static int start_debugger(struct agent_look *look)
         close(null);
     free(program);
     if (rc < 0)
-        snprintf(look->problem, sizeof look->problem, "no debugger can be started");
-    look->debugger = rc < 0 ? 0 : spawned.pid;
+        snprintf(trace->problem, sizeof trace->problem, "no debugger can be started");
+    trace->debugger = rc < 0 ? 0 : spawned.pid;
     return rc < 0 ? -1 : fds[0];
 }
 
-static void look_natively(struct agent_look *look)
+static void trace_natively(struct agent_trace *trace)
 {
-    look->source = LOOK_NATIVE;
-    char state = process_state(look->pid);
+    trace->source = TRACE_NATIVE;
+    char state = process_state(trace->pid);
     if (state == 'T')
-        snprintf(look->problem, sizeof look->problem, "stopped by a signal");
+        snprintf(trace->problem, sizeof trace->problem, "stopped by a signal");
     else if (state == 'D')
-        snprintf(look->problem, sizeof look->problem, "a debugger would wait for the kernel");
-    int fd = *look->problem || !state ? -1 : start_debugger(look);
+        snprintf(trace->problem, sizeof trace->problem, "a debugger would wait for the kernel");
+    int fd = *trace->problem || !state ? -1 : start_debugger(trace);
     if (fd >= 0)
-        look_read(look, fd, DEBUGGER_MS);
+        trace_read(trace, fd, DEBUGGER_MS);
     else
-        look_end(look);
+        trace_end(trace);
 }
 
 /* ---- frames in Python ---- */
@@ -378,26 +378,26 @@ static int connect_python(pid_t pid)
     return -1;
 }
 
-static void look_start(struct agent *agent, const struct agent_rank *rank)
+static void trace_start(struct agent *agent, const struct agent_rank *rank)
 {
-    struct agent_look *look = xcalloc(1, sizeof *look);
-    look->agent = agent;
-    look->rank = rank->rank;
-    look->pid = process_of_rank(rank->pid);
-    uv_must(uv_timer_init(agent->loop, &look->limit), "timers");
-    look->limit.data = look;
-    look->open_handles = 1;
-    look->next = agent->stacks.first;
-    look->link = &agent->stacks.first;
-    if (look->next)
-        look->next->link = &look->next;
-    agent->stacks.first = look;
-    agent->stacks.nlooks++;
-    int fd = connect_python(look->pid);
+    struct agent_trace *trace = xcalloc(1, sizeof *trace);
+    trace->agent = agent;
+    trace->rank = rank->rank;
+    trace->pid = process_of_rank(rank->pid);
+    uv_must(uv_timer_init(agent->loop, &trace->limit), "timers");
+    trace->limit.data = trace;
+    trace->open_handles = 1;
+    trace->next = agent->stacks.first;
+    trace->link = &agent->stacks.first;
+    if (trace->next)
+        trace->next->link = &trace->next;
+    agent->stacks.first = trace;
+    agent->stacks.ntraces++;
+    int fd = connect_python(trace->pid);
     if (fd >= 0)
-        look_read(look, fd, PYTHON_MS);
+        trace_read(trace, fd, PYTHON_MS);
     else
-        look_natively(look);
+        trace_natively(trace);
 }
 
 /* ---- the question ---- */
@@ -410,7 +410,7 @@ static void stacks_finish(struct agent *agent)
     frame_link_send(&agent->link);
 }
 
-/* Looks at more ranks, or finishes. A look may end at once, and come back here: then the first call
+/* Looks at more ranks, or finishes. A trace may end at once, and come back here: then the first call
  * goes on. */
 static void stacks_advance(struct agent *agent)
 {
@@ -418,13 +418,13 @@ static void stacks_advance(struct agent *agent)
     if (stacks->advancing)
         return;
     stacks->advancing = true;
-    while (stacks->asked && stacks->nlooks < LOOKS_AT_ONCE && stacks->next < agent->ranks.count) {
+    while (stacks->asked && stacks->ntraces < TRACES_AT_ONCE && stacks->next < agent->ranks.count) {
         const struct agent_rank *rank = agent->ranks.list[stacks->next++];
         if (rank->running)
-            look_start(agent, rank);
+            trace_start(agent, rank);
     }
     stacks->advancing = false;
-    if (stacks->asked && stacks->nlooks == 0 && stacks->next == agent->ranks.count)
+    if (stacks->asked && stacks->ntraces == 0 && stacks->next == agent->ranks.count)
         stacks_finish(agent);
 }
 
@@ -439,14 +439,14 @@ static void on_stacks_limit(uv_timer_t *timer)
         if (rank->running)
             send_place(agent, rank->rank, process_of_rank(rank->pid), "no time was left");
     }
-    for (struct agent_look *look = stacks->first, *next; look; look = next) {
-        next = look->next;
-        if (!*look->problem)
-            snprintf(look->problem, sizeof look->problem, "no time was left");
-        if (look->debugger)
-            look_kill_debugger(look);
+    for (struct agent_trace *trace = stacks->first, *next; trace; trace = next) {
+        next = trace->next;
+        if (!*trace->problem)
+            snprintf(trace->problem, sizeof trace->problem, "no time was left");
+        if (trace->debugger)
+            trace_kill_debugger(trace);
         else
-            look_end(look); /* the last one finishes the question */
+            trace_end(trace); /* the last one finishes the question */
     }
 }
 
@@ -478,7 +478,7 @@ void agent_stacks_close(struct agent *agent)
     while (agent->stacks.first) {
         if (agent->stacks.first->debugger)
             kill(agent->stacks.first->debugger, SIGKILL);
-        look_close(agent->stacks.first);
+        trace_close(agent->stacks.first);
     }
     uv_close((uv_handle_t *)&agent->stacks.limit, NULL);
 }

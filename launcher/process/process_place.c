@@ -17,7 +17,7 @@
 enum { THREADS_SHOWN = 8, PROCESSES_MAX = 64, KERNEL_FRAMES = 3 };
 
 /* Reads a file of /proc as a string. False if it is not there or empty. */
-static bool read_file(char *text, size_t size, const char *format, int a, int b)
+static bool process_place_read(char *text, size_t size, const char *format, int a, int b)
 {
     char path[80];
     snprintf(path, sizeof path, format, a, b);
@@ -32,7 +32,7 @@ static bool read_file(char *text, size_t size, const char *format, int a, int b)
 static char thread_state(pid_t pid, pid_t tid)
 {
     char stat[512];
-    if (!read_file(stat, sizeof stat, "/proc/%d/task/%d/stat", pid, tid))
+    if (!process_place_read(stat, sizeof stat, "/proc/%d/task/%d/stat", pid, tid))
         return 0;
     const char *end = strrchr(stat, ')'); /* the name may have blanks */
     return end && end[1] == ' ' ? end[2] : 0;
@@ -40,7 +40,7 @@ static char thread_state(pid_t pid, pid_t tid)
 
 void process_thread_name(pid_t pid, pid_t tid, char *name, size_t size)
 {
-    if (read_file(name, size, "/proc/%d/task/%d/comm", pid, tid))
+    if (process_place_read(name, size, "/proc/%d/task/%d/comm", pid, tid))
         name[strcspn(name, "\n")] = '\0';
 }
 
@@ -51,7 +51,7 @@ static bool kernel_stack(pid_t pid, pid_t tid, char *text, size_t size)
 {
     char stack[2048], name[64];
     size_t used = 0;
-    if (!read_file(stack, sizeof stack, "/proc/%d/task/%d/stack", pid, tid))
+    if (!process_place_read(stack, sizeof stack, "/proc/%d/task/%d/stack", pid, tid))
         return false;
     const char *line = stack;
     for (int i = 0; i < KERNEL_FRAMES && line && *line; i++) {
@@ -71,10 +71,10 @@ static void thread_place(pid_t pid, pid_t tid, char *text, size_t size)
         snprintf(text, size, "runs");
     else if (kernel_stack(pid, tid, kernel, sizeof kernel))
         snprintf(text, size, "%.200s in the kernel, state %c", kernel, state);
-    else if (read_file(kernel, sizeof kernel, "/proc/%d/task/%d/wchan", pid, tid) &&
+    else if (process_place_read(kernel, sizeof kernel, "/proc/%d/task/%d/wchan", pid, tid) &&
              strcmp(kernel, "0") != 0)
         snprintf(text, size, "%.200s in the kernel, state %c", kernel, state);
-    else if (read_file(number, sizeof number, "/proc/%d/task/%d/syscall", pid, tid))
+    else if (process_place_read(number, sizeof number, "/proc/%d/task/%d/syscall", pid, tid))
         snprintf(text, size, "system call %d, state %c", atoi(number), state);
     else
         snprintf(text, size, "state %c", state ? state : '?');
@@ -127,7 +127,7 @@ static size_t add_children(pid_t pid, pid_t *list, size_t room)
 {
     char text[1024];
     size_t count = 0;
-    if (!read_file(text, sizeof text, "/proc/%d/task/%d/children", pid, pid))
+    if (!process_place_read(text, sizeof text, "/proc/%d/task/%d/children", pid, pid))
         return 0;
     for (char *at = text, *end; count < room; at = end) {
         long child = strtol(at, &end, 10);

@@ -33,7 +33,7 @@ static void add_frame(struct stack_thread *thread, char *frame)
 }
 
 /* The next line of the text, as a string in `line`, cut at `size`. False at its end. */
-static bool next_line(const char **text, const char *end, char *line, size_t size)
+static bool stack_next_line(const char **text, const char *end, char *line, size_t size)
 {
     if (*text == end)
         return false;
@@ -94,7 +94,7 @@ void stacks_read_native(struct stacks *stacks, const char *text, size_t length)
     struct stack_thread *thread = NULL;
     char line[1024];
     int tid;
-    while (next_line(&text, end, line, sizeof line)) {
+    while (stack_next_line(&text, end, line, sizeof line)) {
         char *frame = read_native_frame(line);
         if (frame)
             add_frame(thread, frame);
@@ -128,7 +128,7 @@ void stacks_read_python(struct stacks *stacks, const char *text, size_t length)
     struct stack_thread *thread = NULL;
     bool wanted = false;
     char line[1024];
-    while (next_line(&text, end, line, sizeof line)) {
+    while (stack_next_line(&text, end, line, sizeof line)) {
         char *frame = read_python_frame(line);
         if (!frame) {
             wanted = strstr(line, "hread 0x") != NULL;

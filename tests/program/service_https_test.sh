@@ -31,7 +31,7 @@ listens() {
     done
 }
 answers_or_ended() {
-    ss -Hltnp "sport = :$found" | grep -q "pid=$_stunnel," || ! kill -0 $_stunnel 2>/dev/null
+    ss -Hltnp "sport = :$found" | grep -q "pid=$_stunnel," || ! kill -0 "$_stunnel" 2>/dev/null
 }
 
 openssl req -x509 -newkey rsa:2048 -nodes -keyout "$tmp/tls.key" -out "$tmp/tls.crt" -days 2 -subj /CN=localhost \
