@@ -2,7 +2,7 @@
 # The Python packages: hvd, with one extension module in the limited API, and the compatibility package horovod, which
 # is installed beside, where no interpreter looks for it. The module is linked by hand: libtool would install a .la file
 # beside it and name the build directory in it. It finds libhvd from its own directory, unless configured with --disable-rpath.
-python_sources = python/hvd/_hvd.c python/hvd/_handle.c python/hvd/_array.c
+python_sources = python/hvd/_hvd.c python/hvd/_handle.c python/hvd/_array.c python/hvd/_stacks.c
 EXTRA_DIST += $(python_sources) python/hvd/_hvd.h python/setup.py python/pyproject.toml
 
 if PYTHON

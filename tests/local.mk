@@ -28,7 +28,7 @@ tests_support_libsupport_la_SOURCES = \
 
 # What unit tests link unless they say otherwise: of archives, only what is used comes along.
 LDADD = tests/support/libsupport.la $(program_archives) lib/libhvd_internal.la lib/base/libbase.la \
-	$(SODIUM_LIBS) $(UV_LIBS) $(CJSON_LIBS) \
+	$(SODIUM_LIBS) $(UV_LIBS) $(CJSON_LIBS) $(SECCOMP_LIBS) \
 	$(SSH2_LIBS) $(CRYPTO_LIBS) $(YAML_LIBS) $(HWLOC_LIBS) $(CHECK_LIBS)
 
 unit_tests = \
@@ -333,6 +333,7 @@ unit_tests += \
 	tests/unit/launcher/elastic/worker_notice_test \
 	tests/unit/launcher/hosts/host_environment_test \
 	tests/unit/launcher/job/host_check_table_test \
+	tests/unit/launcher/job/stack_groups_test \
 	tests/unit/src/hvdrun/host_interfaces_test \
 	tests/unit/launcher/hosts/host_lines_test \
 	tests/unit/launcher/hosts/host_list_test \
@@ -385,6 +386,7 @@ unit_tests += \
 	tests/unit/launcher/base/rank_names_test \
 	tests/unit/launcher/placement/rank_plan_test \
 	tests/unit/src/service/readiness_test \
+	tests/unit/src/service/syscall_filter_test \
 	tests/unit/rendezvous/server/rendezvous_ask_test \
 	tests/unit/rendezvous/server/rendezvous_freeze_test \
 	tests/unit/rendezvous/server/rendezvous_elastic_test \
@@ -410,6 +412,7 @@ unit_tests += \
 	tests/unit/rendezvous/world/stalls_test \
 	tests/unit/rendezvous/api/status_json_test \
 	tests/unit/launcher/output/stdin_reader_test \
+	tests/unit/launcher/process/stack_text_test \
 	tests/unit/launcher/process/stop_plan_test \
 	tests/unit/launcher/protocol/tcp_acknowledged_test \
 	tests/unit/rendezvous/tcp/tcp_address_test \
@@ -604,9 +607,11 @@ program_tests += \
 	tests/program/report_test.sh \
 	tests/program/secret_test.sh \
 	tests/program/service_hosts_test.sh \
+	tests/program/service_https_test.sh \
 	tests/program/service_elastic_test.sh \
 	tests/program/service_test.sh \
 	tests/program/slurm_test.sh \
+	tests/program/stack_traces_test.sh \
 	tests/program/status_fd_test.sh \
 	tests/program/status_page_test.sh \
 	tests/program/elastic_stock_test.sh \

@@ -30,6 +30,7 @@ static const struct {
     [AGENT_STOP] = { agent_on_stop, AGENT_RECEIVING, AGENT_IS_DONE },
     [AGENT_STOP_RANK] = { agent_on_stop_rank, AGENT_RUNNING, AGENT_IS_DONE },
     [AGENT_EXCHANGE] = { agent_on_exchange, AGENT_RUNNING, AGENT_IS_DONE },
+    [AGENT_STACKS] = { agent_on_stacks, AGENT_RUNNING, AGENT_IS_DONE },
     [AGENT_RELAY_DATA] = { agent_on_relay_data, AGENT_IS_READY, AGENT_IS_DONE },
     [AGENT_RELAY_END] = { agent_on_relay_end, AGENT_IS_READY, AGENT_IS_DONE },
     [AGENT_HEARTBEAT] = { agent_on_heartbeat, AGENT_RECEIVING, AGENT_IS_DONE },
@@ -102,6 +103,7 @@ struct agent *agent_open(uv_loop_t *loop, int input, int output, uint32_t relay_
     process_tree_adopt();
     agent_ending_init(agent);
     agent_rank_stops_init(agent);
+    agent_stacks_init(agent);
     agent_watch_init(agent);
     if (frame_link_open(&agent->link, loop, input, output, &events, agent, err) < 0) {
         fprintf(stderr, "hvdagent: %s\n", err->text);

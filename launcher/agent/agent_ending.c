@@ -29,6 +29,7 @@ void agent_close_everything(struct agent *agent)
     agent_rank_stops_close(agent);
     agent_exchanges_close(agent);
     agent_tunnels_close(agent);
+    agent_stacks_close(agent);
     for (size_t i = 0; i < sizeof agent->ending.signals / sizeof *agent->ending.signals; i++)
         uv_close((uv_handle_t *)&agent->ending.signals[i], NULL);
     agent_streams_close(agent);

@@ -2,10 +2,10 @@
 /* The private interface of the agent, shared by agent.c (its life), agent_setup.c (the description
  * of the job), agent_environment.c, agent_binding.c, agent_ranks.c (processes), agent_streams.c
  * (output and stdin), agent_rank_stop.c (ending one rank), agent_exchange.c (requests to processes
- * here), agent_torch.c (the variables of torchrun), agent_relay.c and agent_relay_answer.c (the
- * rendezvous), agent_watch.c (heartbeats), agent_tunnel.c (hosts below this one) and agent_sweep.c
- * (an agent that only cleans up). A
- * struct below belongs to the file that it names; the other files read it.
+ * here), agent_stacks.c (where ranks stand), agent_torch.c (the variables of torchrun),
+ * agent_relay.c and agent_relay_answer.c (the rendezvous), agent_watch.c (heartbeats),
+ * agent_tunnel.c (hosts below this one) and agent_sweep.c (an agent that only cleans up). A struct
+ * below belongs to the file that it names; the other files read it.
  *
  *   receiving -> ready -> running -> sweeping -> done;   receiving -> refused
  *   any of them -> orphaned
@@ -92,6 +92,17 @@ struct agent_rank_stops {
     struct agent_rank_stop *first;
 };
 
+/* agent_stacks.c: one question where the ranks stand. */
+struct agent_stacks {
+    uv_timer_t limit; /* runs while a question is being answered */
+    bool asked;
+    uint32_t id;    /* of the question */
+    int next;       /* index of the rank to look at next */
+    bool advancing; /* in agent_stacks.c: stacks_advance() runs */
+    int ntraces;    /* ranks that are being looked at */
+    struct agent_trace *first;
+};
+
 /* agent_setup.c: the description by hvdrun, and the results of checking it. */
 struct agent_setup {
     struct agent_job job;
@@ -161,6 +172,7 @@ struct agent {
     struct agent_ending ending;
     struct agent_rank_stops rank_stops;
     struct agent_exchange *exchanges;
+    struct agent_stacks stacks;
     struct agent_tunnels tunnels;
 };
 
@@ -265,6 +277,11 @@ void agent_relay_close(struct agent *agent);
 /* agent_exchange.c: handles EXCHANGE. */
 int agent_on_exchange(struct agent *agent, struct wire_reader *body, struct err *err);
 void agent_exchanges_close(struct agent *agent);
+
+/* agent_stacks.c: handles STACKS. */
+void agent_stacks_init(struct agent *agent);
+int agent_on_stacks(struct agent *agent, struct wire_reader *body, struct err *err);
+void agent_stacks_close(struct agent *agent);
 
 /* agent_rank_stop.c: handles STOP_RANK by ending one rank and what it has started. */
 void agent_rank_stops_init(struct agent *agent);

@@ -24,6 +24,7 @@ void rank_attributes_encode(struct wire_writer *writer, const struct rank_attrib
     wire_put_u8(writer, (uint8_t)attributes->bind_to);
     wire_put_u8(writer, attributes->report_bindings);
     wire_put_u8(writer, attributes->torch_env);
+    wire_put_u8(writer, attributes->stack_traces);
 }
 
 int rank_attributes_decode(struct rank_attributes *attributes, struct wire_reader *reader,
@@ -34,6 +35,7 @@ int rank_attributes_decode(struct rank_attributes *attributes, struct wire_reade
     attributes->bind_to = wire_get_u8(reader);
     attributes->report_bindings = wire_get_u8(reader) != 0;
     attributes->torch_env = wire_get_u8(reader) != 0;
+    attributes->stack_traces = wire_get_u8(reader) != 0;
     if (attributes->bind_to >= BIND_TO_COUNT)
         return fail(err, HVD_ERR_PROTOCOL, "binding %d does not exist", attributes->bind_to);
     return HVD_OK;

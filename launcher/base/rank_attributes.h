@@ -7,7 +7,7 @@
  * To add an attribute: a member here, a line in rank_attributes_encode() and _decode(), the
  * option's row, and the place that acts on it. In a frame:
  *
- *   0 umask   2 ignore_hup   3 bind_to   4 report_bindings   5 torch_env   6 */
+ *   0 umask   2 ignore_hup   3 bind_to   4 report_bindings   5 torch_env   6 stack_traces   7 */
 #ifndef LAUNCHER_BASE_RANK_ATTRIBUTES_H
 #define LAUNCHER_BASE_RANK_ATTRIBUTES_H
 
@@ -38,6 +38,7 @@ struct rank_attributes {
     int bind_to;          /* enum bind_to */
     bool report_bindings; /* the agent reports what each rank is bound to */
     bool torch_env;       /* the variables of torchrun (process/torch_environment.h) */
+    bool stack_traces;    /* the agent may look into the rank; HVD_STACK_TRACES is set */
 };
 
 /* Sets `umask` and `ignore_hup` to those of this process. */

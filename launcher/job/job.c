@@ -111,6 +111,7 @@ struct job *job_create(uv_loop_t *loop, const struct job_options *options,
     job_stop_init(job);
     job_check_start(job);
     job_timeout_start(job);
+    job_stacks_init(job);
     job->plan = options->elastic ? &job->growth.plan : options->plan;
     job_state_init(&job->state, job->plan->host_count, job->plan->size);
     job_elastic_init(job);
@@ -196,6 +197,7 @@ void job_destroy(struct job *job)
     job->open_parts = job->growth.nclosing;
     job_elastic_close(job);
     job_timeout_close(job);
+    job_stacks_close(job);
     job_check_close(job);
     job_stop_close(job);
     job_suspension_close(job);

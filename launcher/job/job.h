@@ -149,6 +149,10 @@ char *job_last_lines(const struct job *job, int rank, bool of_stderr, size_t nby
  * and continue the ranks, others are passed on. */
 void job_signal(struct job *job, int signum);
 
+/* Prints where each rank stands, then asks every rank for its status text. The attribute
+ * `stack_traces` must be set. */
+void job_say_stacks(struct job *job);
+
 /* The job cannot go on; `text` gives the cause in its last line, `exit_status` becomes its
  * status. */
 void job_fail(struct job *job, int exit_status, const char *text);

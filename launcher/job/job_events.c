@@ -207,6 +207,8 @@ void job_open_host(struct job *job, int index, const char *interfaces)
         .on_exited = on_exited,
         .on_exchanged = on_exchanged,
         .on_stopped = on_stopped,
+        .on_stack = job_on_stack,
+        .on_stacks_done = job_on_stacks_done,
         .on_done = job_on_host_done,
         .on_lost = job_on_host_lost,
         .on_agent_end = job_on_agent_end,

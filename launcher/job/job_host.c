@@ -203,6 +203,14 @@ void job_host_open(struct job_host *host, struct connect_queue *pool, uv_loop_t 
     host->connect = host_connect_start(pool, &target, &connect_events, host);
 }
 
+void job_host_ask_stacks(struct job_host *host, uint32_t id)
+{
+    host->stacks_id = id;
+    host->nstacks = 0;
+    wire_put_u32(frame_link_begin(&host->link, AGENT_STACKS), id);
+    frame_link_send(&host->link);
+}
+
 static void send_stop_rank(struct job_host *host, int rank, int signum, uint32_t grace_ms)
 {
     struct agent_stop_rank stop = { rank, { signum, grace_ms } };

@@ -65,6 +65,10 @@ struct job_host_events {
 
     /* A signal has stopped a rank. May be NULL. */
     void (*on_stopped)(void *context, int rank, const struct rank_end_how *how);
+
+    /* One thread of a rank stands there; the agent has answered the question `id`. May be NULL. */
+    void (*on_stack)(void *context, int rank, const char *where);
+    void (*on_stacks_done)(void *context, int host, uint32_t id);
     void (*on_done)(void *context, int host, int left);
 
     /* The link has ended before the host was done; see lost_reason and lost_status. */
@@ -128,6 +132,8 @@ struct job_host {
     bool starved;                       /* silent for too long, excused, and reported */
     struct clock_offset clock;          /* the agent's uv_hrtime() */
     int nnotes;                         /* notes that it has sent */
+    uint32_t stacks_id;                 /* of the question about stacks that is open; 0: none */
+    int nstacks;                        /* answers to it */
     int unanswered;                     /* heartbeats since one was answered */
     uint64_t unanswered_us;             /* when the first of them was sent: uv_hrtime() */
     uint64_t round_trip_us;             /* of the last heartbeat; 0 if there was none */
@@ -164,6 +170,9 @@ void job_host_start(struct job_host *host, const struct agent_start *start);
 /* Has the agent send a request to a process that listens on its host; see job_exchange(). */
 void job_host_exchange(struct job_host *host, uint32_t id, uint32_t ip, uint16_t port,
                        const void *request, size_t length);
+
+/* Asks where the ranks stand; on_stack() and on_stacks_done() follow. */
+void job_host_ask_stacks(struct job_host *host, uint32_t id);
 
 /* Asks for a heartbeat. */
 void job_host_send_heartbeat(struct job_host *host);

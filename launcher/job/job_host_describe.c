@@ -2,8 +2,10 @@
 /* Describing the job to an agent, up to PREPARE; see agent_protocol.h. */
 #include "launcher/job/job_host_impl.h"
 
+#include "launcher/base/xalloc.h"
 #include "launcher/process/torch_environment.h"
 #include "launcher/process/worker_environment.h"
+#include "lib/base/env_names.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -39,6 +41,8 @@ static void send_ranks(struct job_host *host, const struct job_options *options)
                                 options->job_key);
         if (options->elastic)
             worker_environment_elastic(&own, worker, host->index);
+        if (options->attributes.stack_traces)
+            string_list_take(&own, xstrdup(ENV_STACK_TRACES "=1"));
         if (options->attributes.torch_env)
             torch_environment_rank(&own, rank_info, host->index, plan->host_count);
         struct wire_writer *body = frame_link_begin(&host->link, AGENT_RANK);

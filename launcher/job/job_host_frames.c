@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Limits of an agent's values: the highest pid of Linux. */
-enum { PROCESSES_MAX = 1 << 22, NOTES_MAX = 16 };
+enum { PROCESSES_MAX = 1 << 22, NOTES_MAX = 16, STACKS_OF_RANK_MAX = 16 };
 
 struct host_rank *job_host_find_rank(struct job_host *host, int rank)
 {
@@ -203,6 +203,30 @@ static int on_job_host_frames_note(struct job_host *host, struct wire_reader *bo
     return HVD_OK;
 }
 
+/* Drops what is too much for the ranks of the host. */
+static int on_stack(struct job_host *host, struct wire_reader *body, struct err *err)
+{
+    struct agent_stack stack;
+    int rc = agent_stack_decode(&stack, body, err);
+    if (rc < 0)
+        return rc;
+    struct host_rank *rank = job_host_find_rank(host, stack.rank);
+    if (!rank || rank->phase == RANK_WAITING || host->stacks_id == 0)
+        return not_here(stack.rank, err);
+    if (host->events->on_stack && host->nstacks++ < STACKS_OF_RANK_MAX * host->where.local_size)
+        host->events->on_stack(host->context, stack.rank, stack.where);
+    return HVD_OK;
+}
+
+static int on_stacks_done(struct job_host *host, struct wire_reader *body, struct err *err)
+{
+    uint32_t id = wire_get_u32(body);
+    int rc = agent_frame_finished(body, AGENT_STACKS_DONE, err);
+    if (rc == HVD_OK && host->events->on_stacks_done)
+        host->events->on_stacks_done(host->context, host->index, id);
+    return rc;
+}
+
 static int on_heartbeat(struct job_host *host, struct wire_reader *body, struct err *err)
 {
     struct agent_heartbeat echo;
@@ -259,6 +283,8 @@ static const struct {
     [AGENT_RELAY_DATA] = { job_host_on_relay_data, HOST_READY, HOST_DONE },
     [AGENT_RELAY_END] = { job_host_on_relay_end, HOST_READY, HOST_DONE },
     [AGENT_EXCHANGED] = { on_exchanged, HOST_RUNNING, HOST_DONE },
+    [AGENT_STACK] = { on_stack, HOST_RUNNING, HOST_DONE },
+    [AGENT_STACKS_DONE] = { on_stacks_done, HOST_RUNNING, HOST_DONE },
     [AGENT_HEARTBEAT] = { on_heartbeat, HOST_DESCRIBING, HOST_DONE },
     [AGENT_NOTE] = { on_job_host_frames_note, HOST_RUNNING, HOST_RUNNING },
     [AGENT_DONE] = { on_job_host_frames_done, HOST_DESCRIBING, HOST_RUNNING },

@@ -2,8 +2,8 @@
 /* The private interface of a job, shared by job.c (its life), job_events.c (reports of hosts),
  * job_check.c (periodic checks), job_start.c (until all ranks run), job_stop.c (bringing the job to
  * an end), job_lost.c (agents that end too early), job_signals.c (signals to hvdrun), job_timeout.c
- * (--timeout), job_progress.c (the progress of the job, in words), job_tree.c (agents that start agents),
- * job_elastic.c (batches, workers
+ * (--timeout), job_stacks.c (--stack-traces), job_progress.c (the progress of the job, in words),
+ * job_tree.c (agents that start agents), job_elastic.c (batches, workers
  * and worlds of an elastic job) and job_losses.c (the workers that it has lost). */
 #ifndef LAUNCHER_JOB_JOB_IMPL_H
 #define LAUNCHER_JOB_JOB_IMPL_H
@@ -12,6 +12,7 @@
 #include "launcher/cleanup/cleanup.h"
 #include "launcher/job/job.h"
 #include "launcher/job/job_host.h"
+#include "launcher/job/stack_groups.h"
 #include "launcher/output/job_output.h"
 #include "launcher/output/stdin_reader.h"
 #include "launcher/process/children.h"
@@ -52,6 +53,16 @@ struct job_timeout {
     bool asking;      /* ranks are asked for their status text, before the job is given up */
     int quoted_rank;  /* whose status text the last line quotes */
     char quoted[224]; /* its first line; "": none */
+};
+
+/* job_stacks.c: one question where the ranks stand. */
+struct job_stacks {
+    uv_timer_t timer; /* while answers are awaited */
+    bool asking;
+    bool then_ask, then_give_up; /* afterwards ask for the status texts, or go on with --timeout */
+    uint32_t id;                 /* of the last question */
+    int waited_ms;               /* time in which this process ran */
+    struct stack_groups groups;  /* the answers */
 };
 
 /* job_stop.c: from the order to stop to the verdict. */
@@ -104,6 +115,7 @@ struct job {
     struct job_start start;
     struct job_suspension suspension;
     struct job_timeout timeout;
+    struct job_stacks stacks;
     struct job_stop stop;
     struct job_growth growth;
     struct job_processes processes;
@@ -232,6 +244,16 @@ bool job_tree_hides(const struct job *job, const struct job_host *host);
 /* job_timeout.c */
 void job_timeout_start(struct job *job);
 void job_timeout_close(struct job *job);
+
+/* job_timeout.c: goes on with the limit, when the stacks were told. */
+void job_timeout_passed(struct job *job);
+
+/* job_stacks.c */
+void job_stacks_init(struct job *job);
+void job_stacks_close(struct job *job);
+void job_stacks_before_timeout(struct job *job); /* tells the stacks, then job_timeout_passed() */
+void job_on_stack(void *context, int worker, const char *where);
+void job_on_stacks_done(void *context, int host, uint32_t id);
 
 /* job_record.c: the data of the report. Data of ranks as they arrive, the rest when the verdict is
  * final. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The time limit of a whole job, --timeout. At the limit hvdrun asks the ranks that have joined for
- * their status text. When all have answered, or no more answers come, it stops the ranks as by
+/* The time limit of a whole job, --timeout. At the limit hvdrun tells where the ranks stand, under
+ * --stack-traces (job_stacks.c), and asks those that have joined for their status text. When all have answered, or no more answers come, it stops the ranks as by
  * SIGTERM, and the verdict names the ranks that still ran, or why none did. If the job is being
  * stopped already, the limit only ends the wait for a reader that does not read, as a signal does.
  * If the ranks have ended, the limit drops the unwritten output. */
@@ -48,12 +48,20 @@ static bool has_met(const struct job *job)
 static void on_timeout(uv_timer_t *timer)
 {
     struct job *job = timer->data;
+    if (job->state.phase == JOB_RUNNING && job->options->attributes.stack_traces)
+        job_stacks_before_timeout(job);
+    else
+        job_timeout_passed(job);
+}
+
+void job_timeout_passed(struct job *job)
+{
     if (job->state.phase != JOB_RUNNING || !has_met(job)) {
-        job_timeout_give_up(timer);
+        job_timeout_give_up(&job->timeout.timer);
         return;
     }
     job->timeout.asking = true;
-    uv_timer_start(timer, job_timeout_give_up, ANSWERS_MS, 0);
+    uv_timer_start(&job->timeout.timer, job_timeout_give_up, ANSWERS_MS, 0);
     job->rendezvous.on_question(job->rendezvous.context);
 }
 

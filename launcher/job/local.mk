@@ -18,9 +18,11 @@ launcher_liblauncher_la_SOURCES += \
 	launcher/job/job_progress.c \
 	launcher/job/job_record.c \
 	launcher/job/job_signals.c \
+	launcher/job/job_stacks.c \
 	launcher/job/job_start.c \
 	launcher/job/job_status.c launcher/job/job_status.h \
 	launcher/job/job_stop.c \
 	launcher/job/job_sweep.c launcher/job/job_sweep.h \
 	launcher/job/job_timeout.c \
-	launcher/job/job_tree.c
+	launcher/job/job_tree.c \
+	launcher/job/stack_groups.c launcher/job/stack_groups.h

@@ -268,6 +268,8 @@ static bool apply_attributes(const struct spawn_child *child)
     if (!attributes)
         return hup_is_ignored(child);
     child_call(child, SYS_umask, (long)attributes->umask, 0, 0, 0);
+    if (attributes->stack_traces) /* Yama lets a debugger of the agent's in; no Yama: EINVAL */
+        child_call(child, SYS_prctl, PR_SET_PTRACER, child->parent, 0, 0);
     return attributes->ignore_hup;
 }
 

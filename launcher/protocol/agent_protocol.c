@@ -42,6 +42,9 @@ const char *agent_frame_name(int type)
         [AGENT_TUNNEL_ERRORS] = "TUNNEL_ERRORS",
         [AGENT_TUNNEL_CLOSE] = "TUNNEL_CLOSE",
         [AGENT_TUNNEL_END] = "TUNNEL_END",
+        [AGENT_STACKS] = "STACKS",
+        [AGENT_STACK] = "STACK",
+        [AGENT_STACKS_DONE] = "STACKS_DONE",
     };
     return type > 0 && type < AGENT_FRAME_TYPES ? names[type] : "unknown";
 }
@@ -218,6 +221,19 @@ int agent_note_decode(struct agent_note *message, struct wire_reader *reader, st
 {
     wire_get_string(reader, message->text, sizeof message->text);
     return agent_frame_finished(reader, AGENT_NOTE, err);
+}
+
+void agent_stack_encode(struct wire_writer *writer, const struct agent_stack *message)
+{
+    wire_put_i32(writer, message->rank);
+    wire_put_string(writer, message->where);
+}
+
+int agent_stack_decode(struct agent_stack *message, struct wire_reader *reader, struct err *err)
+{
+    message->rank = wire_get_i32(reader);
+    wire_get_string(reader, message->where, sizeof message->where);
+    return agent_frame_finished(reader, AGENT_STACK, err);
 }
 
 void agent_stop_encode(struct wire_writer *writer, const struct agent_stop *message)

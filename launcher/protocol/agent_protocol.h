@@ -40,6 +40,9 @@
  *            bytes
  *                                      <-  EXCHANGED  id, 0 and all that has come until the other
  *                                                     side closed; or a negative error number
+ *   STACKS   id                        ->             where does each rank stand?
+ *                                      <-  STACK      rank, text: of one of its threads
+ *                                      <-  STACKS_DONE id: nothing more comes for it
  *   HEARTBEAT stamp                    -> HEARTBEAT  the same stamp and its own clock, at once; any
  *                                                     time
  *                                      <-  NOTE       a line for people: what cannot be killed,
@@ -131,6 +134,9 @@ enum agent_frame {
     AGENT_TUNNEL_ERRORS,
     AGENT_TUNNEL_CLOSE,
     AGENT_TUNNEL_END,
+    AGENT_STACKS,
+    AGENT_STACK,
+    AGENT_STACKS_DONE,
     AGENT_FRAME_TYPES
 };
 
@@ -200,6 +206,12 @@ struct agent_note {
     char text[256];
 };
 
+/* STACK. */
+struct agent_stack {
+    int rank;
+    char where[1500]; /* "hvd_wait <- step (train.py:12)", from stack_where(), or why not */
+};
+
 struct agent_stop {
     int signum;
     uint32_t grace_ms;
@@ -248,6 +260,8 @@ int agent_heartbeat_decode(struct agent_heartbeat *message, struct wire_reader *
                            struct err *err);
 void agent_note_encode(struct wire_writer *writer, const struct agent_note *message);
 int agent_note_decode(struct agent_note *message, struct wire_reader *reader, struct err *err);
+void agent_stack_encode(struct wire_writer *writer, const struct agent_stack *message);
+int agent_stack_decode(struct agent_stack *message, struct wire_reader *reader, struct err *err);
 void agent_stop_encode(struct wire_writer *writer, const struct agent_stop *message);
 int agent_stop_decode(struct agent_stop *message, struct wire_reader *reader, struct err *err);
 void agent_stop_rank_encode(struct wire_writer *writer, const struct agent_stop_rank *message);

@@ -305,6 +305,7 @@ static PyMethodDef module_methods[] = {
     { "process_set_ranks", sets_ranks, METH_VARARGS, "process_set_ranks(number)" },
     { "submit", handle_submit, METH_VARARGS, "Start a collective; returns a Handle." },
     { "run", handle_run, METH_VARARGS, "Start a collective and wait for it." },
+    { "stop_stacks", stacks_stop, METH_NOARGS, "Answer no more questions where threads stand." },
     { "describe", array_describe, METH_O, "Where the elements of an array are, or None." },
     { NULL, NULL, 0, NULL },
 };
@@ -334,7 +335,7 @@ PyMODINIT_FUNC PyInit__hvd(void)
     if (find_exceptions() < 0)
         return NULL;
     PyObject *module = PyModule_Create(&module_definition);
-    if (module && handle_define(module) < 0) {
+    if (module && (handle_define(module) < 0 || stacks_start(module) < 0)) {
         Py_DECREF(module);
         return NULL;
     }

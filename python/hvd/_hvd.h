@@ -27,6 +27,11 @@ int handle_define(PyObject *module);
 PyObject *handle_submit(PyObject *module, PyObject *args);
 PyObject *handle_run(PyObject *module, PyObject *args);
 
+/* Listens for questions where the threads stand, under HVD_STACK_TRACES; _stacks.c says more. 0, or
+ * -1 with an exception. stop_stacks() ends it. */
+int stacks_start(PyObject *module);
+PyObject *stacks_stop(PyObject *module, PyObject *nothing);
+
 /* describe(object) -> where the elements of an array are; _array.c says more. */
 PyObject *array_describe(PyObject *module, PyObject *object);
 

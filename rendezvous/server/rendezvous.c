@@ -176,6 +176,11 @@ void rendezvous_tell_end(struct rendezvous *rendezvous, int rank, const struct r
     arm(rendezvous);
 }
 
+void rendezvous_change_key(struct rendezvous *rendezvous, const struct job_key *key)
+{
+    server_change_key(&rendezvous->server, key);
+}
+
 void rendezvous_tell_verdict(struct rendezvous *rendezvous,
                              const struct rendezvous_verdict *verdict)
 {

@@ -104,6 +104,10 @@ void rendezvous_rank_ended(struct rendezvous *rendezvous, int rank, const struct
  * before the one above. */
 void rendezvous_tell_end(struct rendezvous *rendezvous, int rank, const struct rendezvous_end *end);
 
+/* The key of a service is another from now on, for clients that show the service's and for jobs to
+ * come. Jobs that are there, and are not over, keep theirs. */
+void rendezvous_change_key(struct rendezvous *rendezvous, const struct job_key *key);
+
 /* The job is over. Requests that wait for that (GET /v1/jobs/ID?wait=SECONDS) are answered. */
 void rendezvous_tell_verdict(struct rendezvous *rendezvous,
                              const struct rendezvous_verdict *verdict);

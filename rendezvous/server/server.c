@@ -45,11 +45,36 @@ int server_init(struct server *server, const struct rendezvous_options *options,
     return HVD_OK;
 }
 
+static bool server_kept_key(const void *context, const char *id, struct job_key *key)
+{
+    const struct server *server = context;
+    const struct rendezvous_job *job = *id ? job_table_find(&server->job_table, id) : NULL;
+    if (!job || !job->keeps_key || rendezvous_job_is_over(job))
+        return false;
+    *key = job->key;
+    return true;
+}
+
+void server_change_key(struct server *server, const struct job_key *key)
+{
+    struct rendezvous_job *job;
+    TAILQ_FOREACH(job, &server->job_table.list, link)
+    {
+        if (job->keeps_key || rendezvous_job_is_over(job))
+            continue;
+        job_key_derive(&job->key, &server->keyring.key, job->id);
+        job->keeps_key = true;
+    }
+    server->keyring.key = *key;
+}
+
 void server_init_service(struct server *server, const struct rendezvous_service_options *options,
                          uint64_t epoch_ms, uint64_t now_ms)
 {
     init(server, options->key, epoch_ms, now_ms);
     server->keyring.service = true;
+    server->keyring.kept = server_kept_key;
+    server->keyring.context = server;
     server->say = options->say;
     server->context = options->context;
     job_table_init(&server->job_table, options->max_jobs, options->start_timeout_ms);

@@ -107,6 +107,9 @@ int server_init(struct server *server, const struct rendezvous_options *options,
 void server_init_service(struct server *server, const struct rendezvous_service_options *options,
                          uint64_t epoch_ms, uint64_t now_ms);
 
+/* See rendezvous_change_key(). */
+void server_change_key(struct server *server, const struct job_key *key);
+
 /* Ends all connections; from then on nothing is sent and no event reported. May be called inside a
  * callback, server_fini() may not. */
 void server_close(struct server *server);

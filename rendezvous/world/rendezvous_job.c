@@ -190,6 +190,7 @@ void rendezvous_job_destroy(struct rendezvous_job *job)
 {
     if (!job)
         return;
+    job_key_wipe(&job->key);
     send_home(&job->watchers);
     send_home(&job->onlookers);
     send_home(&job->comers);

@@ -20,6 +20,7 @@
 #ifndef RENDEZVOUS_WORLD_RENDEZVOUS_JOB_H
 #define RENDEZVOUS_WORLD_RENDEZVOUS_JOB_H
 
+#include "lib/base/auth.h"
 #include "lib/base/job_id.h"
 #include "rendezvous/base/rendezvous_options.h"
 #include "rendezvous/base/wait_list.h"
@@ -69,6 +70,8 @@ struct rendezvous_next {
 struct rendezvous_job {
     char id[JOB_ID_SIZE];
     bool planned;
+    bool keeps_key; /* the key of the service has been changed since: `key` is this job's */
+    struct job_key key;
     uint64_t since_ms; /* when it was made */
     uint64_t first_ms; /* when the first worker came */
     uint64_t ended_ms; /* when the last worker was gone; 0 while some are there */

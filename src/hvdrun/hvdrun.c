@@ -99,7 +99,10 @@ static void ask_ranks(struct run *run)
 {
     if (run->options.elastic)
         job_say_world(run->job);
-    job_rendezvous_ask(run->rendezvous);
+    if (run->options.attributes.stack_traces)
+        job_say_stacks(run->job);
+    else
+        job_rendezvous_ask(run->rendezvous);
 }
 
 static void on_hvdrun_signal(uv_signal_t *handle, int signum)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hvdrendezvousd: the rendezvous alone, for workers that something else starts.
  *
- *   options -> key -> rendezvous -> ports -> port file -> ready -> loop -> stop in reverse
+ *   options -> key -> rendezvous -> ports -> port file -> fewer rights -> ready -> loop -> stop in
+ *   reverse
  *
  * A mistake of the user ends hvdrendezvousd here with one line and status 2, before anything
  * listens. */
@@ -15,7 +16,9 @@
 #include "src/service/hvdrendezvousd_options.h"
 #include "src/service/key_file.h"
 #include "src/service/port_file.h"
+#include "src/service/privileges.h"
 #include "src/service/readiness.h"
+#include "src/service/syscall_filter.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +36,7 @@ enum { DESCRIPTORS_WANTED = 10000 + 64 };
 /* For files, and connections that have ended but are not closed by their clients yet. */
 enum { DESCRIPTORS_RESERVED = 64 + 256 };
 
-static const int watched[] = { SIGINT, SIGTERM, SIGHUP };
+static const int watched[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1 };
 
 enum { WATCHED = sizeof watched / sizeof *watched };
 
@@ -163,8 +166,27 @@ static void hvdrendezvousd_stop(struct service *service)
         tcp_port_close(service->ports[i]);
 }
 
+/* SIGUSR1: the key of the service is another. On a failure the one before stays. */
+static void change_key(struct service *service)
+{
+    const struct hvdrendezvousd_options *options = &service->options;
+    struct job_key key;
+    struct err err = { 0 };
+    if (key_file_read(&key, options->key_file, options->key_file_source, &err) < 0) {
+        daemon_log("warning: the key is not changed: %s", err.text);
+        return;
+    }
+    rendezvous_change_key(service->rendezvous, &key);
+    job_key_wipe(&key);
+    daemon_log("the key was read again; jobs that are there keep theirs");
+}
+
 static void on_hvdrendezvousd_signal(uv_signal_t *handle, int signum)
 {
+    if (signum == SIGUSR1) {
+        change_key(handle->data);
+        return;
+    }
     daemon_log("stopping: %s", strsignal(signum));
     hvdrendezvousd_stop(handle->data);
 }
@@ -242,6 +264,17 @@ static void say_ports(const struct service *service)
     }
 }
 
+/* Keeps no more rights than serving needs: 0, or an exit status and `err`. */
+static int restrict_process(const struct hvdrendezvousd_options *options, struct err *err)
+{
+    int rc = options->user ? privileges_drop(options->user, err) : HVD_OK;
+    if (rc < 0)
+        return rc == HVD_ERR_INVALID ? STATUS_USAGE : STATUS_RESOURCE;
+    bool filter = options->seccomp == SECCOMP_ON ||
+                  (options->seccomp == SECCOMP_AUTO && syscall_filter_exists());
+    return filter && syscall_filter_apply(err) < 0 ? STATUS_RESOURCE : 0;
+}
+
 static int refuse_port_file(struct err *err)
 {
     fail_context(err, "--port-file");
@@ -262,6 +295,8 @@ static int hvdrendezvousd_start(struct service *service, struct err *err)
     if (options->port_file &&
         port_file_write(&service->port_file, options->port_file, port, err) < 0)
         return refuse_port_file(err);
+    if ((failed = restrict_process(options, err)))
+        return failed;
     say_ports(service);
     warn_of_few_descriptors();
     snprintf(status, sizeof status, "listening on %s", tcp_port_address(service->ports[0]));

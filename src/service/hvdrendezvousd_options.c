@@ -42,6 +42,7 @@ static int check_job_id(const char *value, const char *source, struct err *err)
 
 static const char reach[] = "Address";
 static const char keys[] = "Keys";
+static const char privileges[] = "Privileges";
 static const char readiness[] = "Readiness";
 static const char limits[] = "Limits";
 static const char other[] = "Other";
@@ -79,6 +80,23 @@ static const struct option_row rows[] = {
       .check = check_job_id,
       .rivals = RIVALS_WORK,
       .group = keys },
+    { .names = { "--user" },
+      .metavar = "NAME",
+      .help = "become this user once the key is read and the ports are open; for root",
+      .kind = OPTION_TEXT,
+      .offset = MEMBER(user),
+      .group = privileges },
+    { .names = { "--seccomp" },
+      .metavar = "WHEN",
+      .help =
+          "refuse all system calls but those that serving needs: auto, if built with libseccomp, "
+          "on or off",
+      .kind = OPTION_CHOICE,
+      .value = "auto",
+      .offset = MEMBER(seccomp),
+      .choices = SECCOMP_CHOICES,
+      .offer = OFFER_CHOICES,
+      .group = privileges },
     { .names = { "--port-file" },
       .metavar = "FILE",
       .help = "write the port of the first --listen to FILE while listening",

@@ -12,6 +12,10 @@
 /* All options, for callers that list them. */
 extern const struct option_table hvdrendezvousd_option_table;
 
+/* In the order of the words. AUTO: if hvdrendezvousd was built with it. */
+enum seccomp_use { SECCOMP_AUTO, SECCOMP_ON, SECCOMP_OFF };
+#define SECCOMP_CHOICES "auto on off"
+
 /* Texts are borrowed from argv and the environment; the list is owned. */
 struct hvdrendezvousd_options {
     struct string_list listen; /* at least one address that tcp_port_open() understands */
@@ -20,6 +24,8 @@ struct hvdrendezvousd_options {
     const char *new_key;         /* create this file, and do nothing else */
     const char *job_key;         /* print the key of this job, and do nothing else */
     const char *port_file;       /* NULL: none */
+    const char *user;            /* to become, once the ports are open; NULL: none */
+    int seccomp;                 /* enum seccomp_use */
     int ready_fd;                /* -1: none */
     int max_jobs;
     int max_memory_mib;

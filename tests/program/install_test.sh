@@ -83,6 +83,12 @@ if [ -x "$HVDRUN" ]; then
     unit=$(find "$elsewhere" -name hvdrendezvousd.service)
     if [ -n "$unit" ]; then
         like "systemd is told where hvdrendezvousd is" "^ExecStart=$elsewhere/bin/hvdrendezvousd " "$unit"
+        if systemd-analyze --version >/dev/null 2>&1; then
+            ok "and systemd rates the unit's exposure below 1.5" \
+                systemd-analyze security --offline=true --threshold=14 --no-pager "$unit"
+        else
+            skip "and systemd rates the unit's exposure below 1.5" "no systemd-analyze"
+        fi
     else
         skip "systemd is told where hvdrendezvousd is" "configured without systemd's units"
     fi

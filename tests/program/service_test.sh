@@ -222,4 +222,68 @@ listens_on_three() {
 ok "several addresses are listened on" until_true listens_on_three
 is "and told" 1 "$(grep -c 'listening on 127.0.0.2:' "$tmp/service")"
 service_down
+
+# Less privilege
+of_service() { # FIELD of /proc/PID/status
+    sed -n "s/^$1:[[:space:]]*\([^[:space:]]*\).*/\1/p" "/proc/$service/status"
+}
+run "$HVDRENDEZVOUSD" --key-file "$tmp/key" --user no-such-user --listen 127.0.0.1:0
+is "a user that does not exist, or from somebody who is not root, is a mistake" 2 "$status"
+like "which is named" "^hvdrendezvousd: error: --user: (no such user: 'no-such-user'|only root can become)" "$tmp/err"
+if [ "$(id -u)" = 0 ]; then
+    run "$HVDRENDEZVOUSD" --key-file "$tmp/key" --user root --listen 127.0.0.1:0
+    is "root cannot become root" 2 "$status"
+    service_up --user nobody
+    service_said 'listening on'
+    is "with --user the service is no longer root's" "$(id -u nobody)" "$(of_service Uid)"
+    is "nor its group's" "$(id -g nobody)" "$(of_service Gid)"
+    is "nor of any other group" '' "$(of_service Groups)"
+    worker a HOROVOD_SIZE=1 -- init place shutdown
+    ends "and serves" a 0 'rank 0 of 1, local 0 of 1, cross 0 of 1'
+    service_down
+    is "until it is told to end" 0 "$status"
+else
+    skip "with --user the service is no longer root's" "not root"
+fi
+service_up
+service_said 'listening on'
+if [ "$SANITIZERS" != no ]; then
+    skip "system calls are filtered" "built with $SANITIZERS"
+elif ! grep -q '^#define HAVE_SECCOMP' "$builddir/config.h"; then
+    skip "system calls are filtered" "built without libseccomp"
+else
+    is "system calls are filtered" 2 "$(of_service Seccomp)"
+fi
+service_down
+service_up --seccomp off
+service_said 'listening on'
+is "unless that is off" 0 "$(of_service Seccomp)"
+service_down
+
+# Another key, without an end of jobs
+service_up
+old=$(job_key train)
+worker a -- init place collectives shutdown
+come 1
+"$HVDRENDEZVOUSD" --new-key "$tmp/key.new"
+mv "$tmp/key.new" "$tmp/key"
+kill -USR1 "$service"
+service_said 'the key was read again'
+worker b HVD_JOB_KEY="$old" -- init place collectives shutdown
+ends "a job that was there when the key was changed goes on with its key" a 0 'rank 0 of 2, local 0 of 2, cross 0 of 1'
+ends "also for workers that come later" b 0 'rank 1 of 2, local 1 of 2, cross 0 of 1'
+service_said 'job train: ended'
+worker a HOROVOD_SIZE=1 HVD_JOB_KEY="$old" -- init place shutdown
+ended a
+ok "a job that comes later does not have the old key" [ "$status" != 0 ]
+worker a HOROVOD_SIZE=1 -- init place shutdown
+ends "but the new one" a 0 'rank 0 of 1, local 0 of 1, cross 0 of 1'
+chmod 644 "$tmp/key"
+kill -USR1 "$service"
+ok "a file that is no key changes nothing, which is said" \
+    service_said 'warning: the key is not changed: --key-file: '
+chmod 600 "$tmp/key"
+worker a HOROVOD_SIZE=1 -- init place shutdown
+ends "the key stays" a 0 'rank 0 of 1, local 0 of 1, cross 0 of 1'
+service_down
 finish

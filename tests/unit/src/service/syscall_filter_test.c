@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a process may still do behind the filter; each case is a child of its own. */
+#include "src/service/syscall_filter.h"
+#include "tests/support/unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static long run_program(void)
+{
+    char *const words[] = { "/bin/true", NULL };
+    return execve(words[0], words, words + 1);
+}
+
+static long fork_process(void)
+{
+    return syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+}
+
+static long open_network(void)
+{
+    return socket(AF_INET, SOCK_STREAM, 0);
+}
+
+static long write_file(void)
+{
+    return open("/tmp/hvd-syscall-filter", O_WRONLY | O_CREAT, 0600);
+}
+
+static long make_executable(void)
+{
+    void *memory = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? -1 : 0;
+}
+
+static long kill_process(void)
+{
+    return kill(getppid(), 0);
+}
+
+static long open_unix(void)
+{
+    return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+}
+
+static long read_file(void)
+{
+    return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static long allocate(void)
+{
+    void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? -1 : 0;
+}
+
+static const struct {
+    long (*call)(void);
+    bool allowed;
+} calls[] = {
+    { run_program, false }, { fork_process, false },    { open_network, false },
+    { write_file, false },  { make_executable, false }, { kill_process, false },
+    { open_unix, true },    { read_file, true },        { allocate, true },
+};
+
+START_TEST(a_call_that_serving_does_not_need_is_refused)
+{
+    struct err err = { 0 };
+    int status;
+    if (!syscall_filter_exists())
+        return;
+    pid_t child = fork();
+    if (child == 0) {
+        if (syscall_filter_apply(&err) < 0)
+            _exit(99);
+        bool done = calls[_i].call() >= 0;
+        _exit(done ? 0 : errno == EPERM ? 1 : 2);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status));
+    ck_assert_int_eq(WEXITSTATUS(status), calls[_i].allowed ? 0 : 1);
+}
+END_TEST
+
+START_TEST(without_a_filter_applying_it_is_an_error)
+{
+    struct err err = { 0 };
+    if (!syscall_filter_exists())
+        ck_assert_int_eq(syscall_filter_apply(&err), HVD_ERR_SYSTEM);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("syscall_filter");
+    TCase *tcase = tcase_create("syscall_filter");
+    tcase_add_loop_test(tcase, a_call_that_serving_does_not_need_is_refused, 0,
+                        sizeof calls / sizeof *calls);
+    tcase_add_test(tcase, without_a_filter_applying_it_is_an_error);
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
+}
