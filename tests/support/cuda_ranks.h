@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ranks (ranks.h) with a GPU of the stand-in for the CUDA driver (tests/stand_in_cuda): it is the
+ * `device` of device_ranks.h. */
+#ifndef TESTS_SUPPORT_CUDA_RANKS_H
+#define TESTS_SUPPORT_CUDA_RANKS_H
+
+#include "tests/stand_in_cuda/stand_in.h"
+#include "tests/support/device_ranks.h"
+
+/* To be called once, before ranks are started: hvd_cuda_open() uses the module that is linked here,
+ * and trials use the memory of GPU 0. */
+void cuda_prepare(void);
+
+/* Opens GPU 0. The end: nothing is left of it anywhere. */
+void cuda_start(void);
+void cuda_stop(void);
+
+#endif
