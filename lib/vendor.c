@@ -5,6 +5,7 @@
 #include "lib/base/env_names.h"
 #include "lib/device/device_load.h"
 #include "lib/hvd.h"
+#include "lib/process.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -16,13 +17,26 @@ static const char *vendor_variable(const char *name)
     return getenv(name);
 }
 
+static int vendor_world_is_broken(void)
+{
+    struct world *world = process_enter(NULL);
+    if (!world)
+        return 1;
+    bool broken = world_is_broken(world);
+    process_exit();
+    return broken;
+}
+
 int vendor_open_cuda(const struct vendor_place *place, int *device, struct err *err)
 {
     static const struct device_module_library library = {
         .allgather = hvd_allgather_tensor,
         .allreduce = hvd_allreduce_tensor,
         .process_set_ranks = hvd_process_set_ranks,
+        .process_set_rank = hvd_process_set_rank,
+        .epoch = hvd_epoch,
         .last_error = hvd_last_error,
+        .world_is_broken = vendor_world_is_broken,
     };
     const struct device_module_options options = {
         .ordinal = place->ordinal,

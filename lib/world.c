@@ -215,6 +215,11 @@ int world_epoch(const struct world *world)
     return (int)world->assignment.welcome.epoch;
 }
 
+bool world_is_broken(const struct world *world)
+{
+    return failure_is_there(&world->failure);
+}
+
 int world_hosts_updated(const struct world *world)
 {
     return atomic_load(&world->news.hosts_updated);

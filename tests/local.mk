@@ -63,6 +63,7 @@ unit_tests = \
 	tests/unit/lib/cuda/cuda_device_test \
 	tests/unit/lib/cuda/cuda_ordinal_test \
 	tests/unit/lib/cuda/kernels_ptx_test \
+	tests/unit/lib/cuda/nccl_test \
 	tests/unit/lib/device/device_copy_test \
 	tests/unit/lib/device/device_ends_test \
 	tests/unit/lib/device/device_ready_test \
@@ -200,6 +201,10 @@ tests_unit_lib_cuda_cuda_device_test_SOURCES = tests/unit/lib/cuda/cuda_device_t
 tests_unit_lib_cuda_cuda_device_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 tests_unit_lib_cuda_cuda_device_test_LDADD = $(cuda_libraries) $(LDADD)
 tests_unit_lib_cuda_cuda_device_test_LDFLAGS = $(AM_LDFLAGS) -no-install
+tests_unit_lib_cuda_nccl_test_SOURCES = tests/unit/lib/cuda/nccl_test.c $(cuda_ranks)
+tests_unit_lib_cuda_nccl_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_lib_cuda_nccl_test_LDADD = tests/stand_in_cuda/libnccl.la $(cuda_libraries) $(LDADD)
+tests_unit_lib_cuda_nccl_test_LDFLAGS = $(AM_LDFLAGS) -no-install
 tests_unit_lib_cuda_cuda_ordinal_test_LDADD = lib/cuda/libcuda_module.la $(LDADD)
 tests_unit_lib_cuda_kernels_ptx_test_LDADD = tests/stand_in_cuda/libcuda.la lib/cuda/libcuda_module.la $(LDADD)
 tests_unit_lib_cuda_kernels_ptx_test_LDFLAGS = $(AM_LDFLAGS) -no-install
@@ -694,6 +699,7 @@ thread_programs = \
 	tests/unit/examples/accelerator_queues_test \
 	tests/unit/examples/accelerator_test \
 	tests/unit/lib/cuda/cuda_device_test \
+	tests/unit/lib/cuda/nccl_test \
 	tests/unit/lib/device/device_copy_test \
 	tests/unit/lib/device/device_ends_test \
 	tests/unit/lib/device/device_ready_test \

@@ -21,6 +21,8 @@
 
 enum { CUDA_QUEUES = HVD_DEVICE_REDUCE + 1 };
 
+struct cuda_reducer;
+
 struct cuda_device {
     const struct cuda_driver *driver;
     int ordinal, gpu;
@@ -28,6 +30,8 @@ struct cuda_device {
     char name[32]; /* "cuda:0" */
     struct cuda_context *context;
     struct cuda_stream *streams[CUDA_QUEUES];
+
+    struct cuda_reducer *reducer; /* NULL: the library reduces */
 
     /* The last failure of a function of the table; the library calls them one at a time. */
     int failed; /* what it returned */

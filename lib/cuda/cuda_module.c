@@ -3,6 +3,8 @@
 #include "lib/cuda/cuda_module.h"
 
 #include "lib/cuda/cuda_device.h"
+#include "lib/cuda/nccl.h"
+#include "lib/cuda/reducer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +16,8 @@ static int module_open(const struct device_module_options *options, struct hvd_d
     if (!device)
         return fail(err, HVD_ERR_NOMEM, "out of memory");
     int rc = cuda_device_open(device, options, err);
+    if (rc == HVD_OK && (rc = cuda_reducer_create(&device->reducer, device, options, err)) < 0)
+        cuda_device_close(device);
     if (rc < 0) {
         free(device);
         return rc;
@@ -30,10 +34,12 @@ static void module_number(void *context, int number)
 
 static void module_close(void *context)
 {
-    if (!context)
+    struct cuda_device *device = context;
+    if (!device)
         return;
-    cuda_device_close(context);
-    free(context);
+    cuda_reducer_destroy(device->reducer);
+    cuda_device_close(device);
+    free(device);
 }
 
 static int describe_gpu(const struct cuda_driver *driver, int ordinal, char *line, size_t size,
@@ -66,6 +72,12 @@ static int module_describe(char *text, size_t size, struct err *err)
         if (at < size)
             at += (size_t)snprintf(text + at, size - at, "%s", line);
     }
+    struct err none;
+    const struct nccl *nccl = nccl_open(&none);
+    if (at < size && nccl)
+        snprintf(text + at, size - at, "NCCL %d\n", nccl->version);
+    else if (at < size)
+        snprintf(text + at, size - at, "%s\n", none.text);
     return HVD_OK;
 }
 

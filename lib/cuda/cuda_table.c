@@ -5,6 +5,8 @@
  * hvd_tensor.ready. */
 #include "lib/cuda/cuda_device.h"
 
+#include "lib/cuda/reducer.h"
+
 #include <stddef.h>
 
 /* Keeps the text of a failure for error_text(), and returns its number. */
@@ -80,6 +82,8 @@ static void *cuda_create_event(void *context)
 static void cuda_destroy_event(void *context, void *event)
 {
     struct cuda_device *device = context;
+    if (device->reducer)
+        cuda_reducer_forget(device->reducer, event);
     if (table_enter(device) == 0)
         table_leave(device, device->driver->event_destroy(event), "cuEventDestroy");
 }
@@ -87,6 +91,8 @@ static void cuda_destroy_event(void *context, void *event)
 static int cuda_record_event(void *context, void *event, enum hvd_device_queue queue)
 {
     struct cuda_device *device = context;
+    if (queue == HVD_DEVICE_REDUCE && device->reducer)
+        return device->failed = cuda_reducer_record(device->reducer, event, &device->err);
     int rc = table_enter(device);
     if (rc < 0)
         return rc;
@@ -97,7 +103,10 @@ static int cuda_record_event(void *context, void *event, enum hvd_device_queue q
 static int cuda_query_event(void *context, void *event)
 {
     struct cuda_device *device = context;
-    int rc = table_enter(device);
+    int rc = device->reducer ? cuda_reducer_query(device->reducer, event, &device->err) : 1;
+    if (rc <= 0)
+        return device->failed = rc;
+    rc = table_enter(device);
     if (rc < 0)
         return rc;
     int result = device->driver->event_query(event);
@@ -107,6 +116,19 @@ static int cuda_query_event(void *context, void *event)
     }
     rc = table_leave(device, result, "cuEventQuery");
     return rc < 0 ? rc : 1;
+}
+
+static int cuda_can_allreduce(void *context, enum hvd_dtype dtype, enum hvd_op op, int process_set)
+{
+    const struct cuda_device *device = context;
+    (void)process_set;
+    return cuda_reducer_can(device->reducer, dtype, op);
+}
+
+static int cuda_allreduce(void *context, const struct hvd_device_allreduce *allreduce)
+{
+    struct cuda_device *device = context;
+    return device->failed = cuda_reducer_put(device->reducer, allreduce, &device->err);
 }
 
 static int cuda_check_memory(void *context, const void *memory, size_t nbytes)
@@ -135,6 +157,8 @@ void cuda_device_fill(struct cuda_device *device, struct hvd_device *table)
         .destroy_event = cuda_destroy_event,
         .record_event = cuda_record_event,
         .query_event = cuda_query_event,
+        .can_allreduce = cuda_can_allreduce,
+        .allreduce = cuda_allreduce,
         .check_memory = cuda_check_memory,
         .error_text = cuda_error_text,
     };

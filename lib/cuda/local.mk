@@ -9,7 +9,14 @@ lib_cuda_libcuda_module_la_SOURCES = \
 	lib/cuda/cuda_table.c \
 	lib/cuda/driver.c lib/cuda/driver.h \
 	lib/cuda/driver_abi.h \
-	lib/cuda/kernels_ptx.c lib/cuda/kernels_ptx.h
+	lib/cuda/group.c \
+	lib/cuda/group_agree.c \
+	lib/cuda/kernels.c lib/cuda/kernels.h \
+	lib/cuda/kernels_ptx.c lib/cuda/kernels_ptx.h \
+	lib/cuda/nccl.c lib/cuda/nccl.h \
+	lib/cuda/nccl_abi.h \
+	lib/cuda/reducer.c lib/cuda/reducer.h \
+	lib/cuda/reducer_impl.h
 lib_cuda_libcuda_module_la_CFLAGS = $(AM_CFLAGS)
 
 pkglib_LTLIBRARIES += lib/cuda/hvd_cuda.la

@@ -23,7 +23,10 @@ struct device_module_library {
     int (*allreduce)(const struct hvd_tensor *tensor, enum hvd_op op,
                      const struct hvd_options *options);
     int (*process_set_ranks)(int process_set, int *ranks, int capacity);
+    int (*process_set_rank)(int process_set);
+    int (*epoch)(void);
     const char *(*last_error)(void);
+    int (*world_is_broken)(void); /* 1 when there is no world, or it has lost a rank; else 0 */
 };
 
 struct device_module_options {

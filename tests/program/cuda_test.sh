@@ -9,7 +9,8 @@ stand_in=$builddir/tests/stand_in_cuda/.libs
 job() {
     words=$1 np=$2
     shift 2
-    run "$HVDRUN" -np "$np" -x HVD_DEVICE=cuda -x LD_LIBRARY_PATH="$STAGE$LIBDIR:$stand_in" -x STAND_IN_CUDA="$words" "$@" \
+    run "$HVDRUN" -np "$np" -x HVD_DEVICE=cuda -x LD_LIBRARY_PATH="$STAGE$LIBDIR:$stand_in" -x STAND_IN_CUDA="$words" \
+        -x HVD_CUDA_NCCL=0 "$@" \
         "$HELLO"
 }
 

@@ -66,6 +66,46 @@ else
     skip "sizes and numbers are those of cuda.h" "no $toolkit/include/cuda.h"
 fi
 
+cat >"$tmp/nccl.c" <<-'.'
+	#include <nccl.h>
+	#include <stddef.h>
+	#include "lib/cuda/nccl_abi.h"
+	#define SAME(ours, theirs) _Static_assert((long)ours == (long)theirs, #ours);
+	SAME(NCCL_OK, ncclSuccess)
+	SAME(NCCL_IN_PROGRESS, ncclInProgress)
+	SAME(NCCL_INT8, ncclInt8)
+	SAME(NCCL_UINT8, ncclUint8)
+	SAME(NCCL_INT32, ncclInt32)
+	SAME(NCCL_INT64, ncclInt64)
+	SAME(NCCL_FLOAT16, ncclFloat16)
+	SAME(NCCL_FLOAT32, ncclFloat32)
+	SAME(NCCL_FLOAT64, ncclFloat64)
+	SAME(NCCL_BFLOAT16, ncclBfloat16)
+	SAME(NCCL_SUM, ncclSum)
+	SAME(NCCL_PRODUCT, ncclProd)
+	SAME(NCCL_MAX, ncclMax)
+	SAME(NCCL_MIN, ncclMin)
+	SAME(NCCL_AVERAGE, ncclAvg)
+	SAME(sizeof(struct nccl_id), sizeof(ncclUniqueId))
+	SAME(offsetof(struct nccl_config, magic), offsetof(ncclConfig_t, magic))
+	SAME(offsetof(struct nccl_config, version), offsetof(ncclConfig_t, version))
+	SAME(offsetof(struct nccl_config, blocking), offsetof(ncclConfig_t, blocking))
+	ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+	int main(void)
+	{
+	    return config.magic != NCCL_CONFIG_MAGIC;
+	}
+.
+if [ -f "$toolkit/include/nccl.h" ]; then
+    # shellcheck disable=SC2086  # a command with its options
+    ok "what is declared of NCCL is that of nccl.h" \
+        $CC -std=gnu11 -I"$srcdir" -isystem "$toolkit/include" "$tmp/nccl.c" -o "$tmp/nccl"
+    run "$tmp/nccl"
+    is "and so is the number that marks a configuration" 0 "$status"
+else
+    skip "what is declared of NCCL is that of nccl.h" "no $toolkit/include/nccl.h"
+fi
+
 if [ -x "$ptxas" ]; then
     "$builddir/tests/support/print_ptx" >"$tmp/kernels.ptx"
     for target in $("$ptxas" --help | grep -oE "'sm_[0-9]+'" | tr -d "'" | sort -u | grep -xE 'sm_(60|70|75|80|90|100|120)'); do

@@ -7,11 +7,14 @@
 #include "lib/hvd_cuda.h"
 #include "tests/support/ranks.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+int cuda_ordinal;
 
 static void *cuda_ranks_alloc(size_t nbytes)
 {
-    return stand_in_alloc(0, false, nbytes);
+    return stand_in_alloc(cuda_ordinal, false, nbytes);
 }
 
 static void cuda_ranks_free(void *memory)
@@ -37,13 +40,14 @@ void cuda_prepare(void)
 {
     static const struct device_memory memory = { cuda_ranks_alloc, cuda_ranks_free,
                                                  cuda_ranks_write, cuda_ranks_read };
+    setenv("HVD_CUDA_NCCL", "0", 1); /* this machine may have it */
     device_memory = &memory;
     device_load_use(hvd_device_module());
 }
 
 void cuda_start(void)
 {
-    REQUIRE_STATUS(hvd_cuda_open(0, &device), HVD_OK);
+    REQUIRE_STATUS(hvd_cuda_open(cuda_ordinal, &device), HVD_OK);
     REQUIRE(device > 0);
 }
 

@@ -7,11 +7,15 @@
 #include "tests/stand_in_cuda/stand_in.h"
 #include "tests/support/device_ranks.h"
 
+/* The GPU that cuda_start() opens; 0 unless set. */
+extern int cuda_ordinal;
+
 /* To be called once, before ranks are started: hvd_cuda_open() uses the module that is linked here,
- * and trials use the memory of GPU 0. */
+ * and
+ * trials use the memory of its GPU. NCCL is not used, unless HVD_CUDA_NCCL is set afterwards. */
 void cuda_prepare(void);
 
-/* Opens GPU 0. The end: nothing is left of it anywhere. */
+/* Opens the GPU. The end: nothing is left of it anywhere. */
 void cuda_start(void);
 void cuda_stop(void);
 
