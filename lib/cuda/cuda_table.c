@@ -115,7 +115,14 @@ static int cuda_query_event(void *context, void *event)
         return 0;
     }
     rc = table_leave(device, result, "cuEventQuery");
-    return rc < 0 ? rc : 1;
+    if (rc < 0 && device->reducer)
+        cuda_reducer_forget(device->reducer, event);
+    if (rc < 0 || !device->reducer)
+        return rc < 0 ? rc : 1;
+    rc = cuda_reducer_passed(device->reducer, event, &device->err);
+    if (rc < 0)
+        device->failed = rc;
+    return rc;
 }
 
 static int cuda_can_allreduce(void *context, enum hvd_dtype dtype, enum hvd_op op, int process_set)

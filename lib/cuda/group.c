@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { LOOK_NS = 1000000 };
+enum { POLL_NS = 1000000 };
 
 static _Thread_local bool calling;
 
@@ -29,13 +29,13 @@ bool cuda_group_is_over(struct cuda_group *group)
     return stops || group->reducer->library->world_is_broken();
 }
 
-int cuda_group_settle(struct cuda_group *group, int result, const char *call, struct err *err)
+int cuda_group_complete(struct cuda_group *group, int result, const char *call, struct err *err)
 {
     const struct nccl *nccl = group->reducer->nccl;
     while (result == NCCL_IN_PROGRESS) {
         if (cuda_group_is_over(group))
             return fail(err, HVD_ERR_SYSTEM, "%s: the world ended before it was done", call);
-        nanosleep(&(struct timespec){ .tv_nsec = LOOK_NS / 10 }, NULL);
+        nanosleep(&(struct timespec){ .tv_nsec = POLL_NS / 10 }, NULL);
         int rc = nccl->comm_error(group->comm, &result);
         result = rc == NCCL_OK ? result : rc;
     }
@@ -87,7 +87,7 @@ static int launch(struct cuda_group *group, const struct hvd_device_allreduce *a
     int result = group->reducer->nccl->allreduce(input, allreduce->output, allreduce->count, dtype,
                                                  op, group->comm, group->stream);
     group->at_work = true;
-    rc = cuda_group_settle(group, result, "ncclAllReduce", err);
+    rc = cuda_group_complete(group, result, "ncclAllReduce", err);
     if (rc == HVD_OK && allreduce->postscale != 1)
         rc = group_scale(group, allreduce, allreduce->output, allreduce->postscale, err);
     if (rc < 0)
@@ -102,7 +102,7 @@ static int group_reduce(struct cuda_group *group, const struct hvd_device_allred
     int rc = cuda_group_agree(group, err);
     if (rc < 0)
         return rc;
-    if (group->way == GROUP_HOST)
+    if (group->path == GROUP_HOST)
         return reduce_on_host(group, allreduce, err);
     rc = cuda_device_enter(group->reducer->device, err);
     if (rc < 0)
@@ -115,7 +115,7 @@ static int group_reduce(struct cuda_group *group, const struct hvd_device_allred
 /* ---- the thread ---- */
 
 /* Kernels that wait for a rank that is lost end with the communicator. */
-static void look_after_work(struct cuda_group *group)
+static void group_check_work(struct cuda_group *group)
 {
     struct err err;
     const struct cuda_device *device = group->reducer->device;
@@ -133,7 +133,7 @@ static struct cuda_ticket *group_take(struct cuda_group *group, bool *stops)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += LOOK_NS;
+    until.tv_nsec += POLL_NS;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&group->reducer->lock);
@@ -162,7 +162,7 @@ static void *group_run(void *arg)
         if (ticket)
             cuda_ticket_done(ticket, group_reduce(group, &ticket->allreduce, &err), &err);
         else if (group->at_work)
-            look_after_work(group);
+            group_check_work(group);
     }
     cuda_group_part(group);
     return NULL;

@@ -16,10 +16,11 @@ struct record {
 
 void cuda_group_part(struct cuda_group *group)
 {
+    cuda_tickets_fail(group);
     if (group->comm)
         group->reducer->nccl->comm_abort(group->comm);
     group->comm = NULL;
-    group->way = GROUP_UNKNOWN;
+    group->path = GROUP_UNKNOWN;
     group->at_work = false;
 }
 
@@ -45,7 +46,7 @@ static int agreement_holds(struct cuda_group *group, struct err *err)
     int size = group_read_members(group, &ranks, err);
     if (size < 0)
         return size;
-    bool same = group->way != GROUP_UNKNOWN && group->epoch == epoch && group->size == size &&
+    bool same = group->path != GROUP_UNKNOWN && group->epoch == epoch && group->size == size &&
                 memcmp(ranks, group->ranks, (size_t)size * sizeof *ranks) == 0;
     if (same) {
         free(ranks);
@@ -103,12 +104,12 @@ static int judge_records(struct cuda_group *group, struct record *records, struc
                         "NCCL is version %d on rank %d (%s), %d on rank %d (%s); %s=0 does without",
                         records[0].version, group->ranks[0], records[0].host, records[i].version,
                         group->ranks[i], records[i].host, CUDA_ENV_NCCL);
-    group->way = GROUP_NCCL;
+    group->path = GROUP_NCCL;
     for (int i = 0; i < group->size; i++)
         for (int k = 0; k < i; k++)
             if (memcmp(&records[i].gpu, &records[k].gpu, sizeof records[i].gpu) == 0 &&
                 strcmp(records[i].host, records[k].host) == 0)
-                group->way = GROUP_HOST;
+                group->path = GROUP_HOST;
     return HVD_OK;
 }
 
@@ -125,7 +126,7 @@ static int make_communicator(struct cuda_group *group, const struct nccl_id *id,
     if (rc < 0)
         return rc;
     int result = group->reducer->nccl->comm_init(&group->comm, group->size, *id, rank, &config);
-    rc = cuda_group_settle(group, result, "ncclCommInitRankConfig", err);
+    rc = cuda_group_complete(group, result, "ncclCommInitRankConfig", err);
     cuda_device_leave(group->reducer->device);
     return rc;
 }
@@ -138,7 +139,7 @@ static int agree_anew(struct cuda_group *group, int rank, struct record *records
         rc = gather_records(group, &own, records, err);
     if (rc == HVD_OK)
         rc = judge_records(group, records, err);
-    if (rc == HVD_OK && group->way == GROUP_NCCL)
+    if (rc == HVD_OK && group->path == GROUP_NCCL)
         rc = make_communicator(group, &records[0].id, rank, err);
     return rc;
 }

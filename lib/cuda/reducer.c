@@ -173,7 +173,9 @@ static struct cuda_ticket *ticket_of(const struct cuda_reducer *reducer,
     return ticket;
 }
 
-int cuda_reducer_query(struct cuda_reducer *reducer, struct cuda_event *event, struct err *err)
+/* The ticket goes when it has failed, or `passed`. */
+static int reducer_answer(struct cuda_reducer *reducer, struct cuda_event *event, bool passed,
+                          struct err *err)
 {
     int rc = 1;
     pthread_mutex_lock(&reducer->lock);
@@ -181,12 +183,37 @@ int cuda_reducer_query(struct cuda_reducer *reducer, struct cuda_event *event, s
     if (ticket && ticket->state == TICKET_WAITING) {
         rc = 0;
     } else if (ticket) {
-        if (ticket->state == TICKET_FAILED)
+        bool failed = ticket->state == TICKET_FAILED;
+        if (failed)
             rc = (*err = ticket->err).code;
-        ticket_free(reducer, ticket);
+        if (failed || passed)
+            ticket_free(reducer, ticket);
     }
     pthread_mutex_unlock(&reducer->lock);
     return rc;
+}
+
+int cuda_reducer_query(struct cuda_reducer *reducer, struct cuda_event *event, struct err *err)
+{
+    return reducer_answer(reducer, event, false, err);
+}
+
+int cuda_reducer_passed(struct cuda_reducer *reducer, struct cuda_event *event, struct err *err)
+{
+    return reducer_answer(reducer, event, true, err);
+}
+
+void cuda_tickets_fail(struct cuda_group *group)
+{
+    struct cuda_reducer *reducer = group->reducer;
+    pthread_mutex_lock(&reducer->lock);
+    for (struct cuda_ticket *ticket = reducer->tickets; ticket; ticket = ticket->next) {
+        if (ticket->group != group || ticket->state != TICKET_LAUNCHED)
+            continue;
+        ticket->state = TICKET_FAILED;
+        fail(&ticket->err, HVD_ERR_SYSTEM, "the world ended before NCCL had reduced");
+    }
+    pthread_mutex_unlock(&reducer->lock);
 }
 
 void cuda_reducer_forget(struct cuda_reducer *reducer, struct cuda_event *event)

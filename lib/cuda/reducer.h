@@ -47,7 +47,9 @@ int cuda_reducer_put(struct cuda_reducer *reducer, const struct hvd_device_allre
 int cuda_reducer_record(struct cuda_reducer *reducer, struct cuda_event *event, struct err *err);
 
 /* 1: the driver is to be asked about the event; 0: its request has not been launched; or its
- * failure. */
+ * failure. When the driver says that the event has passed, cuda_reducer_passed() says whether that
+ * was the end of the reduction, 1, or of an aborted communicator, which is a failure. */
+int cuda_reducer_passed(struct cuda_reducer *reducer, struct cuda_event *event, struct err *err);
 int cuda_reducer_query(struct cuda_reducer *reducer, struct cuda_event *event, struct err *err);
 
 /* The event is destroyed. */

@@ -9,8 +9,8 @@
 
 #include <pthread.h>
 
-/* waiting -> launched or failed; then the ticket goes when its event has been asked about, or when
- * there is none. */
+/* waiting -> launched -> passed; waiting or launched -> failed. The ticket goes when it has passed or
+ * its failure was told, or when there is no event. */
 enum ticket_state { TICKET_WAITING, TICKET_LAUNCHED, TICKET_FAILED };
 
 struct cuda_ticket {
@@ -24,7 +24,7 @@ struct cuda_ticket {
 };
 
 /* How a group reduces. */
-enum group_way { GROUP_UNKNOWN, GROUP_NCCL, GROUP_HOST };
+enum group_path { GROUP_UNKNOWN, GROUP_NCCL, GROUP_HOST };
 
 /* The thread owns what is not under the reducer's lock. */
 struct cuda_group {
@@ -37,7 +37,7 @@ struct cuda_group {
     struct cuda_stream *stream;
     struct cuda_event *launched; /* behind what was launched last */
     bool at_work;                /* that has not passed yet, as far as known */
-    enum group_way way;
+    enum group_path path;
     struct nccl_comm *comm;
     int epoch, size, *ranks; /* of the agreement */
     struct cuda_group *next;
@@ -64,6 +64,10 @@ bool cuda_group_is_calling(void);
 /* reducer.c: the group's thread has launched the ticket, or it has failed. */
 void cuda_ticket_done(struct cuda_ticket *ticket, int rc, const struct err *err);
 
+/* What was launched and has not been answered for fails: its communicator is about to be aborted,
+ * and then its events pass without a result. */
+void cuda_tickets_fail(struct cuda_group *group);
+
 /* group_agree.c: makes sure that the ranks of the set agree on the way, and have a communicator. */
 int cuda_group_agree(struct cuda_group *group, struct err *err);
 void cuda_group_part(struct cuda_group *group);
@@ -72,6 +76,6 @@ void cuda_group_part(struct cuda_group *group);
 bool cuda_group_is_over(struct cuda_group *group);
 
 /* Waits until NCCL has done what it has begun (`result`), or the group is over. */
-int cuda_group_settle(struct cuda_group *group, int result, const char *call, struct err *err);
+int cuda_group_complete(struct cuda_group *group, int result, const char *call, struct err *err);
 
 #endif
