@@ -1,4 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
+# Predictions in virtual time. Reductions only count; tests/unit/bench/ has the tests.
+noinst_LTLIBRARIES += bench/libprediction.la
+bench_libprediction_la_SOURCES = \
+	bench/prediction/cluster.c bench/prediction/cluster.h \
+	bench/prediction/counted_reduce.c bench/prediction/counted_reduce.h \
+	bench/prediction/event_queue.c bench/prediction/event_queue.h \
+	bench/prediction/measured.c bench/prediction/measured.h \
+	bench/prediction/replay.c bench/prediction/replay.h bench/prediction/replay_impl.h \
+	bench/prediction/replay_agreement.c \
+	bench/prediction/replay_data.c
+bench_libprediction_la_CPPFLAGS = $(AM_CPPFLAGS)
+bench_libprediction_la_LIBADD = examples/libsynthetic.la
+prediction_ldflags = -Wl,--wrap=reduce_function,--wrap=divide_function
+
+noinst_PROGRAMS += bench/predict
+bench_predict_SOURCES = bench/predict.c
+bench_predict_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+bench_predict_LDFLAGS = $(AM_LDFLAGS) $(prediction_ldflags)
+bench_predict_LDADD = bench/libprediction.la lib/libhvd_internal.la lib/base/libbase.la $(SODIUM_LIBS) -lm -lpthread
+
 # Measurements, which are built but neither installed nor run by the tests; not with sanitizers, which are slow.
 if !SANITIZERS
 noinst_PROGRAMS += bench/reduce
@@ -50,7 +70,7 @@ bench_rendezvous_LDADD = rendezvous/librendezvous.la lib/libhvd_internal.la lib/
 	$(SODIUM_LIBS) $(CJSON_LIBS) $(UV_LIBS) -lm
 endif
 
-EXTRA_DIST += bench/python_collective.py bench/hosts.sh bench/idle.sh bench/loss.sh bench/output.sh bench/rendezvous.sh bench/support/quiet.sh bench/synthetic.sh bench/unauthenticated.sh
+EXTRA_DIST += bench/python_collective.py bench/hosts.sh bench/idle.sh bench/loss.sh bench/output.sh bench/predict.sh bench/rendezvous.sh bench/support/quiet.sh bench/synthetic.sh bench/unauthenticated.sh
 
 # The comparison: libhvd through its public calls, and what the hardware and the kernel allow. Its peers (bench/peer_*) are not
 # built here: bench/run does so where they are installed.

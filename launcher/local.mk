@@ -14,6 +14,7 @@ include launcher/placement/local.mk
 include launcher/process/local.mk
 include launcher/protocol/local.mk
 include launcher/output/local.mk
+include launcher/tree/local.mk
 include launcher/ssh/local.mk
 include launcher/connect/local.mk
 include launcher/agent/local.mk

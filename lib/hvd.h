@@ -65,7 +65,7 @@ extern "C" {
 #endif
 
 #define HVD_VERSION_MAJOR 0
-#define HVD_VERSION_MINOR 1
+#define HVD_VERSION_MINOR 2
 #define HVD_VERSION_PATCH 0
 
 /* What a call returns. The numbers are part of the binary interface. */
@@ -422,7 +422,7 @@ HVD_API int64_t hvd_bytes_sent(void);
 HVD_API void *hvd_alloc(size_t nbytes);
 HVD_API void hvd_free(void *memory);
 
-/* The version of the library that is running, e.g. "0.1.0". */
+/* The version of the library that is running, e.g. "0.2.0". */
 HVD_API const char *hvd_version(void);
 
 #ifdef __cplusplus

@@ -51,7 +51,9 @@ lib_libhvd_la_LDFLAGS = $(AM_LDFLAGS) $(LIBHVD_LDFLAGS) -version-info 0:0:0 $(LI
 EXTRA_lib_libhvd_la_DEPENDENCIES = lib/libhvd.map
 EXTRA_DIST += lib/libhvd.abi lib/libhvd.map
 
-# Writes down the ABI that tests/program/abi_test.sh holds the library to.
+# Writes down the ABI that tests/program/abi_test.sh holds the library to, and the same for Debian's package.
 accept-abi: lib/libhvd.la
 	CC='$(CC)' $(SHELL) $(srcdir)/tests/support/abi.sh '$(abs_top_srcdir)/lib' lib/.libs/libhvd.so >lib/libhvd.abi.new
 	mv lib/libhvd.abi.new $(srcdir)/lib/libhvd.abi
+	$(SHELL) $(srcdir)/packaging/debian/make-symbols >lib/libhvd0.symbols
+	mv lib/libhvd0.symbols $(srcdir)/packaging/debian/libhvd0.symbols

@@ -40,14 +40,16 @@ static bool has_rendezvous(const struct world *world)
     return world->assignment.connection.fd >= 0;
 }
 
-static struct linker *make_linker(struct rank_assignment *assignment, int streams, struct err *err)
+static struct linker *make_linker(struct rank_assignment *assignment,
+                                  const struct settings *settings, struct err *err)
 {
     const struct join_welcome *welcome = &assignment->welcome;
     struct linker_options options = {
         .listener = assignment->listener,
         .rank = welcome->rank_info.rank,
         .epoch = welcome->epoch,
-        .streams = streams,
+        .streams = settings->streams,
+        .encryption = settings->encryption,
         .key = &assignment->key,
         .network = &assignment->network,
     };
@@ -62,7 +64,7 @@ static int start_engine(struct world *world, const struct settings *settings,
                         const struct environment *environment, int64_t handles, struct err *err)
 {
     struct rank_assignment *assignment = &world->assignment;
-    struct linker *linker = make_linker(assignment, settings->streams, err);
+    struct linker *linker = make_linker(assignment, settings, err);
     if (!linker)
         return err->code;
     struct engine_options options = {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The Python packages: hvd, with one extension module in the limited API, and the compatibility package horovod, which
 # is installed beside, where no interpreter looks for it. The module is linked by hand: libtool would install a .la file
-# beside it and name the build directory in it. It finds libhvd from its own directory.
+# beside it and name the build directory in it. It finds libhvd from its own directory, unless configured with --disable-rpath.
 python_sources = python/hvd/_hvd.c python/hvd/_handle.c python/hvd/_array.c
 EXTRA_DIST += $(python_sources) python/hvd/_hvd.h python/setup.py python/pyproject.toml
 
@@ -76,7 +76,7 @@ dist_compattorchelastic_DATA = \
 python/hvd/_hvd.abi3.so: $(python_sources) python/hvd/_hvd.h lib/hvd.h lib/libhvd.la
 	$(AM_V_CCLD)$(MKDIR_P) python/hvd && cd $(srcdir) && $(CC) $(CPPFLAGS) $(PYTHON_CPPFLAGS) -Ilib $(HVD_CFLAGS) $(WERROR) \
 		$(CFLAGS) -fPIC -shared -o '$(abs_builddir)/$@' $(python_sources) $(HVD_LDFLAGS) $(LDFLAGS) \
-		-Wl,-rpath,'$$ORIGIN/../../..' -L'$(abs_builddir)/lib/.libs' -lhvd
+		$(PYTHON_RPATH) -L'$(abs_builddir)/lib/.libs' -lhvd
 CLEANFILES += python/hvd/_hvd.abi3.so
 tests/stage.stamp: $(nodist_pyhvd_DATA) $(dist_pyhvd_DATA) $(dist_pytorch_DATA) $(dist_pytorchelastic_DATA) $(dist_compat_DATA) \
 	$(dist_compatcommon_DATA) $(dist_compatrunner_DATA) $(dist_compatrunnercommon_DATA) $(dist_compatrunnerutil_DATA) $(dist_compattorch_DATA) $(dist_compattorchelastic_DATA)

@@ -58,12 +58,13 @@ may launcher/process launcher/base lib/base
 may launcher/protocol launcher/base lib/base
 may launcher/output launcher/protocol launcher/base lib/base
 may launcher/ssh launcher/process launcher/base lib/base
-may launcher/connect launcher/ssh launcher/process launcher/hosts launcher/output launcher/protocol launcher/base lib/base
+may launcher/tree launcher/protocol launcher/base lib/base
+may launcher/connect launcher/tree launcher/ssh launcher/process launcher/hosts launcher/output launcher/protocol launcher/base lib/base
 may launcher/cleanup launcher/process launcher/base lib/base
-may launcher/agent launcher/cleanup launcher/protocol launcher/process launcher/placement launcher/base lib/base
+may launcher/agent launcher/tree launcher/cleanup launcher/protocol launcher/process launcher/placement launcher/base lib/base
 may launcher/elastic launcher/process launcher/placement launcher/hosts launcher/base lib/base
 may launcher/verdict launcher/placement launcher/base lib/base
-may launcher/job launcher/verdict launcher/cleanup launcher/connect launcher/output launcher/protocol launcher/process \
+may launcher/job launcher/verdict launcher/cleanup launcher/connect launcher/tree launcher/output launcher/protocol launcher/process \
     launcher/placement launcher/base lib/base
 
 may rendezvous/http rendezvous/base lib/base
@@ -73,7 +74,7 @@ may rendezvous/server rendezvous/api rendezvous/world rendezvous/join rendezvous
 may rendezvous/tcp rendezvous/server lib/base
 
 may src/options launcher/hosts launcher/base lib/base
-may src/hvdrun src/options launcher/job launcher/verdict launcher/elastic launcher/cleanup launcher/connect launcher/output launcher/process \
+may src/hvdrun src/options launcher/job launcher/tree launcher/verdict launcher/elastic launcher/cleanup launcher/connect launcher/output launcher/process \
     launcher/placement launcher/protocol launcher/hosts launcher/base rendezvous/tcp rendezvous/server rendezvous/base lib/base
 may src/agent launcher/agent launcher/cleanup launcher/base
 may src/service src/options rendezvous/tcp rendezvous/server launcher/base lib/base

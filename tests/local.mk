@@ -32,6 +32,7 @@ LDADD = tests/support/libsupport.la $(program_archives) lib/libhvd_internal.la l
 	$(SSH2_LIBS) $(CRYPTO_LIBS) $(YAML_LIBS) $(HWLOC_LIBS) $(CHECK_LIBS)
 
 unit_tests = \
+	tests/unit/bench/prediction_test \
 	tests/unit/examples/accelerator_faults_test \
 	tests/unit/examples/accelerator_queues_test \
 	tests/unit/examples/accelerator_test \
@@ -88,6 +89,7 @@ unit_tests = \
 	tests/unit/lib/collective/exchange_test \
 	tests/unit/lib/memory/extents_test \
 	tests/unit/lib/join/failure_test \
+	tests/unit/lib/base/encryption_test \
 	tests/unit/lib/base/frame_test \
 	tests/unit/lib/reduce/half_test \
 	tests/unit/lib/base/interfaces_test \
@@ -95,6 +97,7 @@ unit_tests = \
 	tests/unit/lib/join/join_client_test \
 	tests/unit/lib/base/join_protocol_test \
 	tests/unit/lib/link/link_connect_test \
+	tests/unit/lib/link/link_encrypted_test \
 	tests/unit/lib/link/link_handshake_test \
 	tests/unit/lib/link/link_shm_hostile_test \
 	tests/unit/lib/link/link_shm_process_test \
@@ -103,6 +106,7 @@ unit_tests = \
 	tests/unit/lib/link/link_shm_stress_test \
 	tests/unit/lib/link/link_shm_test \
 	tests/unit/lib/link/link_upgrade_test \
+	tests/unit/lib/link/linker_encryption_test \
 	tests/unit/lib/link/linker_failure_test \
 	tests/unit/lib/link/link_striped_test \
 	tests/unit/lib/link/link_tcp_test \
@@ -184,6 +188,7 @@ unit_tests = \
 	tests/unit/lib/world_leave_test \
 	tests/unit/lib/world_mistakes_test \
 	tests/unit/lib/world_process_test \
+	tests/unit/lib/world_steady_sent_test \
 	tests/unit/lib/world_steady_steps_test \
 	tests/unit/lib/world_steady_test \
 	tests/unit/lib/world_races_test \
@@ -228,6 +233,8 @@ tests_unit_lib_training_optimizer_device_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_
 tests_unit_lib_training_optimizer_device_test_LDADD = examples/libsupport.la $(LDADD)
 
 accelerator_fixture = tests/support/accelerator_fixture.c tests/support/accelerator_fixture.h
+tests_unit_bench_prediction_test_LDFLAGS = $(AM_LDFLAGS) $(prediction_ldflags)
+tests_unit_bench_prediction_test_LDADD = bench/libprediction.la $(LDADD) -lm
 tests_unit_examples_accelerator_faults_test_SOURCES = tests/unit/examples/accelerator_faults_test.c $(accelerator_fixture)
 tests_unit_examples_accelerator_faults_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 tests_unit_examples_accelerator_faults_test_LDADD = examples/libsupport.la $(LDADD)
@@ -333,6 +340,8 @@ unit_tests += \
 	tests/unit/launcher/process/exec_limits_test \
 	tests/unit/launcher/protocol/frame_link_test \
 	tests/unit/launcher/connect/command_words_test \
+	tests/unit/launcher/connect/dial_listener_test \
+	tests/unit/launcher/connect/srun_line_test \
 	tests/unit/launcher/protocol/heartbeat_timeout_test \
 	tests/unit/launcher/connect/host_connect_test \
 	tests/unit/launcher/elastic/discovery_run_test \
@@ -425,6 +434,8 @@ unit_tests += \
 	tests/unit/rendezvous/tcp/tcp_connection_test \
 	tests/unit/rendezvous/tcp/tcp_port_test \
 	tests/unit/launcher/base/text_buffer_test \
+	tests/unit/launcher/tree/host_tree_test \
+	tests/unit/launcher/tree/tunnels_test \
 	tests/unit/launcher/base/uv_must_test \
 	tests/unit/launcher/process/torch_environment_test \
 	tests/unit/launcher/process/worker_environment_test
@@ -597,17 +608,21 @@ program_tests += \
 	tests/program/host_fault_test.sh \
 	tests/program/host_login_test.sh \
 	tests/program/hosts_test.sh \
+	tests/program/kubernetes_test.sh \
 	tests/program/launch_test.sh \
+	tests/program/launcher_test.sh \
 	tests/program/memory_limits_test.sh \
 	tests/program/missing_test.sh \
 	tests/program/networks_test.sh \
 	tests/program/output_test.sh \
+	tests/program/packaging_test.sh \
 	tests/program/metrics_test.sh \
 	tests/program/pinn_test.sh \
 	tests/program/python_test.sh \
 	tests/program/libraries_test.sh \
 	tests/program/remote_agent_test.sh \
 	tests/program/rendezvous_test.sh \
+	tests/program/predict_test.sh \
 	tests/program/report_test.sh \
 	tests/program/secret_test.sh \
 	tests/program/service_hosts_test.sh \
@@ -629,6 +644,7 @@ program_tests += \
 	tests/program/transport_hosts_test.sh \
 	tests/program/transport_matrix_test.sh \
 	tests/program/transport_test.sh \
+	tests/program/tree_test.sh \
 	tests/program/tune_test.sh \
 	tests/program/variables_test.sh \
 	tests/program/verdict_test.sh \
@@ -649,11 +665,14 @@ TESTS += $(program_tests)
 EXTRA_DIST += \
 	$(program_tests) \
 	tests/coverage.sh \
+	tests/cross.sh \
 	tests/forbidden_words.txt \
 	tests/hosts.sh \
 	tests/languages/hvd_cxx.cc \
 	tests/languages/hvd_fortran.f90 \
 	tests/libssh2.supp \
+	tests/program/elastic_faults_test.sh \
+	tests/program/elastic_hosts_test.sh \
 	tests/python/cases.py \
 	tests/python/compare_checkpoints.py \
 	tests/python/distributed_cases.py \
@@ -671,6 +690,7 @@ EXTRA_DIST += \
 	tests/support/fit.sh \
 	tests/support/service.sh \
 	tests/support/sources.sh \
+	tests/support/rank_ends.h \
 	tests/tap.sh \
 	tests/testbed.sh \
 	tests/text_readers.txt
@@ -723,6 +743,7 @@ thread_programs = \
 	tests/unit/lib/world_leave_test \
 	tests/unit/lib/world_mistakes_test \
 	tests/unit/lib/world_process_test \
+	tests/unit/lib/world_steady_sent_test \
 	tests/unit/lib/world_steady_steps_test \
 	tests/unit/lib/world_steady_test \
 	tests/unit/lib/world_races_test
@@ -731,6 +752,7 @@ thread_support = tests/support/act tests/support/collectives tests/support/world
 thread_scripts = \
 	tests/program/collectives_test.sh \
 	tests/program/ending_test.sh \
+	tests/program/kubernetes_test.sh \
 	tests/program/launch_test.sh \
 	tests/program/output_test.sh \
 	tests/program/world_test.sh
@@ -738,6 +760,10 @@ thread_scripts = \
 # Where the library and its headers are installed, for install_test.sh
 print-directories:
 	@echo libdir=$(libdir); echo includedir=$(includedir)
+
+# What the tarball of a release has, files and directories, for packaging_test.sh
+print-distfiles:
+	@for file in $(DISTFILES); do echo "$${file#$(srcdir)/}"; done
 
 # How many there are, for ./bootstrap
 count-tests:

@@ -33,6 +33,10 @@ static const struct {
     [AGENT_RELAY_DATA] = { agent_on_relay_data, AGENT_IS_READY, AGENT_IS_DONE },
     [AGENT_RELAY_END] = { agent_on_relay_end, AGENT_IS_READY, AGENT_IS_DONE },
     [AGENT_HEARTBEAT] = { agent_on_heartbeat, AGENT_RECEIVING, AGENT_IS_DONE },
+    [AGENT_TUNNEL_OPEN] = { agent_on_tunnel_open, AGENT_IS_READY, AGENT_IS_DONE },
+    [AGENT_TUNNEL_DATA] = { agent_on_tunnel_data, AGENT_IS_READY, AGENT_IS_DONE },
+    [AGENT_TUNNEL_CREDIT] = { agent_on_tunnel_credit, AGENT_IS_READY, AGENT_IS_DONE },
+    [AGENT_TUNNEL_CLOSE] = { agent_on_tunnel_close, AGENT_IS_READY, AGENT_IS_DONE },
 };
 
 static int on_agent_frame(void *context, const struct frame *frame, struct err *err)
@@ -65,6 +69,7 @@ static void on_link_drained(void *context)
         return;
     }
     agent_relay_resume(agent);
+    agent_tunnels_resume(agent);
     agent_pumps_resume(agent);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The end of the ranks of a host, and of the agent:
  *   STOP        the ranks are asked, then killed (stop_plan.h)
- *   all ended   processes that are left are ended; DONE
+ *   all ended   processes that are left are ended; then, when the tunnels to hosts below this one
+ *               have ended too, DONE
  *   orphaned    the link has ended before DONE, or the heartbeat timeout has passed: the agent kills
  *               everything that it has started
  *   a signal    SIGTERM, SIGINT or SIGHUP: the same, and the host is reported as lost */
@@ -27,6 +28,7 @@ void agent_close_everything(struct agent *agent)
     agent_watch_close(agent);
     agent_rank_stops_close(agent);
     agent_exchanges_close(agent);
+    agent_tunnels_close(agent);
     for (size_t i = 0; i < sizeof agent->ending.signals / sizeof *agent->ending.signals; i++)
         uv_close((uv_handle_t *)&agent->ending.signals[i], NULL);
     agent_streams_close(agent);
@@ -72,7 +74,8 @@ static void sweep(struct agent *agent, bool children, uint64_t now)
 {
     bool ended = agent_pumps_ended(agent, now);
     bool given_up = agent->ending.stop.phase == STOP_GIVEN_UP;
-    if ((!children || given_up) && ended)
+    children = children && (agent->tunnels.count == 0 || agent_has_other_children(agent));
+    if ((!children || given_up) && ended && agent->tunnels.count == 0)
         send_done(agent);
     else if (children && agent->ending.stop.phase <= STOP_ASKING &&
              (ended || now - agent->ending.sweeping_since_ms >= AGENT_OUTPUT_WAIT_MS))
@@ -94,6 +97,11 @@ static void advance_ending(struct agent *agent)
         sweep(agent, children, now);
     else if (agent->phase == AGENT_ORPHANED && (!children || given_up))
         agent_close_everything(agent);
+}
+
+void agent_tunnel_is_over(struct agent *agent)
+{
+    advance_ending(agent);
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -118,6 +126,7 @@ void agent_orphan(struct agent *agent)
 {
     agent->phase = AGENT_ORPHANED;
     agent_streams_close(agent);
+    agent_tunnels_hang_up(agent);
     apply(agent,
           stop_plan_ask(&agent->ending.stop, SIGTERM, AGENT_ORPHAN_GRACE_MS, uv_now(agent->loop)));
     advance_ending(agent);

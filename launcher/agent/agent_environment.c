@@ -15,10 +15,12 @@
 #include "lib/base/env_names.h"
 #include "lib/base/interfaces.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 int agent_on_environment(struct agent *agent, struct wire_reader *body, struct err *err)
@@ -91,6 +93,38 @@ static void ask_login(struct agent *agent, const struct interfaces *here)
     }
 }
 
+/* The address of one side of a connection, as a number; IPv4 inside IPv6 as IPv4. */
+static bool end_of_connection(int (*ask)(int, struct sockaddr *, socklen_t *), int fd, char *text)
+{
+    struct sockaddr_storage end = { 0 };
+    socklen_t size = sizeof end;
+    const struct in6_addr *ip6 = &((struct sockaddr_in6 *)&end)->sin6_addr;
+    if (ask(fd, (struct sockaddr *)&end, &size) < 0)
+        return false;
+    if (end.ss_family == AF_INET)
+        return inet_ntop(AF_INET, &((struct sockaddr_in *)&end)->sin_addr, text,
+                         AGENT_ADDRESS_SIZE);
+    if (end.ss_family != AF_INET6)
+        return false;
+    if (IN6_IS_ADDR_V4MAPPED(ip6))
+        return inet_ntop(AF_INET, ip6->s6_addr + 12, text, AGENT_ADDRESS_SIZE);
+    return inet_ntop(AF_INET6, ip6, text, AGENT_ADDRESS_SIZE);
+}
+
+/* A link that the agent has made itself has the addresses of both sides (agent_dial.h). */
+static bool ask_link(struct agent *agent, const struct interfaces *here)
+{
+    char client[AGENT_ADDRESS_SIZE], server[AGENT_ADDRESS_SIZE];
+    uv_os_fd_t fd;
+    if (uv_fileno((uv_handle_t *)&agent->link.input, &fd) < 0 ||
+        !end_of_connection(getpeername, fd, client) ||
+        !end_of_connection(getsockname, fd, server) || !use_address(agent, here, server))
+        return false;
+    snprintf(agent->environment.caller, sizeof agent->environment.caller, "%s", client);
+    snprintf(agent->environment.address, sizeof agent->environment.address, "%s", server);
+    return true;
+}
+
 /* Without --network-interfaces: lo if it leads to every rank, else the interface of hvdrun's
  * connection, else the first that leads out. On hvdrun's own host, START may name a better one. */
 int agent_environment_choose_network(struct agent *agent, struct err *err)
@@ -102,7 +136,8 @@ int agent_environment_choose_network(struct agent *agent, struct err *err)
     bool leads_out = here.count > 0 && here.at[0].kind == INTERFACE_REAL;
     snprintf(agent->environment.interface, sizeof agent->environment.interface, "%s",
              leads_out ? here.at[0].name : "lo");
-    ask_login(agent, &here);
+    if (!ask_link(agent, &here))
+        ask_login(agent, &here);
     if (!*wish)
         return 0;
     agent->environment.interface[0] = '\0';

@@ -3,7 +3,8 @@
  * of the job), agent_environment.c, agent_binding.c, agent_ranks.c (processes), agent_streams.c
  * (output and stdin), agent_rank_stop.c (ending one rank), agent_exchange.c (requests to processes
  * here), agent_torch.c (the variables of torchrun), agent_relay.c and agent_relay_answer.c (the
- * rendezvous), agent_watch.c (heartbeats) and agent_sweep.c (an agent that only cleans up). A
+ * rendezvous), agent_watch.c (heartbeats), agent_tunnel.c (hosts below this one) and agent_sweep.c
+ * (an agent that only cleans up). A
  * struct below belongs to the file that it names; the other files read it.
  *
  *   receiving -> ready -> running -> sweeping -> done;   receiving -> refused
@@ -138,6 +139,13 @@ struct agent_watch {
     struct heartbeat_timeout heartbeat;
 };
 
+/* agent_tunnel.c: the commands that connect to hosts below this one. */
+struct agent_tunnels {
+    struct agent_tunnel *first;
+    int count;       /* that are not over */
+    uint32_t opened; /* in all: the number of the next */
+};
+
 struct agent {
     uv_loop_t *loop;
     struct frame_link link;
@@ -153,6 +161,7 @@ struct agent {
     struct agent_ending ending;
     struct agent_rank_stops rank_stops;
     struct agent_exchange *exchanges;
+    struct agent_tunnels tunnels;
 };
 
 /* agent_setup.c: the description of the job. Each function decodes the frame's body and returns a
@@ -264,6 +273,27 @@ void agent_rank_stops_close(struct agent *agent);
 
 /* agent_sweep.c: handles SWEEP by ending the processes of an earlier agent; DONE follows. */
 int agent_on_sweep(struct agent *agent, struct wire_reader *body, struct err *err);
+
+/* agent_tunnel.c: handles TUNNEL_OPEN and the frames that follow. */
+int agent_on_tunnel_open(struct agent *agent, struct wire_reader *body, struct err *err);
+int agent_on_tunnel_data(struct agent *agent, struct wire_reader *body, struct err *err);
+int agent_on_tunnel_credit(struct agent *agent, struct wire_reader *body, struct err *err);
+int agent_on_tunnel_close(struct agent *agent, struct wire_reader *body, struct err *err);
+void agent_tunnels_resume(struct agent *agent);  /* the link has room again */
+void agent_tunnels_hang_up(struct agent *agent); /* the link has ended */
+void agent_tunnels_close(struct agent *agent);
+
+/* A child of this process has ended, or was stopped: true if it is the command of a tunnel. */
+bool agent_tunnel_reaped(struct agent *agent, pid_t pid, int wait_status);
+
+/* The commands that run; allocates `*pids`. Returns their number. */
+int agent_tunnels_pids(const struct agent *agent, pid_t **pids);
+
+/* Has this process children besides these commands? */
+bool agent_has_other_children(const struct agent *agent);
+
+/* agent_ending.c: the command of a tunnel has ended, which the end of the agent may wait for. */
+void agent_tunnel_is_over(struct agent *agent);
 
 /* agent.c: reports a failure of this host (rank -1) or of one rank. */
 void agent_send_failed(struct agent *agent, int rank, enum host_step step, int exit_status,

@@ -261,10 +261,13 @@ void agent_signal_ranks(struct agent *agent, int signum)
 /* Stops the ranks together with hvdrun, also processes that have left the group of their rank. */
 static void suspend(struct agent *agent)
 {
+    pid_t *spared;
+    int nspared = agent_tunnels_pids(agent, &spared);
     agent_signal_ranks(agent, SIGSTOP);
     if (!agent->ranks.suspended)
-        agent->ranks.nhalted = process_tree_stop(&agent->ranks.halted);
+        agent->ranks.nhalted = process_tree_stop(&agent->ranks.halted, spared, nspared);
     agent->ranks.suspended = true;
+    free(spared);
 }
 
 static void resume(struct agent *agent)
@@ -276,10 +279,23 @@ static void resume(struct agent *agent)
     agent->ranks.suspended = false;
 }
 
+/* The commands of tunnels end with their stdin, after the hosts below; but nobody waits for them
+ * once the link has ended. */
+static void signal_descendants(struct agent *agent, int signum)
+{
+    pid_t *spared;
+    int nspared = agent_tunnels_pids(agent, &spared);
+    if (agent->phase == AGENT_ORPHANED)
+        process_tree_signal(signum, NULL, 0);
+    else if (nspared == 0 || agent_has_other_children(agent))
+        process_tree_signal(signum, spared, nspared);
+    free(spared);
+}
+
 void agent_signal_everything(struct agent *agent, int signum)
 {
     agent_signal_ranks(agent, signum);
-    process_tree_signal(signum, NULL, 0);
+    signal_descendants(agent, signum);
     if (signum == SIGKILL) {
         cgroup_kill(&agent->ranks.cgroup);
         return;
@@ -395,6 +411,8 @@ bool agent_reap(struct agent *agent)
     for (int status; (pid = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0;) {
         struct agent_rank *rank = rank_of_pid(agent, pid);
         bool is_end = WIFEXITED(status) || WIFSIGNALED(status);
+        if (!rank && agent_tunnel_reaped(agent, pid, status))
+            continue;
         if (rank && !is_end)
             report_stop(agent, rank, status);
         if (!rank || !is_end)

@@ -2,6 +2,7 @@
 launcher_liblauncher_la_SOURCES += \
 	launcher/agent/agent.c launcher/agent/agent.h \
 	launcher/agent/agent_binding.c \
+	launcher/agent/agent_dial.c launcher/agent/agent_dial.h \
 	launcher/agent/agent_ending.c \
 	launcher/agent/agent_environment.c \
 	launcher/agent/agent_exchange.c \
@@ -14,5 +15,6 @@ launcher_liblauncher_la_SOURCES += \
 	launcher/agent/agent_streams.c \
 	launcher/agent/agent_sweep.c \
 	launcher/agent/agent_torch.c \
+	launcher/agent/agent_tunnel.c \
 	launcher/agent/agent_watch.c \
 	launcher/agent/sent_copy.c launcher/agent/sent_copy.h

@@ -64,4 +64,10 @@ const char *agent_bootstrap_end(struct agent_bootstrap *bootstrap);
 char *agent_bootstrap_script(const struct agent_bootstrap *bootstrap, const char *agent,
                              size_t size);
 
+/* The script of a task of srun, for "/bin/sh -c": hvdagent connects to hvdrun, with what stdin has
+ * (launcher/protocol/agent_dial.h). If it is not there, and `copy_size` is 0, the mark is "missing
+ * NODE MACHINE"; otherwise stdin has so many bytes of a copy before. "fail NODE TEXT" may come. The
+ * caller frees it. */
+char *agent_bootstrap_task_script(const char *nonce, const char *agent, size_t copy_size);
+
 #endif

@@ -28,9 +28,9 @@ static const char script_begin[] = "{\n"
  * PROGRAM: the program is ours, and so are its folder and all folders above. After cd -P, $PWD
  * has no links. try PLACE: makes a private folder $d there that can hold and execute the copy
  * $f; or leaves $why. */
-static const char script_rest[] =
+static const char script_functions[] =
     "mark() { printf '\\nhvd-%s %s\\n' \"$nonce\" \"$*\"; }\n"
-    "fail() { mark fail \"$*\"; clean; exit 1; }\n"
+    "fail() { mark fail \"$node$*\"; clean; exit 1; }\n"
     "clean() {\n"
     "    [ -z \"$d\" ] || { rm -f \"$d/hvdagent\" \"$d/x\"; rmdir \"$d\"; } 2>/dev/null\n"
     "    d=\n"
@@ -69,29 +69,55 @@ static const char script_rest[] =
     "    clean\n"
     "    return 1\n"
     "}\n"
-    "d= tried= why=\n"
-    "mark here\n"
-    "p=./${agent##*/}\n"
-    "if [ -x \"$agent\" ] && cd -P \"${agent%/*}/\" 2>/dev/null && above \"$p\" &&\n"
-    "    \"$p\" --version </dev/null >/dev/null 2>&1; then\n"
-    "    mark run\n"
-    "    exec \"$p\" --supervise\n"
-    "    exit 126\n"
-    "fi\n"
-    "cd /\n"
-    "trap 'clean; exit 1' HUP INT PIPE TERM\n"
-    "try \"$XDG_RUNTIME_DIR\" || try \"${TMPDIR:-/tmp}\" || try /dev/shm || try \"$HOME\" ||\n"
-    "    fail \"no place for a copy (tried $tried): $why\"\n"
-    "mark send \"$(uname -sm)\"\n"
-    "why=$( { head -c \"$size\" >\"$f\"; } 2>&1 ) || fail \"$why\"\n"
-    "got=$(wc -c <\"$f\")\n"
-    "[ \"${got##* }\" = \"$size\" ] || fail \"only ${got##* } bytes of it have come\"\n"
-    "why=$( { \"$f\" --version </dev/null >/dev/null; } 2>&1 ) || fail \"the copy does not run: "
-    "$why\"\n"
-    "mark run\n"
-    "exec \"$f\" --supervise --sent \"$d\"\n"
-    "exit 126\n"
-    "}\n";
+    "installed() {\n"
+    "    p=./${agent##*/}\n"
+    "    [ -x \"$agent\" ] && cd -P \"${agent%/*}/\" 2>/dev/null && above \"$p\" &&\n"
+    "        \"$p\" --version </dev/null >/dev/null 2>&1\n"
+    "}\n"
+    "place() {\n"
+    "    cd /\n"
+    "    trap 'clean; exit 1' HUP INT PIPE TERM\n"
+    "    try \"$XDG_RUNTIME_DIR\" || try \"${TMPDIR:-/tmp}\" || try /dev/shm || try \"$HOME\" ||\n"
+    "        fail \"no place for a copy (tried $tried): $why\"\n"
+    "}\n"
+    "receive() {\n"
+    "    why=$( { head -c \"$size\" >\"$f\"; } 2>&1 ) || fail \"$why\"\n"
+    "    got=$(wc -c <\"$f\")\n"
+    "    [ \"${got##* }\" = \"$size\" ] || fail \"only ${got##* } bytes of it have come\"\n"
+    "    why=$( { \"$f\" --version </dev/null >/dev/null; } 2>&1 ) ||\n"
+    "        fail \"the copy does not run: $why\"\n"
+    "}\n"
+    "d= tried= why=\n";
+
+/* On a stream of its own. */
+static const char script_stream[] = "mark here\n"
+                                    "if installed; then\n"
+                                    "    mark run\n"
+                                    "    exec \"$p\" --supervise\n"
+                                    "    exit 126\n"
+                                    "fi\n"
+                                    "place\n"
+                                    "mark send \"$(uname -sm)\"\n"
+                                    "receive\n"
+                                    "mark run\n"
+                                    "exec \"$f\" --supervise --sent \"$d\"\n"
+                                    "exit 126\n"
+                                    "}\n";
+
+/* Under srun, whose output has the marks of all nodes. */
+static const char script_task[] = "if installed; then\n"
+                                  "    exec \"$p\" --supervise --dial\n"
+                                  "    exit 126\n"
+                                  "fi\n"
+                                  "mark missing \"$node$(uname -sm)\"\n"
+                                  "}\n";
+
+/* The same, where stdin begins with a copy. */
+static const char script_task_copy[] = "place\n"
+                                       "receive\n"
+                                       "exec \"$f\" --supervise --sent \"$d\" --dial\n"
+                                       "exit 126\n"
+                                       "}\n";
 
 /* Quotes a text as one word of a shell: 'it'\''s'. */
 static void put_quoted(struct text_buffer *script, const char *text)
@@ -108,14 +134,27 @@ static void put_quoted(struct text_buffer *script, const char *text)
     text_buffer_put_string(script, "'\n");
 }
 
-char *agent_bootstrap_script(const struct agent_bootstrap *bootstrap, const char *agent,
-                             size_t size)
+static char *make_script(const char *nonce, const char *agent, size_t size, const char *node,
+                         const char *rest)
 {
     struct text_buffer script;
     text_buffer_init(&script);
     text_buffer_put_string(&script, script_begin);
-    text_buffer_printf(&script, "nonce=%s\nsize=%zu\nagent=", bootstrap->nonce, size);
+    text_buffer_printf(&script, "nonce=%s\nsize=%zu\nnode=%s\nagent=", nonce, size, node);
     put_quoted(&script, agent);
-    text_buffer_put_string(&script, script_rest);
+    text_buffer_put_string(&script, script_functions);
+    text_buffer_put_string(&script, rest);
     return text_buffer_take(&script);
+}
+
+char *agent_bootstrap_script(const struct agent_bootstrap *bootstrap, const char *agent,
+                             size_t size)
+{
+    return make_script(bootstrap->nonce, agent, size, "", script_stream);
+}
+
+char *agent_bootstrap_task_script(const char *nonce, const char *agent, size_t copy_size)
+{
+    return make_script(nonce, agent, copy_size, "\"$SLURMD_NODENAME \"",
+                       copy_size > 0 ? script_task_copy : script_task);
 }

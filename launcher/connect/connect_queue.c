@@ -2,7 +2,7 @@
 /* The hosts of a job that are being connected: which hosts are local, and which host is next. A
  * host gets a turn when fewer than CONNECT_AT_ONCE hosts have one, in the order in which the hosts
  * were added. A turn ends when the host is connected, has failed, or is given up. Nothing fails
- * here. */
+ * here. A host that another host's agent connects to needs no turn. */
 #include "launcher/connect/host_connect_impl.h"
 
 #include "launcher/base/xalloc.h"
@@ -28,14 +28,24 @@ void connect_queue_destroy(struct connect_queue *pool)
         return;
     assert(pool->nopen == 0);
     local_host_fini(&pool->self);
+    free(pool->shared);
     free(pool);
+}
+
+bool connect_queue_is_local(struct connect_queue *pool, const struct connect_target *target)
+{
+    return !target->user && local_host_is(&pool->self, target->host);
 }
 
 const struct host_transport *connect_queue_choose(struct connect_queue *pool,
                                                   const struct connect_target *target)
 {
-    if (!target->user && local_host_is(&pool->self, target->host))
+    if (target->tunnels)
+        return &transport_tunnel;
+    if (connect_queue_is_local(pool, target))
         return &transport_local;
+    if (pool->settings->srun)
+        return &transport_srun;
     return pool->settings->remote_shell ? &transport_command : pool->settings->ssh;
 }
 
@@ -60,8 +70,8 @@ static void unlink_waiting(struct connect_queue *pool, struct host_connect *conn
 
 void connect_queue_add(struct connect_queue *pool, struct host_connect *connect)
 {
-    pool->nopen++;
-    if (pool->nturns < CONNECT_AT_ONCE) {
+    connect->queued = true;
+    if (pool->nturns < CONNECT_AT_ONCE || pool->settings->srun) { /* one srun reaches all hosts */
         give_turn(pool, connect);
         return;
     }
@@ -72,7 +82,8 @@ void connect_queue_add(struct connect_queue *pool, struct host_connect *connect)
 void connect_queue_turn_over(struct connect_queue *pool, struct host_connect *connect)
 {
     if (!connect->has_turn) {
-        unlink_waiting(pool, connect);
+        if (connect->queued)
+            unlink_waiting(pool, connect);
         return;
     }
     connect->has_turn = false;

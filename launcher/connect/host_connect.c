@@ -81,10 +81,26 @@ static void close_transport(struct host_connect *connect, const struct host_tran
         uv_timer_start(&connect->turn, on_host_connect_turn, 0, 0);
 }
 
+/* Waits for a turn to be connected from here. */
+static void host_connect_queue(struct host_connect *connect)
+{
+    connect->retries = false;
+    connect->target.below = false;
+    connect->target.tunnels = NULL;
+    connect->stream_ended = connect->transport_ended = false;
+    connect->said = (struct connect_stderr){ 0 };
+    connect->nlines = 0;
+    *connect->end_text = *connect->answer = '\0';
+    connect->phase = CONNECT_WAITING;
+    connect_queue_add(connect->pool, connect);
+}
+
 void host_transport_closed(struct host_connect *connect)
 {
     connect->transport = NULL;
-    if (connect->next && connect->phase == CONNECT_OPENING)
+    if (connect->retries && connect->phase == CONNECT_WAITING)
+        host_connect_queue(connect);
+    else if (connect->next && connect->phase == CONNECT_OPENING)
         open_transport(connect, connect->next);
     else if (connect->phase == CONNECT_CLOSING)
         free_later(connect);
@@ -114,9 +130,26 @@ static void host_connect_give_up(struct host_connect *connect, enum connect_phas
     connect_queue_turn_over(connect->pool, connect);
 }
 
+/* The host above cannot connect to this one: tries again from here. */
+static void fall_back(struct host_connect *connect, const char *text)
+{
+    agent_bootstrap_run_stop(connect->bootstrap);
+    connect->bootstrap = NULL;
+    close_stream(connect);
+    uv_timer_stop(&connect->deadline);
+    connect->phase = CONNECT_WAITING;
+    connect->retries = true;
+    close_transport(connect, NULL);
+    connect->events.on_fall_back(connect->context, text);
+}
+
 static void fail_connect(struct host_connect *connect, int exit_status, const char *text)
 {
     enum host_step step = connect->step;
+    if (connect->target.tunnels) {
+        fall_back(connect, text);
+        return;
+    }
     host_connect_give_up(connect, CONNECT_FAILED);
     connect->events.on_failed(connect->context, step, exit_status, text);
 }
@@ -234,11 +267,12 @@ void host_transport_opened(struct host_connect *connect, const struct host_strea
         return;
     }
     connect->phase = CONNECT_BOOTSTRAP;
-    if (stream->local || !stream->pid) /* otherwise a command is still connecting */
+    bool command = stream->pid > 0 || stream->below; /* it is still connecting */
+    if (stream->local || stream->agent || !command)
         set_step(connect, STEP_AGENT);
     if (connect->phase != CONNECT_BOOTSTRAP) /* it was closed during the step callback */
         return;
-    if (stream->local) {
+    if (stream->local || stream->agent) {
         succeed(connect);
         return;
     }
@@ -287,6 +321,12 @@ void host_transport_ended(struct host_connect *connect, const char *text)
         fail_at_end(connect);
 }
 
+void host_transport_explain(struct host_connect *connect, const char *text, bool ends_job)
+{
+    connect->job_ends |= ends_job;
+    snprintf(connect->end_text, sizeof connect->end_text, "%s", text);
+}
+
 void host_transport_process_end(struct host_connect *connect, int wait_status)
 {
     connect->process_ended = true;
@@ -322,6 +362,11 @@ bool host_transport_is_connected(const struct host_connect *connect)
     return connect->handed_over;
 }
 
+void **host_transport_shared(struct host_connect *connect)
+{
+    return &connect->pool->shared;
+}
+
 bool host_transport_is_own_address(struct host_connect *connect, const struct sockaddr *address)
 {
     return local_host_has_address(&connect->pool->self, address);
@@ -352,13 +397,34 @@ struct host_connect *host_connect_start(struct connect_queue *pool,
     uv_must(uv_timer_init(pool->loop, &connect->deadline), "timers");
     connect->turn.data = connect->deadline.data = connect;
     connect->open_timers = 2;
-    connect_queue_add(pool, connect);
+    pool->nopen++;
+    if (!target->below)
+        connect_queue_add(pool, connect);
     return connect;
+}
+
+void host_connect_through(struct host_connect *connect, struct tunnels *tunnels)
+{
+    if (connect->phase != CONNECT_WAITING || !connect->target.below || connect->target.tunnels)
+        return;
+    connect->target.tunnels = tunnels;
+    host_connect_begin(connect);
+}
+
+void host_connect_directly(struct host_connect *connect)
+{
+    if (connect->phase == CONNECT_WAITING && connect->target.below && !connect->target.tunnels)
+        host_connect_queue(connect);
 }
 
 const char *host_connect_end_text(const struct host_connect *connect)
 {
     return connect->end_text;
+}
+
+const char *host_connect_job_end_text(const struct host_connect *connect)
+{
+    return connect->job_ends ? connect->end_text : "";
 }
 
 uint64_t host_connect_acknowledged(const struct host_connect *connect)

@@ -4,11 +4,16 @@
  *   waiting -> local:    a child process                                  -> done -> ended
  *           -> ssh:      a session of libssh2, /bin/sh there, hvdagent    -> done -> ended
  *           -> command:  the user's own command, /bin/sh, hvdagent        -> done -> ended
+ *           -> tunnel:   a command that another host's agent runs         -> done -> ended
+ *   tunnel -> waiting
  *   any but ended -> failed
  *
  * A host is local when its name or address is this machine's and no user was named for it. Other
  * hosts are reached through ssh, unless the user gave a command. The ssh transport hands a host
  * over to the external ssh when the ssh configuration asks for a proxy.
+ *
+ * A host below another one waits until that host's agent is ready. When it cannot be connected
+ * from there it is connected from here, like any other.
  *
  * One thread: all calls and callbacks are made on the loop's thread. */
 #ifndef LAUNCHER_CONNECT_HOST_CONNECT_H
@@ -24,6 +29,7 @@
 #include <uv.h>
 
 struct host_transport;
+struct tunnels;
 
 /* For all hosts of a job; borrowed until connect_queue_destroy(). */
 struct connect_settings {
@@ -32,6 +38,7 @@ struct connect_settings {
     const struct host_transport *ssh; /* the transport by libssh2, unless remote_shell is set */
     const char *remote_shell;         /* "ssh -q %h", or NULL for libssh2 */
     const char *remote_shell_source;  /* the option or variable that set it, for messages */
+    const struct srun_settings *srun; /* hosts are reached by srun; or NULL */
     const char *job_id;               /* for the commands' environment */
     int ssh_port;                     /* 0: the configured port, else 22 */
     const char *const
@@ -42,9 +49,17 @@ struct connect_settings {
     uint32_t heartbeat_timeout_ms; /* a connection that acknowledges nothing for so long is dead */
 };
 
+/* For hosts that are reached by srun (transport_srun.c). */
+struct srun_settings {
+    int port_low, port_high; /* agents connect to one of these ports of ours; 0: to any */
+};
+
 struct connect_target {
-    const char *host; /* borrowed, as the user wrote it, without brackets */
-    const char *user; /* borrowed; or NULL */
+    const char *host;        /* borrowed, as the user wrote it, without brackets */
+    const char *user;        /* borrowed; or NULL */
+    bool below;              /* it is connected through another host: it waits for one of
+                       * host_connect_through() and host_connect_directly() */
+    struct tunnels *tunnels; /* of that host, once they are known; borrowed */
 };
 
 struct host_stream {
@@ -52,6 +67,11 @@ struct host_stream {
     pid_t pid;  /* of the local process that stands for the host; on_process_end() reports its end;
                  * 0 for none */
     bool local; /* the agent is a child process on this machine */
+    bool below; /* a command on another host connects to it */
+    bool agent; /* hvdagent is at the other end already, not /bin/sh */
+    bool srun;  /* srun has started the agent: no process of this machine stands for the host alone,
+                 * but on_process_end() comes, and host_connect_end_text() has the cause, soon after
+                 * the stream has ended too early */
 };
 
 struct connect_events {
@@ -70,6 +90,10 @@ struct connect_events {
 
     /* The local process of the stream has ended, with a status of waitpid(). */
     void (*on_process_end)(void *context, int wait_status);
+
+    /* The host above could not connect to this one, for that reason, and hvdrun tries it itself.
+     * May be NULL if no target is below another. */
+    void (*on_fall_back)(void *context, const char *text);
 };
 
 struct children;
@@ -90,9 +114,21 @@ struct host_connect *host_connect_start(struct connect_queue *pool,
                                         const struct connect_target *target,
                                         const struct connect_events *events, void *context);
 
+/* For a target that is below another host, and waits: connects to it through that host's agent, or
+ * from here. Later calls do nothing. */
+void host_connect_through(struct host_connect *connect, struct tunnels *tunnels);
+void host_connect_directly(struct host_connect *connect);
+
+/* Is the host this machine, by its name? Not known for a host that only ssh's configuration
+ * names. */
+bool connect_queue_is_local(struct connect_queue *pool, const struct connect_target *target);
+
 /* Why a connected stream has ended, as far as the transport knows: "ssh connection to 198.51.100.11
  * port 22: connection reset"; else "". Valid until host_connect_close(). */
 const char *host_connect_end_text(const struct host_connect *connect);
+
+/* Why the batch system ends the whole job, as far as the transport knows; else "". Likewise. */
+const char *host_connect_job_end_text(const struct host_connect *connect);
 
 /* The number of bytes sent to a connected host that its kernel has acknowledged. The number grows
  * between calls while the host lives, whatever becomes of its processes. 0 if the transport does

@@ -11,9 +11,10 @@
 /* The most hosts that have a turn at the same time. */
 enum { CONNECT_AT_ONCE = 64 };
 
-/* waiting -> opening -> bootstrap -> done;   any of them -> failed;   all of them -> closing */
+/* waiting -> opening -> bootstrap -> done;   any of them -> failed;   all of them -> closing
+ * opening, bootstrap -> waiting, once, for a host below another */
 enum connect_phase {
-    CONNECT_WAITING,   /* for its turn */
+    CONNECT_WAITING,   /* for its turn, or for the host above it */
     CONNECT_OPENING,   /* a transport is being opened, or closed for another */
     CONNECT_BOOTSTRAP, /* /bin/sh runs there */
     CONNECT_DONE,
@@ -29,7 +30,8 @@ struct host_connect {
     void *context;
     enum connect_phase phase;
     enum host_step step;
-    bool has_turn;
+    bool has_turn, queued;
+    bool retries; /* it waits for its transport to be closed, and is then queued */
     const struct host_transport *transport; /* NULL while there is none */
     const struct host_transport *next;      /* to be opened once `transport` is closed */
     void *transport_state;
@@ -40,6 +42,7 @@ struct host_connect {
     bool owns_stream; /* the descriptors in `stream` are still ours */
     bool handed_over; /* on_connected() was called */
     struct agent_bootstrap_run *bootstrap;
+    bool job_ends; /* `end_text` says why the batch system ends the job */
     bool stream_ended, transport_ended, process_ended;
     int process_status;
     struct connect_stderr said;
@@ -57,6 +60,7 @@ struct connect_queue {
     const struct connect_settings *settings;
     struct children *children;
     struct local_host self;
+    void *shared;                                         /* host_transport_shared(); owned */
     int nturns;                                           /* hosts that have their turn */
     int nopen;                                            /* hosts that are not freed */
     struct host_connect *first_waiting, **end_of_waiting; /* waiting for their turn, in order */

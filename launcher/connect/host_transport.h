@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The interface between host_connect.c (one host), connect_queue.c (which transport, in which turn)
- * and the transports: transport_local.c, transport_ssh.c and transport_command.c.
+ * and the transports: transport_local.c, transport_ssh.c, transport_command.c,
+ * transport_tunnel.c and transport_srun.c.
  *
  * A transport to another machine runs /bin/sh there, with three byte streams: two go through a pair
  * of descriptors that host_connect.c reads and writes, stderr comes in pieces. A transport knows
@@ -36,7 +37,8 @@ struct host_transport {
     uint64_t (*acknowledged)(const void *transport);
 };
 
-extern const struct host_transport transport_local, transport_ssh, transport_command;
+extern const struct host_transport transport_local, transport_ssh, transport_command,
+    transport_srun, transport_tunnel;
 
 /* ---- what a transport reports to host_connect.c ---- */
 
@@ -58,7 +60,12 @@ void host_transport_stderr(struct host_connect *connect, const char *data, size_
  * in order. */
 void host_transport_ended(struct host_connect *connect, const char *text);
 
-/* The local process that host_transport_opened() named has ended. */
+/* The cause for host_connect_end_text(), which is known before the stream has ended, or after.
+ * `ends_job`: the batch system ends all hosts. */
+void host_transport_explain(struct host_connect *connect, const char *text, bool ends_job);
+
+/* The local process that host_transport_opened() named has ended; or, for srun, all that it says
+ * about the host's end has come. */
 void host_transport_process_end(struct host_connect *connect, int wait_status);
 
 /* host_transport_is_local(): the host is this machine after all (an address of ours), so the local
@@ -71,11 +78,15 @@ void host_transport_needs_command(struct host_connect *connect, const char *comm
 void host_transport_closed(struct host_connect *connect);
 
 /* The command that connects to the host: the command of host_transport_needs_command(), which is
- * then not the user's own; else settings->remote_shell. */
+ * then not the user's own; else settings->remote_shell, which may be NULL. */
 const char *host_transport_command_text(const struct host_connect *connect, bool *users_own);
 
 /* Is the host connected? Then its owner watches the local process that stands for it. */
 bool host_transport_is_connected(const struct host_connect *connect);
+
+/* A pointer that all hosts of the queue share, for a transport that starts several at once: NULL to
+ * begin with, and freed with the queue. */
+void **host_transport_shared(struct host_connect *connect);
 
 /* Is this an address of this machine? For a transport that has resolved a name. */
 bool host_transport_is_own_address(struct host_connect *connect, const struct sockaddr *address);

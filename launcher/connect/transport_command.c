@@ -10,7 +10,7 @@
 #include "launcher/base/uv_must.h"
 #include "launcher/base/wait_status.h"
 #include "launcher/base/xalloc.h"
-#include "launcher/connect/command_words.h"
+#include "launcher/connect/host_command.h"
 #include "launcher/connect/host_transport.h"
 #include "launcher/process/children.h"
 #include "launcher/process/program_find.h"
@@ -47,57 +47,6 @@ struct command_transport {
     bool closing;
     int open_handles;
 };
-
-/* ---- the words ---- */
-
-static void insert_words(struct string_list *words, size_t at, char **added, size_t count)
-{
-    for (size_t i = 0; i < count; i++) /* makes room */
-        string_list_take(words, NULL);
-    memmove(words->items + at + count, words->items + at,
-            (words->count - count - at) * sizeof *words->items);
-    memcpy(words->items + at, added, count * sizeof *added);
-}
-
-/* Adds the ssh options that hvdrun was given, and those that forbid questions and make ssh run our
- * command on our streams, whatever its configuration says. */
-static void add_ssh_options(struct command_transport *command)
-{
-    static const char *const always[] = { "-T", "-oBatchMode=yes", "-oRemoteCommand=none",
-                                          "-oClearAllForwardings=yes" };
-    const struct connect_settings *settings = command->job->settings;
-    struct string_list options = { 0 };
-    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
-        string_list_take(&options, xstrdup(always[i]));
-    if (settings->accept_new)
-        string_list_take(&options, xstrdup("-oStrictHostKeyChecking=accept-new"));
-    if (settings->ssh_port)
-        string_list_take(&options, xasprintf("-p%d", settings->ssh_port));
-    for (const char *const *at = settings->identity_files; at && *at; at++)
-        string_list_take(&options, xasprintf("-i%s", *at));
-    insert_words(&command->words, 1, options.items, options.count);
-    free(options.items); /* the texts have a new owner */
-}
-
-static int make_words(struct command_transport *command)
-{
-    const struct host_transport_job *job = command->job;
-    bool users_own;
-    const char *text = host_transport_command_text(job->connect, &users_own);
-    int rc = command_words_make(&command->words, text, job->settings->remote_shell_source,
-                                job->target->host, job->target->user, &command->err);
-    if (rc < 0) {
-        command->exit_status = STATUS_USAGE;
-        return rc;
-    }
-    if (!users_own)
-        add_ssh_options(command);
-    string_list_take(&command->words, xstrdup("/bin/sh"));
-    return HVD_OK;
-}
-
-/* The environment of hvdrun, and the variable that marks the command's descendants
- * (cleanup/command_guard.h). */
 
 /* The environment of hvdrun, and the variable that marks the command's descendants
  * (cleanup/command_guard.h). */
@@ -156,8 +105,10 @@ static void spawn_with_streams(struct command_transport *command, const char *pa
 static void transport_command_start(struct command_transport *command)
 {
     command->exit_status = STATUS_RESOURCE;
-    if (make_words(command) < 0)
+    if (host_command_words(&command->words, command->job, &command->err) < 0) {
+        command->exit_status = STATUS_USAGE;
         return;
+    }
     char *path = NULL;
     if (program_find(command->words.items[0], getenv("PATH"), &path, &command->err) == 0) {
         spawn_with_streams(command, path);
@@ -226,7 +177,9 @@ static void on_transport_command_turn(uv_timer_t *timer)
         host_transport_failed(connect, command->exit_status, command->err.text);
         return;
     }
-    struct host_stream stream = { command->stream, command->stream, command->spawned.pid, false };
+    struct host_stream stream = { .input = command->stream,
+                                  .output = command->stream,
+                                  .pid = command->spawned.pid };
     command->stream = -1;
     watch_errors(command);
     host_transport_opened(connect, &stream);

@@ -89,7 +89,9 @@ static void on_transport_local_turn(uv_timer_t *timer)
         host_transport_failed(local->job->connect, STATUS_RESOURCE, local->err.text);
         return;
     }
-    struct host_stream stream = { local->stream, local->stream, local->spawned.pid, true };
+    struct host_stream stream = {
+        .input = local->stream, .output = local->stream, .pid = local->spawned.pid, .local = true
+    };
     local->stream = -1;
     host_transport_opened(local->job->connect, &stream);
 }

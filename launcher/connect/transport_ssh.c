@@ -4,8 +4,9 @@
  *   ask ssh's configuration -> resolve -> connect, banner, exchange of keys -> is it the host?
  *     -> login -> one channel, /bin/sh -> pump
  *
- * A host with an address of this machine is handed over to the local transport, a host behind a
- * proxy to the external ssh. Fails when the configuration is bad, the name is unknown, no address
+ * A host with an address of this machine is handed over to the local transport. A host behind a
+ * proxy is handed over to the external ssh, and so is a host that accepts no key which libssh2 can
+ * use while there is an RSA key, a certificate or a hardware token. Fails when the configuration is bad, the name is unknown, no address
  * answers, the host does not speak ssh, its key is not the known one, no key of ours is accepted,
  * or the connection takes too long; each message names the address and the current step. Once
  * connected, the transport ends with the channel or when the connection is lost. */
@@ -15,6 +16,7 @@
 #include "launcher/connect/host_transport.h"
 #include "launcher/hosts/resolve.h"
 #include "launcher/process/children.h"
+#include "launcher/process/program_find.h"
 #include "launcher/protocol/tcp_acknowledged.h"
 #include "launcher/ssh/ssh_connect.h"
 #include "launcher/ssh/ssh_login.h"
@@ -88,6 +90,33 @@ static void on_transport_ssh_deadline(uv_timer_t *timer)
         ssh_connect_describe(transport->connect, connect, sizeof connect);
     ssh_say_late(text, sizeof text, &situation, connect);
     fail_transport(transport, STATUS_UNREACHABLE, text);
+}
+
+/* ---- handing over to the external ssh ---- */
+
+/* The command line with options that override the configuration, as far as it is known;
+ * transport_command.c adds the rest. */
+static const char *external_ssh(const struct ssh_config *config)
+{
+    return config->has_session_type ? "ssh -oSessionType=default -oStdinNull=no "
+                                      "-oForkAfterAuthentication=no %h"
+                                    : "ssh %h";
+}
+
+static bool has_ssh_client(void)
+{
+    char *program = NULL;
+    int rc = program_find("ssh", getenv("PATH"), &program, NULL);
+    free(program);
+    return rc == 0;
+}
+
+static void leave_to_ssh(struct ssh_transport *transport, const char *why)
+{
+    char text[400];
+    snprintf(text, sizeof text, "reached by the external ssh: %.200s", why);
+    transport_ssh_stop(transport);
+    host_transport_needs_command(transport->job->connect, external_ssh(&transport->config), text);
 }
 
 /* ---- the channel ---- */
@@ -174,11 +203,15 @@ static void on_login_note(void *context, const char *text)
     host_transport_note(transport->job->connect, false, text);
 }
 
-static void on_login(void *context, const char *problem, bool lost)
+static void on_login(void *context, const char *problem, bool lost, const char *need_ssh)
 {
     struct ssh_transport *transport = context;
     if (transport->over)
         return;
+    if (problem && need_ssh && has_ssh_client()) {
+        leave_to_ssh(transport, need_ssh);
+        return;
+    }
     if (problem) {
         fail_transport(transport, lost ? STATUS_UNREACHABLE : STATUS_REFUSED, problem);
         return;
@@ -290,15 +323,6 @@ static void on_resolved(void *context, struct addrinfo *addresses, const char *p
     }
 }
 
-/* The command line with options that override the configuration, as far as it is known;
- * transport_command.c adds the rest. */
-static const char *external_ssh(const struct ssh_config *config)
-{
-    return config->has_session_type ? "ssh -oSessionType=default -oStdinNull=no "
-                                      "-oForkAfterAuthentication=no %h"
-                                    : "ssh %h";
-}
-
 static void on_config(void *context, struct ssh_config *config, const struct err *err)
 {
     struct ssh_transport *transport = context;
@@ -312,9 +336,7 @@ static void on_config(void *context, struct ssh_config *config, const struct err
     }
     transport->config = *config;
     if (config->proxy) {
-        snprintf(text, sizeof text, "reached by the external ssh: %.200s", config->proxy);
-        transport_ssh_stop(transport);
-        host_transport_needs_command(transport->job->connect, external_ssh(config), text);
+        leave_to_ssh(transport, config->proxy);
         return;
     }
     transport->stage = SSH_STAGE_RESOLVE;

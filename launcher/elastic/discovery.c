@@ -56,11 +56,18 @@ static void on_discovery_script_end(void *context, int rc, struct host_list *hos
     host_list_fini(hosts);
 }
 
+/* A second script would most likely hang as well, so none runs until this one has ended. */
+static void on_discovery_script_stuck(void *context, struct err *err)
+{
+    struct discovery_script *script = context;
+    discovery_tell(&script->listener, err->code, NULL, err);
+}
+
 static void discovery_script_run(uv_timer_t *timer)
 {
     struct discovery_script *script = timer->data;
     script->run = discovery_run_start(timer->loop, script->children, script->settings,
-                                      on_discovery_script_end, script);
+                                      on_discovery_script_end, on_discovery_script_stuck, script);
 }
 
 static void on_discovery_closed(uv_handle_t *handle)

@@ -6,6 +6,8 @@
  * Fails when no process can be made, when the script exits with another status than 0 or is killed,
  * when it prints no list of hosts or too much, and when it takes too long: then it is killed with
  * its process group. A failure quotes the last line that the script has written to stderr.
+ * A script that waits in the kernel, for example for a file server that does not answer, may not
+ * end when it is killed. This is reported once; the run goes on until the script has ended.
  * The run by itself also ends, and kills the script likewise, when this process gets a signal that
  * ends a job. */
 #include "launcher/elastic/discovery_run.h"
@@ -40,6 +42,7 @@ struct discovery_run {
     const struct discovery_settings *settings;
     struct children *children;
     discovery_run_fn *on_end;
+    discovery_run_stuck_fn *on_stuck;
     void *context;
     pid_t pid; /* 0: it is not running */
     int wait_status;
@@ -75,10 +78,14 @@ static void discovery_run_close(struct discovery_run *run)
     uv_close((uv_handle_t *)&run->timer, on_discovery_run_closed);
 }
 
+static void on_discovery_run_stuck(uv_timer_t *timer);
+
 static void discovery_run_kill(struct discovery_run *run)
 {
-    if (run->pid > 0 && !run->ended)
-        kill(-run->pid, SIGKILL);
+    if (run->pid <= 0 || run->ended)
+        return;
+    kill(-run->pid, SIGKILL);
+    uv_timer_start(&run->timer, on_discovery_run_stuck, DISCOVERY_KILL_MS, 0);
 }
 
 void discovery_run_cancel(struct discovery_run *run)
@@ -114,6 +121,19 @@ static int discovery_run_fail(const struct discovery_run *run, const char *probl
                      show_token(&shown, last.at, last.length));
 }
 
+/* Why the run killed the script, for discovery_run_fail(). "" if it did not. */
+static const char *discovery_run_killed(const struct discovery_run *run, char problem[80])
+{
+    *problem = '\0';
+    if (run->timed_out)
+        snprintf(problem, 80, "was killed, since it ran for more than %g s",
+                 (run->settings->limit_ms ? run->settings->limit_ms : DISCOVERY_LIMIT_MS) / 1000.0);
+    else if (run->too_much)
+        snprintf(problem, 80, "was killed, since it printed more than %d MiB",
+                 DISCOVERY_OUTPUT_MAX >> 20);
+    return problem;
+}
+
 static int discovery_run_judge(struct discovery_run *run, struct host_list *hosts, struct err *err)
 {
     char problem[80];
@@ -121,16 +141,8 @@ static int discovery_run_judge(struct discovery_run *run, struct host_list *host
     const struct discovery_settings *settings = run->settings;
     if (run->err.code != HVD_OK)
         return discovery_run_fail(run, run->err.text, err);
-    if (run->timed_out) {
-        snprintf(problem, sizeof problem, "was killed, since it ran for more than %g s",
-                 (settings->limit_ms ? settings->limit_ms : DISCOVERY_LIMIT_MS) / 1000.0);
+    if (*discovery_run_killed(run, problem))
         return discovery_run_fail(run, problem, err);
-    }
-    if (run->too_much) {
-        snprintf(problem, sizeof problem, "was killed, since it printed more than %d MiB",
-                 DISCOVERY_OUTPUT_MAX >> 20);
-        return discovery_run_fail(run, problem, err);
-    }
     if (WIFSIGNALED(run->wait_status)) {
         snprintf(problem, sizeof problem, "was killed by signal %d", WTERMSIG(run->wait_status));
         return discovery_run_fail(run, problem, err);
@@ -199,6 +211,16 @@ static void on_discovery_run_exit(void *context, pid_t pid, int wait_status)
     for (int i = 0; i < RUN_STREAMS; i++)
         discovery_run_read(run, i, READS_AT_THE_END);
     discovery_run_report(run);
+}
+
+static void on_discovery_run_stuck(uv_timer_t *timer)
+{
+    struct discovery_run *run = timer->data;
+    struct err err = { 0 };
+    char killed[80], problem[128];
+    snprintf(problem, sizeof problem, "%s, and has not ended", discovery_run_killed(run, killed));
+    discovery_run_fail(run, problem, &err);
+    run->on_stuck(run->context, &err); /* may cancel the run */
 }
 
 static void on_discovery_run_time(uv_timer_t *timer)
@@ -270,13 +292,15 @@ static void discovery_run_begin(struct discovery_run *run, uv_loop_t *loop)
 
 struct discovery_run *discovery_run_start(uv_loop_t *loop, struct children *children,
                                           const struct discovery_settings *settings,
-                                          discovery_run_fn *on_end, void *context)
+                                          discovery_run_fn *on_end,
+                                          discovery_run_stuck_fn *on_stuck, void *context)
 {
     struct discovery_run *run = xcalloc(1, sizeof *run);
     unsigned limit_ms = settings->limit_ms ? settings->limit_ms : DISCOVERY_LIMIT_MS;
     run->settings = settings;
     run->children = children;
     run->on_end = on_end;
+    run->on_stuck = on_stuck;
     run->context = context;
     uv_must(uv_timer_init(loop, &run->timer), "timers");
     run->timer.data = run;
@@ -316,6 +340,15 @@ static void on_discovery_answer(void *context, int rc, struct host_list *hosts, 
     answer->rc = rc;
     *answer->hosts = *hosts;
     *answer->err = *err;
+    discovery_answer_close(answer);
+}
+
+static void on_discovery_answer_stuck(void *context, struct err *err)
+{
+    struct discovery_answer *answer = context;
+    *answer->err = *err;
+    answer->rc = err->code;
+    discovery_run_cancel(answer->run);
     discovery_answer_close(answer);
 }
 
@@ -359,8 +392,8 @@ int discovery_run_now(const struct discovery_settings *settings, struct host_lis
         .settings = settings, .hosts = hosts, .err = err, .children = children_create(&loop)
     };
     discovery_answer_watch_signals(&answer, &loop);
-    answer.run =
-        discovery_run_start(&loop, answer.children, settings, on_discovery_answer, &answer);
+    answer.run = discovery_run_start(&loop, answer.children, settings, on_discovery_answer,
+                                     on_discovery_answer_stuck, &answer);
     uv_run(&loop, UV_RUN_DEFAULT);
     uv_must(uv_loop_close(&loop), "event loop");
     *stopped_by = answer.stopped_by;

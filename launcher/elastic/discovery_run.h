@@ -11,6 +11,7 @@
 
 enum {
     DISCOVERY_LIMIT_MS = 10000, /* for a run; a cloud's API answers in a second or two */
+    DISCOVERY_KILL_MS = 2000,   /* in which a script that was killed is to end */
     DISCOVERY_OUTPUT_MAX = 4 << 20
 };
 
@@ -28,10 +29,15 @@ struct discovery_run;
  * line that begins with the source. Called once, and never from inside discovery_run_start(). */
 typedef void discovery_run_fn(void *context, int rc, struct host_list *hosts, struct err *err);
 
+/* The script was killed DISCOVERY_KILL_MS ago and has not ended. `err` is HVD_ERR_INVALID and one
+ * line that begins with the source. Called at most once, before discovery_run_fn. */
+typedef void discovery_run_stuck_fn(void *context, struct err *err);
+
 /* The settings are borrowed until the end. Never blocks. */
 struct discovery_run *discovery_run_start(uv_loop_t *loop, struct children *children,
                                           const struct discovery_settings *settings,
-                                          discovery_run_fn *on_end, void *context);
+                                          discovery_run_fn *on_end,
+                                          discovery_run_stuck_fn *on_stuck, void *context);
 
 /* Kills what runs; `on_end` is not called. Allowed only before `on_end`. NULL is fine. */
 void discovery_run_cancel(struct discovery_run *run);

@@ -12,6 +12,7 @@
 #include "launcher/job/job_host.h"
 #include "launcher/process/children.h"
 #include "launcher/process/process_tree.h"
+#include "launcher/tree/host_tree.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -213,6 +214,7 @@ static void open_host(struct host_check *check, int index)
     checked->host.where = check->options.plan->hosts[index];
     checked->host.interfaces = check->options.interfaces[index];
     checked->row.name = checked->host.where.host->name;
+    checked->host.parent = HOST_TREE_ROOT;
     job_host_open(&checked->host, check->pool, check->loop, &check->options, &no_server, &events,
                   check);
 }

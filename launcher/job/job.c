@@ -124,6 +124,7 @@ struct job *job_create(uv_loop_t *loop, const struct job_options *options,
         return NULL;
     }
     job->pool = connect_queue_create(loop, options->connect, job->processes.children);
+    job_tree_init(job);
     job_open_hosts(job);
     return job;
 }
@@ -145,6 +146,7 @@ static void on_part_closed(void *context)
         return;
     connect_queue_destroy(job->pool);
     job_processes_fini(job);
+    job_tree_fini(job);
     free(job->hosts);
     job_report_fini(&job->report);
     job_elastic_fini(job);

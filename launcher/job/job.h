@@ -61,6 +61,7 @@ struct job_options {
     bool stopped_fails;  /* a rank that is stopped by a signal is a failure */
     bool keep_lines;     /* the report needs all kept lines of the ranks' output */
     int report_fd;       /* STDOUT_FILENO or STDERR_FILENO if the report goes there; else 0 */
+    int tree_width;      /* hosts that hvdrun, and each agent, starts; 0: hvdrun starts all */
     uint32_t heartbeat_timeout_ms; /* a host from which nothing comes for so long is lost */
 };
 

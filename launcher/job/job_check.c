@@ -25,7 +25,7 @@ static void on_job_check(uv_timer_t *timer)
     for (int i = 0; i < job->state.nhosts; i++) {
         if (!job->hosts[i])
             continue;
-        job_host_heartbeat_check(job->hosts[i]);
+        job_host_heartbeat_check(job->hosts[i], job_tree_hides(job, job->hosts[i]));
         if (is_due)
             job_host_send_heartbeat(job->hosts[i]);
     }

@@ -58,6 +58,7 @@ static void on_job_events_ready(void *context, int host)
     struct job *job = context;
     job_note(job, "host %s: rendezvous and status page at http://127.0.0.1:%u/",
              job_host_name(job, host), job->hosts[host]->facts.relay_port);
+    job_tree_on_ready(job, job->hosts[host]);
     job_act(job, job_state_on_host_ready(&job->state));
 }
 
@@ -194,6 +195,7 @@ void job_open_host(struct job *job, int index, const char *interfaces)
         .on_step = on_job_events_step,
         .on_note = on_job_events_note,
         .on_connect_failed = on_connect_failed,
+        .on_fall_back = job_tree_on_fall_back,
         .on_ready = on_job_events_ready,
         .on_failed = on_job_events_failed,
         .on_alive = job_on_alive,
@@ -211,6 +213,7 @@ void job_open_host(struct job *job, int index, const char *interfaces)
     };
     job->hosts[index] = host;
     host->index = index;
+    host->parent = job_tree_parent(job, index);
     host->plan = job->plan;
     host->where = job->plan->hosts[index];
     host->interfaces = xstrdup(interfaces); /* freed in job_on_host_closed() */

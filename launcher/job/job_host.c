@@ -7,6 +7,7 @@
 
 #include "launcher/base/exit_status.h"
 #include "launcher/base/xalloc.h"
+#include "launcher/tree/host_tree.h"
 #include "lib/base/env_names.h"
 #include "lib/base/text.h"
 
@@ -33,6 +34,7 @@ static void on_bytes(void *context)
 static void on_everything_closed(void *context)
 {
     struct job_host *host = context;
+    tunnels_fini(&host->tunnels);
     free(host->ranks);
     host->on_closed(host->closed_context);
 }
@@ -48,6 +50,7 @@ static void on_link_closed(void *context)
 /* Closes the link; the agent reads the end. The transport can still be asked why it ended. */
 static void hang_up(struct job_host *host)
 {
+    tunnels_mute(&host->tunnels);
     if (host->linked && !host->link.closing)
         frame_link_close(&host->link, on_link_closed);
 }
@@ -92,7 +95,8 @@ static void on_job_host_link_end(void *context, const struct err *err)
         job_host_lose(host, status, text);
     if (host->agent == 0 || host->agent_ended)
         hang_up(host);
-    if (host->agent == 0)
+    host->awaits_cause |= host->srun && host->phase == HOST_LOST;
+    if (host->agent == 0 && !host->awaits_cause)
         agent_end(host);
 }
 
@@ -118,6 +122,8 @@ static void on_connected(void *context, const struct host_stream *stream)
     struct err err = { 0 };
     host->agent = stream->pid;
     host->local = stream->local;
+    host->below = stream->below;
+    host->srun = stream->srun;
     host->phase = HOST_DESCRIBING;
     heartbeat_timeout_start(&host->heartbeat, host->options->heartbeat_timeout_ms,
                             uv_now(host->loop));
@@ -129,6 +135,7 @@ static void on_connected(void *context, const struct host_stream *stream)
         on_job_host_link_end(host, &err);
         return;
     }
+    host->tunnels.link = &host->link;
     job_host_describe(host, host->options);
     if (!host->suspended)
         return;
@@ -153,14 +160,35 @@ static void on_job_host_process_end(void *context, int wait_status)
         agent_end(host);
 }
 
+static void on_job_host_fall_back(void *context, const char *text)
+{
+    struct job_host *host = context;
+    host->events->on_fall_back(host->context, host->index, text);
+}
+
+void job_host_connect_through(struct job_host *host, struct job_host *above)
+{
+    if (host->phase == HOST_CONNECTING && !host->stopping)
+        host_connect_through(host->connect, &above->tunnels);
+}
+
+void job_host_connect_directly(struct job_host *host)
+{
+    if (host->phase == HOST_CONNECTING && !host->stopping)
+        host_connect_directly(host->connect);
+}
+
 void job_host_open(struct job_host *host, struct connect_queue *pool, uv_loop_t *loop,
                    const struct job_options *options, const struct rendezvous_server *rendezvous,
                    const struct job_host_events *events, void *context)
 {
-    static const struct connect_events connect_events = { on_job_host_step, on_job_host_note,
-                                                          on_connected, on_host_connect_failed,
-                                                          on_job_host_process_end };
-    struct connect_target target = { host->where.host->name, host->where.host->user };
+    static const struct connect_events connect_events = {
+        on_job_host_step,       on_job_host_note,        on_connected,
+        on_host_connect_failed, on_job_host_process_end, on_job_host_fall_back
+    };
+    struct connect_target target = { .host = host->where.host->name,
+                                     .user = host->where.host->user,
+                                     .below = host->parent != HOST_TREE_ROOT };
     host->loop = loop;
     host->options = options;
     host->rendezvous = rendezvous;
@@ -374,6 +402,7 @@ void job_host_close(struct job_host *host, void (*on_closed)(void *context), voi
     host->closed_context = context;
     job_host_hang_up_relay(host);
     host->phase = HOST_CLOSED; /* events until the transport is closed are not reported */
+    tunnels_cut(&host->tunnels, "");
     if (host->linked)
         hang_up(host);
     else if (host->connect)

@@ -15,6 +15,7 @@
 #include "launcher/protocol/clock_offset.h"
 #include "launcher/protocol/frame_link.h"
 #include "launcher/protocol/heartbeat_timeout.h"
+#include "launcher/tree/tunnels.h"
 #include "launcher/verdict/link_history.h"
 
 enum host_phase {
@@ -37,6 +38,9 @@ struct job_host_events {
     /* There will be no agent on the host; the host is closed. The exit status and the text give the
      * cause. */
     void (*on_connect_failed)(void *context, int host, int exit_status, const char *text);
+
+    /* The host above could not connect to this one, which hvdrun does then. May be NULL. */
+    void (*on_fall_back)(void *context, int host, const char *text);
 
     void (*on_ready)(void *context, int host);
     void (*on_failed)(void *context, int host, const struct agent_failed *failed);
@@ -88,7 +92,8 @@ struct host_rank {
 enum { JOB_HOST_RELAY_LISTS = 256 };
 
 struct job_host {
-    int index;                    /* these four are set by the owner */
+    int index;                    /* these five are set by the owner */
+    int parent;                   /* the host above (host_tree.h), or HOST_TREE_ROOT */
     const struct rank_plan *plan; /* borrowed; by rank */
     struct rank_host where;       /* its host and ranks, borrowed */
     const char *interfaces;       /* its part of --network-interfaces; the owner's */
@@ -101,15 +106,20 @@ struct job_host {
     struct frame_link link;
     bool linked;          /* `link` is not closed yet */
     bool local;           /* the agent is a child of ours */
+    bool srun;            /* srun has started it: its stream has ended before its cause is known */
+    bool below;           /* the agent of `parent` connects to it */
+    bool cut_off;         /* by the loss of that agent */
     pid_t agent;          /* the local process that stands for it; 0 if there is none */
     pid_t sweep_pid;      /* the process of the sweep (job_sweep.h); 0 for none */
     bool agent_ended;     /* `agent`, or else the stream */
     bool agent_killed;    /* by us, because it did not end */
+    bool awaits_cause;    /* of an end that the agent did not cause: srun says it soon after */
     bool over;            /* nothing more comes: an elastic job closes it */
     uint64_t start_by_ms; /* of an elastic job: when its ranks should run, on the job's clock */
     uint64_t end_by_ms;   /* on the job's clock, ran_ms: when `agent`, or the stream, should have
                          * ended; or 0 */
     int agent_status;     /* of the process, as waitpid() gave it */
+    struct tunnels tunnels;             /* to hosts below */
     struct link_history history;        /* on the clock of uv_now() */
     struct heartbeat_timeout heartbeat; /* since bytes have come, or queued bytes have left */
     uint64_t taken;                     /* bytes that had left for the agent at the last check */
@@ -143,6 +153,11 @@ void job_host_open(struct job_host *host, struct connect_queue *pool, uv_loop_t 
                    const struct job_options *options, const struct rendezvous_server *rendezvous,
                    const struct job_host_events *events, void *context);
 
+/* For a host below another, and as long as it waits: connects to it through the agent of that host,
+ * which is ready, or from here. */
+void job_host_connect_through(struct job_host *host, struct job_host *above);
+void job_host_connect_directly(struct job_host *host);
+
 /* Starts its ranks. `start` is what hvdrun's own host gets; others get it without own_address. */
 void job_host_start(struct job_host *host, const struct agent_start *start);
 
@@ -156,8 +171,12 @@ void job_host_send_heartbeat(struct job_host *host);
 /* Call this every HEARTBEAT_CHECK_MS: a host that has been silent for too long, or does not read,
  * is lost. Until the host is ready, and again until its ranks run, it may be silent, because the
  * start has a limit of its own. The host may also be silent while it reads queued bytes: its
- * heartbeats come behind them. */
-void job_host_heartbeat_check(struct job_host *host);
+ * heartbeats come behind them. `hidden`: a host above is silent, or lost, so this one is not
+ * lost by the heartbeat timeout. */
+void job_host_heartbeat_check(struct job_host *host, bool hidden);
+
+/* Is the host lost, or has nothing come from it for an unusual time, or need nothing come? */
+bool job_host_is_quiet(const struct job_host *host);
 
 /* The first rank there that has not been started, or -1. */
 int job_host_waiting_rank(const struct job_host *host);

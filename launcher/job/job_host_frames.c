@@ -66,6 +66,8 @@ static int on_job_host_frames_failed(struct job_host *host, struct wire_reader *
     if (rank)
         rank->phase = RANK_ENDED;
     text_make_line(failed.text);
+    if (failed.rank == -1 && failed.exit_status == STATUS_HOST_LOST)
+        host->awaits_cause = host->srun;
     if (failed.rank == -1)
         job_host_take_step(host, (enum host_step)failed.step);
     host->events->on_failed(host->context, host->index, &failed);
@@ -262,9 +264,18 @@ static const struct {
     [AGENT_DONE] = { on_job_host_frames_done, HOST_DESCRIBING, HOST_RUNNING },
 };
 
+static int on_tunnel_frame(struct job_host *host, const struct frame *frame, struct err *err)
+{
+    struct wire_reader body;
+    wire_reader_init(&body, frame->body, frame->length);
+    return tunnels_on_frame(&host->tunnels, frame->type, &body, err);
+}
+
 int job_host_on_frame(void *context, const struct frame *frame, struct err *err)
 {
     struct job_host *host = context;
+    if (tunnels_has_frame(frame->type) && host->phase >= HOST_READY && host->phase <= HOST_DONE)
+        return on_tunnel_frame(host, frame, err);
     if (frame->type >= AGENT_FRAME_TYPES || !handlers[frame->type].handle)
         return fail(err, HVD_ERR_PROTOCOL, "frame of unknown type %u", frame->type);
     if (host->phase < handlers[frame->type].first || host->phase > handlers[frame->type].last)

@@ -139,7 +139,14 @@ static void lose_silent(struct job_host *host)
     job_host_lose(host, STATUS_HOST_LOST, text);
 }
 
-void job_host_heartbeat_check(struct job_host *host)
+bool job_host_is_quiet(const struct job_host *host)
+{
+    uint64_t silent_ms = heartbeat_timeout_elapsed_ms(&host->heartbeat, uv_now(host->loop));
+    return host->phase == HOST_LOST || may_be_silent(host) ||
+           silent_ms >= job_host_worth_telling_ms(host);
+}
+
+void job_host_heartbeat_check(struct job_host *host, bool hidden)
 {
     uint64_t now_ms = uv_now(host->loop);
     if (job_host_is_watched(host) && (has_read(host) || may_be_silent(host)))
@@ -148,6 +155,8 @@ void job_host_heartbeat_check(struct job_host *host)
     if (!job_host_is_watched(host))
         return;
     look_for_excuse(host);
+    if (hidden)
+        heartbeat_timeout_excuse(&host->heartbeat, 0, now_ms);
     if (heartbeat_timeout_check(&host->heartbeat, now_ms))
         lose_silent(host);
 }

@@ -2,7 +2,8 @@
 /* The private interface of a job, shared by job.c (its life), job_events.c (reports of hosts),
  * job_check.c (periodic checks), job_start.c (until all ranks run), job_stop.c (bringing the job to
  * an end), job_lost.c (agents that end too early), job_signals.c (signals to hvdrun), job_timeout.c
- * (--timeout), job_progress.c (the progress of the job, in words), job_elastic.c (batches, workers
+ * (--timeout), job_progress.c (the progress of the job, in words), job_tree.c (agents that start agents),
+ * job_elastic.c (batches, workers
  * and worlds of an elastic job) and job_losses.c (the workers that it has lost). */
 #ifndef LAUNCHER_JOB_JOB_IMPL_H
 #define LAUNCHER_JOB_JOB_IMPL_H
@@ -14,6 +15,7 @@
 #include "launcher/output/job_output.h"
 #include "launcher/output/stdin_reader.h"
 #include "launcher/process/children.h"
+#include "launcher/tree/host_tree.h"
 #include "launcher/verdict/job_report.h"
 #include "launcher/verdict/job_state.h"
 
@@ -77,6 +79,12 @@ struct job_growth {
     int nclosing;             /* hosts whose memory libuv still uses */
 };
 
+/* job_tree.c: agents that start agents. */
+struct job_tree {
+    struct host_tree shape;
+    bool fell_back; /* hvdrun connects to all hosts that are not connected yet */
+};
+
 struct job {
     uv_loop_t *loop;
     const struct job_options *options;
@@ -99,6 +107,7 @@ struct job {
     struct job_stop stop;
     struct job_growth growth;
     struct job_processes processes;
+    struct job_tree tree;
     int open_parts; /* handles and hosts whose memory libuv still uses */
     bool destroyed;
 };
@@ -163,7 +172,10 @@ void job_host_over(struct job *job, struct job_host *host);
 bool job_host_was_away(const struct job *job, const struct job_host *host);
 void job_on_agent_end(void *context, int host);
 void job_ends_check(struct job *job); /* every HEARTBEAT_CHECK_MS */
-void job_kill_agents(struct job *job, enum host_phase least, enum host_phase most);
+
+/* Kills the agents of hosts in these phases. True: some were left out, since agents below them had
+ * to come first. */
+bool job_kill_agents(struct job *job, enum host_phase least, enum host_phase most);
 
 /* job_progress.c. Each text is one line, cut if need be; `size` is at least 300. */
 int job_missing_hosts(const struct job *job, char *text, size_t size); /* names, and their steps */
@@ -197,6 +209,25 @@ void job_worker_name(const struct job *job, int worker, char *text, size_t size)
  * host. */
 void job_lose_worker(struct job *job, int worker, int exit_status, const char *why);
 void job_say_losses(struct job *job); /* at the end: all of them */
+
+/* job_tree.c: init once there is a queue, and before hosts are opened. */
+void job_tree_init(struct job *job);
+void job_tree_fini(struct job *job);
+
+/* The host above, or HOST_TREE_ROOT. */
+int job_tree_parent(const struct job *job, int host);
+
+/* The agent of the host is ready to connect to those below. */
+void job_tree_on_ready(struct job *job, struct job_host *host);
+
+/* See job_host_events. */
+void job_tree_on_fall_back(void *context, int host, const char *text);
+
+/* The loss of the host was reported: those below it follow. */
+void job_tree_on_lost(struct job *job, struct job_host *host);
+
+/* Does a host above this one explain that nothing comes from it? */
+bool job_tree_hides(const struct job *job, const struct job_host *host);
 
 /* job_timeout.c */
 void job_timeout_start(struct job *job);

@@ -141,7 +141,10 @@ void job_say_losses(struct job *job)
         if (job->report.ranks[i].loss)
             losses[nlost++] = (struct loss){ job->report.ranks[i].loss_ms, i };
     qsort(losses, (size_t)nlost, sizeof *losses, loss_compare);
-    if (nlost > 0)
+    if (nlost > 0 && nworlds == 0)
+        job_output_say(job->output, "%d of %d workers were lost before the first world:", nlost,
+                       job->report.nranks);
+    else if (nlost > 0)
         job_output_say(job->output, "%d of %d workers were lost, in %d world%s:", nlost,
                        job->report.nranks, nworlds, nworlds == 1 ? "" : "s");
     for (int i = 0; i < nlost && i < LOSSES_TOLD; i++)

@@ -41,6 +41,7 @@ void job_host_over(struct job *job, struct job_host *host)
         host->over = true;
         job_workers_ended(job, host, JOB_WORKER_NOT_STARTED);
     }
+    tunnels_cut(&host->tunnels, "");
     job_act(job, job_state_on_host_done(&job->state));
 }
 
@@ -67,14 +68,20 @@ bool job_check_orphans(struct job *job)
     return goes_on;
 }
 
-void job_kill_agents(struct job *job, enum host_phase least, enum host_phase most)
+bool job_kill_agents(struct job *job, enum host_phase least, enum host_phase most)
 {
+    bool waits = false;
     for (int i = 0; i < job->state.nhosts; i++) {
         struct job_host *host = job->hosts[i];
         if (!host || !agent_lives(host) || host->phase < least || host->phase > most)
             continue;
+        if (host->tunnels.nopen > 0) { /* it waits for hosts below it, which come first */
+            waits = true;
+            continue;
+        }
         job_host_end_agent(host);
     }
+    return waits;
 }
 
 /* The ranks of a lost host count as lost, and their output has ended. */
@@ -186,6 +193,7 @@ static void lose_host(struct job *job, struct job_host *host)
     job_act(job, job_state_on_host_lost(&job->state, host->index, status, text, silent));
     job_host_hang_up_relay(host);
     give_up_ranks(job, host);
+    job_tree_on_lost(job, host);
     if (host->local && job->options->elastic) {
         job_elastic_clean(job);
     } else if (host->local) {

@@ -57,6 +57,10 @@ static enum report_transport host_transport_of(const struct job_host *host)
         return HOST_TRANSPORT_NONE;
     if (host->local)
         return HOST_TRANSPORT_LOCAL;
+    if (host->below)
+        return HOST_TRANSPORT_AGENT;
+    if (host->srun)
+        return HOST_TRANSPORT_SRUN;
     return host->agent > 0 ? HOST_TRANSPORT_COMMAND : HOST_TRANSPORT_SSH;
 }
 

@@ -71,7 +71,7 @@ void job_end_status_line(struct job *job)
 static const char *own_address(const struct job *job)
 {
     for (int i = 0; i < job->state.nhosts; i++)
-        if (job->hosts[i] && *job->hosts[i]->facts.caller)
+        if (job->hosts[i] && !job->hosts[i]->below && *job->hosts[i]->facts.caller)
             return job->hosts[i]->facts.caller;
     return "";
 }

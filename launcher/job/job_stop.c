@@ -81,6 +81,34 @@ static void hand_over_report(struct job *job, char *text, size_t size)
     job_record_verdict(job, text);
 }
 
+/* True for ends that a batch system may have caused. */
+static bool may_be_ended_from_outside(const struct job_verdict *verdict)
+{
+    const struct rank_end_how *how = &verdict->how;
+    return verdict->cause == CAUSE_HOST ||
+           (verdict->cause == CAUSE_SIGNAL && verdict->exit_status == STATUS_SIGNAL + SIGTERM) ||
+           (verdict->cause == CAUSE_RANK && how->kind == RANK_END_KILLED &&
+            (how->code == SIGTERM || how->code == SIGKILL));
+}
+
+/* A batch system that ends the job, because of a time limit or of another host, ends agents and
+ * ranks everywhere at once. Its own words are the cause. */
+static void explain_verdict(struct job *job)
+{
+    struct job_verdict *verdict = &job->state.verdict;
+    const char *why = "";
+    for (int i = 0; i < job->state.nhosts && !*why; i++)
+        if (job->hosts[i] && job->hosts[i]->connect)
+            why = host_connect_job_end_text(job->hosts[i]->connect);
+    bool told = verdict->cause == CAUSE_HOST && job->hosts[verdict->host] &&
+                job->hosts[verdict->host]->phase == HOST_LOST; /* it has the words of its end */
+    if (!*why || told || !may_be_ended_from_outside(verdict))
+        return;
+    size_t length = strlen(verdict->text);
+    snprintf(verdict->text + length, sizeof verdict->text - length, "%s%s", length > 0 ? "; " : "",
+             why);
+}
+
 /* Chooses the rank to blame, hands over the report, and prints the verdict as the last line, after
  * the last line that the rank has written to stderr. A job that went well has no verdict. */
 static void say_verdict(struct job *job)
@@ -88,6 +116,7 @@ static void say_verdict(struct job *job)
     const struct job_verdict *verdict = &job->state.verdict;
     char text[1024] = "";
     job_judge(&job->state, &job->report);
+    explain_verdict(job);
     if (verdict->cause != CAUSE_NONE)
         job_verdict_text(text, sizeof text, &job->state, job->plan,
                          verdict->rank >= 0 ? job->report.ranks[verdict->rank].pid : 0,
@@ -187,8 +216,15 @@ void job_stop_check(struct job *job)
     check_stubborn(job);
     if (job->stop.kill_by_ms == 0 || job->check.ran_ms < job->stop.kill_by_ms)
         return;
-    job->stop.kill_by_ms = 0;
-    job_kill_agents(job, HOST_DESCRIBING, HOST_RUNNING);
+    bool waits = job_kill_agents(job, HOST_DESCRIBING, HOST_RUNNING);
+    job->stop.kill_by_ms = waits ? job->check.ran_ms + STOP_SLACK_MS : 0;
+}
+
+/* If Slurm may be the cause, srun's words are waited for, which come when its tasks have ended. */
+static void stop_host(struct job_host *host, int signum, uint32_t grace_ms, bool from_outside)
+{
+    host->awaits_cause |= host->srun && from_outside;
+    job_host_stop(host, signum, grace_ms);
 }
 
 void job_stop_hosts(struct job *job)
@@ -198,7 +234,8 @@ void job_stop_hosts(struct job *job)
         job->stop.since_ms = uv_now(job->loop);
     for (int i = job->state.nhosts - 1; i >= 0; i--) /* hosts that wait for their turn get none */
         if (job->hosts[i])
-            job_host_stop(job->hosts[i], job->state.stop_signal, job->options->grace_ms);
+            stop_host(job->hosts[i], job->state.stop_signal, job->options->grace_ms,
+                      may_be_ended_from_outside(&job->state.verdict));
     uint64_t asking_ms =
         job->state.stop_signal == SIGKILL ? 0 : job->options->grace_ms + STOP_INSIST_MS;
     job->stop.kill_by_ms = job->check.ran_ms + asking_ms + STOP_KILL_MS + STOP_SLACK_MS;

@@ -8,7 +8,7 @@
  * In an elastic job other agents may run on that host, and the environment names the agent too.
  * Fails when the host cannot be reached or takes too long; then nothing is reported about processes
  * that may be left. A silent host is not tried: it would not answer now, and its agent ends
- * everything by itself. */
+ * everything by itself. The same holds for a host that was cut off by the loss of the one above. */
 #include "launcher/job/job_sweep.h"
 
 #include "launcher/base/uv_must.h"
@@ -157,6 +157,11 @@ static void on_job_sweep_failed(void *context, enum host_step step, int exit_sta
     job_sweep_end(sweep);
 }
 
+static void on_job_sweep_fall_back(void *context, const char *text)
+{
+    on_job_sweep_note(context, false, text);
+}
+
 static void on_job_sweep_process_end(void *context, int wait_status)
 {
     struct job_sweep *sweep = context;
@@ -173,11 +178,15 @@ static bool may_answer(const struct job *job, const struct job_host *host)
 
 bool job_sweep_start(struct job *job, struct job_host *host)
 {
-    static const struct connect_events events = { on_job_sweep_step, on_job_sweep_note,
-                                                  on_sweep_connected, on_job_sweep_failed,
-                                                  on_job_sweep_process_end };
-    struct connect_target target = { host->where.host->name, host->where.host->user };
-    if (host->local || job->start.started_ms == 0 || !may_answer(job, host))
+    static const struct connect_events events = {
+        on_job_sweep_step,   on_job_sweep_note,        on_sweep_connected,
+        on_job_sweep_failed, on_job_sweep_process_end, on_job_sweep_fall_back
+    };
+    struct job_host *above = host->below ? job->hosts[host->parent] : NULL;
+    struct connect_target target = { .host = host->where.host->name,
+                                     .user = host->where.host->user,
+                                     .below = above && above->tunnels.link };
+    if (host->local || host->cut_off || job->start.started_ms == 0 || !may_answer(job, host))
         return false;
     struct job_sweep *sweep = xcalloc(1, sizeof *sweep);
     sweep->job = job;
@@ -186,5 +195,7 @@ bool job_sweep_start(struct job *job, struct job_host *host)
     sweep->end.data = sweep;
     uv_timer_start(&sweep->end, on_end, JOB_SWEEP_MS, 0);
     sweep->connect = host_connect_start(job->pool, &target, &events, sweep);
+    if (target.below)
+        host_connect_through(sweep->connect, &above->tunnels);
     return true;
 }

@@ -22,4 +22,5 @@ launcher_liblauncher_la_SOURCES += \
 	launcher/job/job_status.c launcher/job/job_status.h \
 	launcher/job/job_stop.c \
 	launcher/job/job_sweep.c launcher/job/job_sweep.h \
-	launcher/job/job_timeout.c
+	launcher/job/job_timeout.c \
+	launcher/job/job_tree.c

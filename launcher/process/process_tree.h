@@ -32,10 +32,10 @@ int process_tree_children(pid_t **children);
  * them. The `nspared` children in `spared`, and all below them, are left out. */
 int process_tree_signal(int signum, const pid_t *spared, int nspared);
 
-/* Stops every running descendant, until no running one is found. Returns the number of stopped
+/* Stops every running descendant that is not spared, as above, until no running one is found. Returns the number of stopped
  * processes; `*stopped`, which the caller frees, names them for process_tree_continue(). That call
  * continues only these, not processes that had been stopped before. */
-int process_tree_stop(struct stopped_process **stopped);
+int process_tree_stop(struct stopped_process **stopped, const pid_t *spared, int nspared);
 void process_tree_continue(const struct stopped_process *stopped, int count);
 
 /* Describes up to `max` of the descendants that are not zombies; returns their number. */

@@ -36,6 +36,12 @@ const char *agent_frame_name(int type)
         [AGENT_STOP_RANK] = "STOP_RANK",
         [AGENT_EXCHANGE] = "EXCHANGE",
         [AGENT_EXCHANGED] = "EXCHANGED",
+        [AGENT_TUNNEL_OPEN] = "TUNNEL_OPEN",
+        [AGENT_TUNNEL_DATA] = "TUNNEL_DATA",
+        [AGENT_TUNNEL_CREDIT] = "TUNNEL_CREDIT",
+        [AGENT_TUNNEL_ERRORS] = "TUNNEL_ERRORS",
+        [AGENT_TUNNEL_CLOSE] = "TUNNEL_CLOSE",
+        [AGENT_TUNNEL_END] = "TUNNEL_END",
     };
     return type > 0 && type < AGENT_FRAME_TYPES ? names[type] : "unknown";
 }

@@ -44,6 +44,14 @@
  *                                                     time
  *                                      <-  NOTE       a line for people: what cannot be killed,
  *                                                     which library is missing
+ *   TUNNEL_OPEN n, words of a command  ->             run it, and carry its stdin and stdout: it
+ *                                                     connects to a host below this one
+ *   TUNNEL_DATA n, bytes: at most the  <-> TUNNEL_DATA
+ *            credit
+ *   TUNNEL_CREDIT n, nbytes            <-> TUNNEL_CREDIT
+ *                                      <-  TUNNEL_ERRORS n, bytes of the command's stderr
+ *   TUNNEL_CLOSE n, given up           ->             end its stdin; given up: end the command too
+ *                                      <-  TUNNEL_END n, text: it has ended, and why; "" if in order
  *                                      <-  DONE       every process here is gone, but for so many
  *
  * To an agent that replaces one which was lost:
@@ -72,10 +80,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { AGENT_VERSION = 12 };
+enum { AGENT_VERSION = 13 };
 
 /* Bytes of one output stream that hvdrun may not have written yet, and the same limit for stdin. */
 enum { STREAM_WINDOW = 128 * 1024, STDIN_WINDOW = 64 * 1024 };
+
+/* Bytes of a tunnel in one direction that its reader may not have taken yet; the number of tunnels
+ * that an agent opens in its life, at most. */
+enum { TUNNEL_WINDOW = 256 * 1024, TUNNELS_MAX = 16384 };
 
 /* Bytes of a request or answer of EXCHANGE. */
 enum { AGENT_EXCHANGE_MAX = 4096 };
@@ -113,6 +125,12 @@ enum agent_frame {
     AGENT_STOP_RANK,
     AGENT_EXCHANGE,
     AGENT_EXCHANGED,
+    AGENT_TUNNEL_OPEN,
+    AGENT_TUNNEL_DATA,
+    AGENT_TUNNEL_CREDIT,
+    AGENT_TUNNEL_ERRORS,
+    AGENT_TUNNEL_CLOSE,
+    AGENT_TUNNEL_END,
     AGENT_FRAME_TYPES
 };
 

@@ -12,6 +12,7 @@
 #include <sys/un.h>
 
 enum { ASK_KEYS = 11, KEYS = 12, ASK_SIGNATURE = 13, SIGNATURE = 14 };
+enum { LOGIN_REQUEST = 50 };
 enum { DEADLINE_MS = 2000, ANSWER_BYTES = 256 * 1024 };
 
 struct ssh_agent_question {
@@ -160,6 +161,30 @@ struct ssh_agent_question *ssh_agent_ask_keys(uv_loop_t *loop, const char *path,
     return ssh_agent_ask(question, path);
 }
 
+/*  string session id   u8 50   string user   string service   string "publickey"   u8 1
+ *  string algorithm    string public key */
+struct ssh_bytes ssh_agent_algorithm(struct ssh_bytes data)
+{
+    struct ssh_reader reader = { data.data, data.length, false };
+    ssh_get_string(&reader);
+    uint8_t type = ssh_get_u8(&reader);
+    ssh_get_string(&reader);
+    ssh_get_string(&reader);
+    struct ssh_bytes method = ssh_get_string(&reader);
+    ssh_get_u8(&reader);
+    struct ssh_bytes algorithm = ssh_get_string(&reader);
+    bool good = !reader.failed && type == LOGIN_REQUEST && ssh_bytes_are(method, "publickey");
+    return good ? algorithm : (struct ssh_bytes){ 0 };
+}
+
+/* An agent signs with SHA-1 by an RSA key unless it is asked for SHA-2. */
+static uint32_t sign_flags(struct ssh_bytes algorithm)
+{
+    if (ssh_bytes_are(algorithm, "rsa-sha2-256"))
+        return 2;
+    return ssh_bytes_are(algorithm, "rsa-sha2-512") ? 4 : 0;
+}
+
 struct ssh_agent_question *ssh_agent_ask_signature(uv_loop_t *loop, const char *path,
                                                    struct ssh_bytes public, struct ssh_bytes data,
                                                    ssh_agent_fn *on_answer, void *context)
@@ -170,7 +195,7 @@ struct ssh_agent_question *ssh_agent_ask_signature(uv_loop_t *loop, const char *
     ssh_put_u8(buffer, ASK_SIGNATURE);
     ssh_put_string(buffer, public.data, public.length);
     ssh_put_string(buffer, data.data, data.length);
-    ssh_put_u32(buffer, 0);
+    ssh_put_u32(buffer, sign_flags(ssh_agent_algorithm(data)));
     return ssh_agent_ask(question, path);
 }
 

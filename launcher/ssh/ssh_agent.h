@@ -26,6 +26,11 @@ struct ssh_agent_question *ssh_agent_ask_signature(uv_loop_t *loop, const char *
                                                    struct ssh_bytes public, struct ssh_bytes data,
                                                    ssh_agent_fn *on_answer, void *context);
 
+/* The signature algorithm that a request to log in (RFC 4252, section 7) names, which the signature
+ * must have: "ssh-ed25519"; "rsa-sha2-512" for an RSA key. Length 0 if `data` is no such request.
+ * ssh_agent_ask_signature() asks the agent for this one. Pure. */
+struct ssh_bytes ssh_agent_algorithm(struct ssh_bytes data);
+
 /* Cancels; allowed only before the callback. NULL is fine. */
 void ssh_agent_cancel(struct ssh_agent_question *question);
 

@@ -21,7 +21,7 @@ enum { SSH_PORT = 22 };
 struct reading {
     struct ssh_config config;
     char *host; /* as the user wrote it */
-    struct string_list user_files, global_files, identity_files;
+    struct string_list user_files, global_files, identity_files, certificates;
 };
 
 /* ---- values ---- */
@@ -131,6 +131,11 @@ static bool on_identity_file(struct reading *reading, struct slice value)
     return add_file(&reading->identity_files, value);
 }
 
+static bool on_certificate_file(struct reading *reading, struct slice value)
+{
+    return add_file(&reading->certificates, value);
+}
+
 static bool on_user_known_hosts(struct reading *reading, struct slice value)
 {
     return add_files(&reading->user_files, value);
@@ -209,6 +214,7 @@ static const struct keyword {
     { "port", on_port },
     { "hostkeyalias", on_alias },
     { "identityfile", on_identity_file },
+    { "certificatefile", on_certificate_file },
     { "userknownhostsfile", on_user_known_hosts },
     { "globalknownhostsfile", on_global_known_hosts },
     { "stricthostkeychecking", on_strict },
@@ -294,6 +300,7 @@ static void finish_reading(struct reading *reading)
         .port = config->port,
     };
     expand_files(&config->identity_files, &reading->identity_files, &words);
+    expand_files(&config->certificates, &reading->certificates, &words);
     expand_files(&config->known_hosts, &reading->user_files, &words);
     config->nuser_files = config->known_hosts.count;
     expand_files(&config->known_hosts, &reading->global_files, &words);
@@ -306,6 +313,7 @@ static void fini_reading(struct reading *reading)
     string_list_fini(&reading->user_files);
     string_list_fini(&reading->global_files);
     string_list_fini(&reading->identity_files);
+    string_list_fini(&reading->certificates);
 }
 
 int ssh_config_parse(struct ssh_config *config, const char *text, size_t length, struct err *err)
@@ -345,6 +353,7 @@ void ssh_config_fini(struct ssh_config *config)
     free(config->identity_agent);
     free(config->proxy);
     string_list_fini(&config->identity_files);
+    string_list_fini(&config->certificates);
     string_list_fini(&config->known_hosts);
     *config = (struct ssh_config){ 0 };
 }

@@ -19,6 +19,7 @@ struct ssh_config {
     int port;
     char *host_key_alias;              /* owned; the name in known_hosts; or NULL */
     struct string_list identity_files; /* with ~, % and ${} expanded; the files need not exist */
+    struct string_list certificates;   /* of CertificateFile; expanded, need not exist */
     struct string_list known_hosts;    /* the user's files, then the global ones */
     size_t nuser_files;                /* how many of known_hosts are the user's */
     enum strict_host_key strict;       /* "ask" counts as yes: nobody can be asked */

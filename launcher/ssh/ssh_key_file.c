@@ -42,12 +42,19 @@ const char *ssh_key_kind_problem(enum ssh_key_kind kind)
         [SSH_KEY_ENCRYPTED] = "encrypted (give it to ssh-agent with ssh-add)",
         [SSH_KEY_RSA] = "RSA",
         [SSH_KEY_HARDWARE] = "on a hardware token, which libssh2 cannot ask",
+        [SSH_KEY_CERTIFICATE] = "a certificate, which libssh2 cannot use",
         [SSH_KEY_OTHER] = "of a type that libssh2 cannot use",
         [SSH_KEY_PUBLIC] = "a public key; the private one is needed",
         [SSH_KEY_OTHER_FORMAT] = "not in OpenSSH's format (ssh-keygen -i converts it)",
         [SSH_KEY_GARBAGE] = "not a private key",
     };
     return problems[kind];
+}
+
+/* "ssh-ed25519-cert-v01@openssh.com" */
+static bool is_certificate(struct ssh_bytes type)
+{
+    return memmem(type.data, type.length, "-cert-v", 7) != NULL;
 }
 
 enum ssh_key_kind ssh_key_type_kind(struct ssh_bytes type)
@@ -65,9 +72,9 @@ enum ssh_key_kind ssh_key_type_kind(struct ssh_bytes type)
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (ssh_bytes_are(type, types[i].type))
             return types[i].kind;
-    if (type.length > 3 && memcmp(type.data, "sk-", 3) == 0)
+    if (type.length > 3 && memcmp(type.data, "sk-", 3) == 0 && !is_certificate(type))
         return SSH_KEY_HARDWARE;
-    return SSH_KEY_OTHER;
+    return is_certificate(type) ? SSH_KEY_CERTIFICATE : SSH_KEY_OTHER;
 }
 
 /* ---- the contents of a file ---- */
@@ -87,6 +94,12 @@ static bool decode_body(const char *data, size_t length, struct text_buffer *bod
         return false;
     body->length = nbytes;
     return true;
+}
+
+/* Of these kinds a key with a passphrase is of no use outside the agent. */
+static bool may_be_locked(enum ssh_key_kind kind)
+{
+    return kind == SSH_KEY_USABLE || kind == SSH_KEY_RSA;
 }
 
 /*  magic "openssh-key-v1\0"   string cipher   string kdf   string kdf options   u32 keys
@@ -110,7 +123,7 @@ static enum ssh_key_kind read_openssh(const struct text_buffer *body, struct tex
     struct ssh_reader inside = { key.data, key.length, false };
     enum ssh_key_kind kind = ssh_key_type_kind(ssh_get_string(&inside));
     bool plain = ssh_bytes_are(cipher, "none");
-    return kind == SSH_KEY_USABLE && !plain ? SSH_KEY_ENCRYPTED : kind;
+    return may_be_locked(kind) && !plain ? SSH_KEY_ENCRYPTED : kind;
 }
 
 /* PKCS #8 names the algorithm near its beginning. */
@@ -150,7 +163,7 @@ enum ssh_key_kind ssh_key_classify(const char *data, size_t length, struct text_
     for (size_t i = 0; i < sizeof first_lines / sizeof *first_lines; i++) {
         if (!begins(data, length, first_lines[i].begin))
             continue;
-        bool locked = first_lines[i].kind == SSH_KEY_USABLE &&
+        bool locked = may_be_locked(first_lines[i].kind) &&
                       memmem(data, length, "Proc-Type: 4,ENCRYPTED", 22);
         return locked ? SSH_KEY_ENCRYPTED : first_lines[i].kind;
     }

@@ -14,7 +14,8 @@ enum ssh_key_kind {
     SSH_KEY_ENCRYPTED,
     SSH_KEY_RSA,
     SSH_KEY_HARDWARE,     /* sk-...: a token signs */
-    SSH_KEY_OTHER,        /* DSA, certificates, future types */
+    SSH_KEY_CERTIFICATE,  /* a public key that an authority has signed */
+    SSH_KEY_OTHER,        /* DSA, future types */
     SSH_KEY_PUBLIC,       /* a public key */
     SSH_KEY_OTHER_FORMAT, /* PuTTY, ssh.com */
     SSH_KEY_GARBAGE,

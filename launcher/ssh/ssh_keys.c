@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct ssh_bytes public_of(const struct ssh_key *key)
 {
@@ -31,11 +32,17 @@ void ssh_key_set_outcome(struct ssh_key *key, const char *outcome)
     key->outcome = xstrdup(outcome);
 }
 
-/* Does nothing for a usable kind, whose text is NULL. */
-static void set_kind_outcome(struct ssh_key *key, enum ssh_key_kind kind)
+/* Since 1.11 libssh2 signs with SHA-2 by an RSA key. */
+static bool libssh2_knows(enum ssh_key_kind kind)
 {
-    ssh_key_set_outcome(key, ssh_key_kind_problem(kind));
-    key->rsa = kind == SSH_KEY_RSA;
+    return kind == SSH_KEY_USABLE || (kind == SSH_KEY_RSA && libssh2_version(0x010b00));
+}
+
+static void set_kind(struct ssh_key *key, enum ssh_key_kind kind)
+{
+    key->kind = kind;
+    if (!libssh2_knows(kind))
+        ssh_key_set_outcome(key, ssh_key_kind_problem(kind));
 }
 
 /* ---- files ---- */
@@ -52,12 +59,21 @@ static char *short_path(const char *path)
 
 static void judge_file(struct ssh_key *key, int rc, const struct err *err, const char *path)
 {
-    bool newer = libssh2_version(0x010b00) != NULL; /* signs with SHA-2 */
-    size_t prefix = strlen(path) + 2;               /* "PATH: " */
+    size_t prefix = strlen(path) + 2; /* "PATH: " */
+    key->kind = SSH_KEY_GARBAGE;
     if (rc < 0)
         ssh_key_set_outcome(key, strlen(err->text) > prefix ? err->text + prefix : err->text);
-    else if (key->file.kind != SSH_KEY_RSA || !newer)
-        set_kind_outcome(key, key->file.kind);
+    else
+        set_kind(key, key->file.kind);
+}
+
+/* "~/.ssh/id_ed25519-cert.pub", which ssh uses beside ~/.ssh/id_ed25519; NULL if it is not there. */
+static char *find_certificate(const char *path)
+{
+    char *file = xasprintf("%s-cert.pub", path);
+    char *name = access(file, R_OK) == 0 ? short_path(file) : NULL;
+    free(file);
+    return name;
 }
 
 int ssh_keys_add_files(struct ssh_keys *keys, const char *const *paths, size_t npaths,
@@ -77,6 +93,7 @@ int ssh_keys_add_files(struct ssh_keys *keys, const char *const *paths, size_t n
         keys->nfiles++;
         key->name = short_path(paths[i]);
         key->file = file;
+        key->certificate = find_certificate(paths[i]);
         text_buffer_put(&key->public, file.public.data, file.public.length);
         judge_file(key, rc, &problem, paths[i]);
     }
@@ -117,7 +134,7 @@ static bool add_agent_key(struct ssh_keys *agent, const struct ssh_keys *files,
     struct ssh_reader reader = { public.data, public.length, false };
     struct shown shown;
     enum ssh_key_kind kind = ssh_key_type_kind(ssh_get_string(&reader));
-    if (kind == SSH_KEY_USABLE && is_one_too_many(agent, files)) {
+    if (libssh2_knows(kind) && is_one_too_many(agent, files)) {
         agent->nuntried++;
         return false;
     }
@@ -126,7 +143,7 @@ static bool add_agent_key(struct ssh_keys *agent, const struct ssh_keys *files,
     text_buffer_put(&key->public, public.data, public.length);
     show_token(&shown, (const char *)comment.data, comment.length);
     key->name = xstrdup(shown.text);
-    set_kind_outcome(key, kind);
+    set_kind(key, kind);
     return true;
 }
 
@@ -183,9 +200,9 @@ static size_t put_key(const struct ssh_key *key, char *text, size_t size)
 {
     int n = snprintf(text, size, "%s%s%s: %s", key->in_agent ? "agent's key '" : "", key->name,
                      key->in_agent ? "'" : "", key->outcome ? key->outcome : "not tried");
-    if (key->rsa && (size_t)n < size)
+    if (key->kind == SSH_KEY_RSA && key->outcome && !key->refused && (size_t)n < size)
         n += snprintf(text + n, size - (size_t)n,
-                      " (libssh2 %s signs with SHA-1 only; use --remote-shell 'ssh %%h')",
+                      " (libssh2 %s signs with SHA-1 only; 1.11 and later with SHA-2)",
                       libssh2_version(0));
     return (size_t)n;
 }
@@ -242,12 +259,57 @@ void ssh_keys_describe(const struct ssh_keys *keys, char *text, size_t size)
         memcpy(text + size - 4, "...", 4);
 }
 
+/* ---- what only the external ssh can do ---- */
+
+/* A certificate is of use if its private key is: in the agent (then the file is skipped), or in a
+ * file that is not locked. */
+static bool has_certificate(const struct ssh_key *key)
+{
+    return key->certificate && (key->skipped || key->kind == SSH_KEY_USABLE ||
+                                key->kind == SSH_KEY_RSA || key->kind == SSH_KEY_HARDWARE);
+}
+
+static bool key_needs_ssh(const struct ssh_key *key, char *text, size_t size)
+{
+    if (has_certificate(key))
+        snprintf(text, size, "certificate %s: libssh2 cannot use it", key->certificate);
+    else if (key->skipped || libssh2_knows(key->kind))
+        return false;
+    else if (key->kind == SSH_KEY_CERTIFICATE)
+        snprintf(text, size, "certificate '%s': libssh2 cannot use it", key->name);
+    else if (key->kind == SSH_KEY_HARDWARE)
+        snprintf(text, size, "key %s: libssh2 cannot ask a hardware token", key->name);
+    else if (key->kind == SSH_KEY_RSA)
+        snprintf(text, size,
+                 "RSA key %s: libssh2 %s signs with SHA-1 only, 1.11 and later with SHA-2",
+                 key->name, libssh2_version(0));
+    else
+        return false;
+    return true;
+}
+
+bool ssh_keys_need_ssh(const struct ssh_keys *keys, const struct string_list *certificates,
+                       char *text, size_t size)
+{
+    for (size_t i = 0; i < keys->count; i++)
+        if (key_needs_ssh(&keys->items[i], text, size))
+            return true;
+    for (size_t i = 0; i < certificates->count; i++) {
+        if (access(certificates->items[i], R_OK) < 0)
+            continue;
+        snprintf(text, size, "certificate %s: libssh2 cannot use it", certificates->items[i]);
+        return true;
+    }
+    return false;
+}
+
 void ssh_keys_fini(struct ssh_keys *keys)
 {
     for (size_t i = 0; i < keys->count; i++) {
         ssh_key_file_fini(&keys->items[i].file);
         text_buffer_fini(&keys->items[i].public);
         free(keys->items[i].name);
+        free(keys->items[i].certificate);
         free(keys->items[i].outcome);
     }
     free(keys->items);

@@ -4,6 +4,7 @@
 #ifndef LAUNCHER_SSH_SSH_KEYS_H
 #define LAUNCHER_SSH_SSH_KEYS_H
 
+#include "launcher/base/string_list.h"
 #include "launcher/ssh/ssh_key_file.h"
 #include "launcher/ssh/ssh_wire.h"
 
@@ -15,11 +16,12 @@ struct ssh_key {
     bool in_agent;
     struct text_buffer public; /* empty if unknown */
     struct ssh_key_file file;  /* of a key that is not in the agent */
+    char *certificate;         /* owned; "~/.ssh/id_ed25519-cert.pub" beside the file; or NULL */
     char *outcome; /* owned; why the key cannot be used, "not accepted"; NULL while it may be
                     * tried */
-    bool rsa;      /* cannot be used because it is an RSA key */
-    bool refused;  /* the host did not accept it */
-    bool skipped;  /* not mentioned in messages */
+    enum ssh_key_kind kind;
+    bool refused; /* the host did not accept it */
+    bool skipped; /* not mentioned in messages */
 };
 
 struct ssh_keys {
@@ -53,6 +55,12 @@ void ssh_keys_describe(const struct ssh_keys *keys, char *text, size_t size);
 /* The command that helps when no key is accepted, "ssh-copy-id -i FILE TARGET"; "" if the outcomes
  * of the keys name a remedy. `target` is the host in the form of ssh-copy-id. */
 void ssh_keys_mend(const struct ssh_keys *keys, const char *target, char *text, size_t size);
+
+/* Why the external ssh may log in where libssh2 could not: "RSA key ~/.ssh/id_rsa: ..." for a key
+ * that can be used, but not by libssh2, or for a certificate beside a file or among `certificates`.
+ * False if ssh could do no more. */
+bool ssh_keys_need_ssh(const struct ssh_keys *keys, const struct string_list *certificates,
+                       char *text, size_t size);
 
 void ssh_keys_fini(struct ssh_keys *keys);
 

@@ -25,7 +25,7 @@ struct ssh_login {
     struct ssh_keys keys;
     struct ssh_key *trying;
     struct ssh_agent_question *question;
-    struct text_buffer signature;
+    struct text_buffer signature, algorithm;
     bool cannot_sign;
     char agent_problem[160];
     void *self; /* given by libssh2 to on_sign() */
@@ -66,7 +66,7 @@ static void describe_mend(const struct ssh_login *login, char *text, size_t size
 static void end_failed(struct ssh_login *login, const char *lost)
 {
     const struct ssh_login_request *request = &login->request;
-    char keys[600], mend[300] = "", text[700];
+    char keys[600], mend[300] = "", text[700], why[200];
     describe_keys(login, keys, sizeof keys);
     if (!lost)
         describe_mend(login, mend, sizeof mend);
@@ -75,8 +75,10 @@ static void end_failed(struct ssh_login *login, const char *lost)
     if (n >= room)
         memcpy(text + room - 4, "...", 4);
     strcat(text, mend);
-    login->events.on_end(login->context, text,
-                         lost && !ssh_session_dismissed(login->request.session));
+    bool is_lost = lost && !ssh_session_dismissed(login->request.session);
+    bool need_ssh = !is_lost && ssh_keys_need_ssh(&login->keys, &request->config->certificates, why,
+                                                  sizeof why);
+    login->events.on_end(login->context, text, is_lost, need_ssh ? why : NULL);
 }
 
 static void skip_agent(struct ssh_login *login, const char *path, const char *problem)
@@ -103,9 +105,8 @@ static struct ssh_bytes ssh_login_bytes_of(const struct text_buffer *buffer)
 static void on_signature(void *context, struct ssh_bytes answer, const char *problem)
 {
     struct ssh_login *login = context;
-    struct ssh_bytes public = ssh_login_bytes_of(&login->trying->public);
-    struct ssh_reader reader = { public.data, public.length, false };
-    struct ssh_bytes signature = ssh_agent_read_signature(answer, ssh_get_string(&reader));
+    struct ssh_bytes algorithm = ssh_login_bytes_of(&login->algorithm);
+    struct ssh_bytes signature = ssh_agent_read_signature(answer, algorithm);
     login->question = NULL;
     text_buffer_put(&login->signature, signature.data, signature.length);
     login->cannot_sign = signature.length == 0;
@@ -125,6 +126,16 @@ static int give_signature(struct ssh_login *login, unsigned char **signature, si
     return 0;
 }
 
+static void ask_signature(struct ssh_login *login, struct ssh_bytes data)
+{
+    struct ssh_bytes algorithm = ssh_agent_algorithm(data);
+    login->algorithm.length = 0;
+    text_buffer_put(&login->algorithm, algorithm.data, algorithm.length);
+    login->question = ssh_agent_ask_signature(login->loop, agent_path(login),
+                                              ssh_login_bytes_of(&login->trying->public), data,
+                                              on_signature, login);
+}
+
 /* libssh2 calls again with the same data after EAGAIN. */
 static int on_sign(LIBSSH2_SESSION *ssh, unsigned char **signature, size_t *length,
                    const unsigned char *data, size_t nbytes, void **abstract)
@@ -136,9 +147,7 @@ static int on_sign(LIBSSH2_SESSION *ssh, unsigned char **signature, size_t *leng
     if (login->signature.length > 0)
         return give_signature(login, signature, length);
     if (!login->question)
-        login->question = ssh_agent_ask_signature(
-            login->loop, agent_path(login), ssh_login_bytes_of(&login->trying->public),
-            (struct ssh_bytes){ data, nbytes }, on_signature, login);
+        ask_signature(login, (struct ssh_bytes){ data, nbytes });
     return LIBSSH2_ERROR_EAGAIN;
 }
 
@@ -176,7 +185,7 @@ static void on_tried(void *context, int rc)
     struct ssh_login *login = context;
     const char *lost = ssh_session_lost(login->request.session);
     if (rc == 0) {
-        login->events.on_end(login->context, NULL, false);
+        login->events.on_end(login->context, NULL, false, NULL);
         return;
     }
     set_outcome(login, rc);
@@ -240,7 +249,7 @@ struct ssh_login *ssh_login_start(uv_loop_t *loop, const struct ssh_login_reques
     login->self = login;
     const char *path = agent_path(login);
     if (read_files(login, &err) < 0)
-        events->on_end(context, err.text, false);
+        events->on_end(context, err.text, false, NULL);
     else if (path && path[0])
         login->question = ssh_agent_ask_keys(loop, path, on_agent_keys, login);
     else
@@ -255,5 +264,6 @@ void ssh_login_close(struct ssh_login *login)
     ssh_agent_cancel(login->question);
     ssh_keys_fini(&login->keys);
     text_buffer_fini(&login->signature);
+    text_buffer_fini(&login->algorithm);
     free(login);
 }

@@ -25,8 +25,9 @@ struct ssh_login_events {
     void (*on_note)(void *context, const char *text);
 
     /* Called once, possibly before ssh_login_start() returns. `problem` is NULL when the user is
-     * logged in. `lost`: the connection was lost before the login was decided. */
-    void (*on_end)(void *context, const char *problem, bool lost);
+     * logged in. `lost`: the connection was lost before the login was decided. `need_ssh`: why the
+     * external ssh may log in where libssh2 could not ("RSA key ~/.ssh/id_rsa: ..."), or NULL. */
+    void (*on_end)(void *context, const char *problem, bool lost, const char *need_ssh);
 };
 
 struct ssh_login *ssh_login_start(uv_loop_t *loop, const struct ssh_login_request *request,

@@ -22,9 +22,9 @@ const char *report_end_name(enum report_end end)
 const char *report_transport_name(enum report_transport transport)
 {
     static const char *const names[REPORT_TRANSPORTS] = {
-        [HOST_TRANSPORT_LOCAL] = "local",
-        [HOST_TRANSPORT_SSH] = "ssh",
-        [HOST_TRANSPORT_COMMAND] = "command",
+        [HOST_TRANSPORT_LOCAL] = "local",     [HOST_TRANSPORT_SSH] = "ssh",
+        [HOST_TRANSPORT_COMMAND] = "command", [HOST_TRANSPORT_AGENT] = "agent",
+        [HOST_TRANSPORT_SRUN] = "srun",
     };
     return names[transport];
 }

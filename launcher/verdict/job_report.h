@@ -55,6 +55,8 @@ enum report_transport {
     HOST_TRANSPORT_LOCAL,
     HOST_TRANSPORT_SSH,
     HOST_TRANSPORT_COMMAND,
+    HOST_TRANSPORT_AGENT, /* of another host */
+    HOST_TRANSPORT_SRUN,
     REPORT_TRANSPORTS
 };
 

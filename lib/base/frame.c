@@ -45,20 +45,39 @@ static uint16_t header_sum(uint16_t type, uint32_t length)
     return (uint16_t)checksum_word((uint64_t)length << 16 | type, 16);
 }
 
-void frame_end_summed(struct wire_writer *writer, size_t begin)
+/* How much of a body of `length` bytes is summed. */
+static size_t summed_bytes(uint16_t type, size_t length)
 {
-    if (writer->failed)
-        return;
-    size_t body = begin + FRAME_HEADER_SIZE;
-    wire_put_u32(writer, checksum_bytes(writer->data + body, writer->length - body));
-    frame_end(writer, begin);
-    if (writer->failed)
-        return;
-    unsigned char *header = writer->data + begin;
-    uint16_t type = (uint16_t)(header[4] | header[5] << 8);
-    uint16_t sum = header_sum(type, (uint32_t)(writer->length - body));
+    return type & FRAME_DATA && length > FRAME_DATA_HEAD ? FRAME_DATA_HEAD : length;
+}
+
+void frame_header_encode_summed(unsigned char header[FRAME_HEADER_SIZE], uint16_t type,
+                                uint32_t length)
+{
+    uint16_t sum = header_sum(type, length + FRAME_SUM_SIZE);
+    frame_header_encode(header, type, length + FRAME_SUM_SIZE);
     header[6] = (unsigned char)sum;
     header[7] = (unsigned char)(sum >> 8);
+}
+
+void frame_sum_encode(unsigned char sum[FRAME_SUM_SIZE], const void *head, size_t nbytes)
+{
+    uint32_t value = htole32(checksum_bytes(head, nbytes));
+    memcpy(sum, &value, sizeof value);
+}
+
+void frame_end_summed(struct wire_writer *writer, size_t begin)
+{
+    unsigned char sum[FRAME_SUM_SIZE];
+    if (writer->failed)
+        return;
+    const unsigned char *header = writer->data + begin, *body = header + FRAME_HEADER_SIZE;
+    uint16_t type = (uint16_t)(header[4] | header[5] << 8);
+    size_t length = writer->length - begin - FRAME_HEADER_SIZE;
+    frame_sum_encode(sum, body, summed_bytes(type, length));
+    wire_put_bytes(writer, sum, sizeof sum);
+    if (!writer->failed)
+        frame_header_encode_summed(writer->data + begin, type, (uint32_t)length);
 }
 
 void frame_put(struct wire_writer *writer, uint16_t type, const void *body, size_t length)
@@ -168,7 +187,8 @@ static int check_body(struct frame *frame, struct err *err)
         return fail(err, HVD_ERR_PROTOCOL, "frame of type %u without a sum", frame->type);
     frame->length -= FRAME_SUM_SIZE;
     wire_reader_init(&sum, frame->body + frame->length, FRAME_SUM_SIZE);
-    if (wire_get_u32(&sum) == checksum_bytes(frame->body, frame->length))
+    size_t nbytes = summed_bytes(frame->type, frame->length);
+    if (wire_get_u32(&sum) == checksum_bytes(frame->body, nbytes))
         return HVD_OK;
     return fail(err, HVD_ERR_PROTOCOL, "a frame of type %u has been changed on the way",
                 frame->type);

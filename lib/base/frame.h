@@ -4,8 +4,10 @@
  *
  *   0 magic "HVD1"   4 type u16   6 flags u16, zero   8 body length u32   12 body
  *
- * On a link without proofs (auth.h), frames may carry sums (sum.h): the sum of the header stands in
- * place of the flags, and the sum of the body in the last 4 bytes of the body.
+ * On a link without proofs (auth.h), frames may carry sums (checksum.h): the sum of the header
+ * stands in place of the flags, and the sum of the body in the last 4 bytes of the body. Types with
+ * the bit FRAME_DATA carry much data behind the first FRAME_DATA_HEAD bytes of the body, and only
+ * these bytes are summed: a sum takes as long as sending the data does.
  *
  * Fails (HVD_ERR_PROTOCOL, naming what was wrong) on another magic, flags that are not zero, a body
  * longer than the reader's limit (before memory for the body is allocated), or a wrong sum. */
@@ -20,6 +22,7 @@
 #include <stdint.h>
 
 enum { FRAME_HEADER_SIZE = 12, FRAME_BODY_MAX = 1 << 20, FRAME_SUM_SIZE = 4 };
+enum { FRAME_DATA = 0x4000, FRAME_DATA_HEAD = 20 };
 
 struct frame {
     uint16_t type;
@@ -38,8 +41,14 @@ void frame_put(struct wire_writer *writer, uint16_t type, const void *body, size
 size_t frame_begin(struct wire_writer *writer, uint16_t type);
 void frame_end(struct wire_writer *writer, size_t begin);
 
-/* Like frame_end() and frame_put(), with sums. */
+/* Like frame_end(), with sums. */
 void frame_end_summed(struct wire_writer *writer, size_t begin);
+
+/* The same for a frame whose parts are sent from where they lie: the header of a body of `length`
+ * bytes and the sum, and the sum, which goes behind the body. `head` is what is summed. */
+void frame_header_encode_summed(unsigned char header[FRAME_HEADER_SIZE], uint16_t type,
+                                uint32_t length);
+void frame_sum_encode(unsigned char sum[FRAME_SUM_SIZE], const void *head, size_t nbytes);
 
 /* Cuts a byte stream into frames. Bytes are received straight into the reader:
  *   space = frame_reader_space(r, &n); n = read(fd, space, n); frame_reader_commit(r, n);

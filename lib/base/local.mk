@@ -7,6 +7,7 @@ lib_base_libbase_la_SOURCES = \
 	lib/base/collective_kind.c lib/base/collective_kind.h \
 	lib/base/cpu_pause.h \
 	lib/base/descriptor.c lib/base/descriptor.h \
+	lib/base/encryption.c lib/base/encryption.h \
 	lib/base/env_names.h \
 	lib/base/frame.c lib/base/frame.h \
 	lib/base/interface_choice.c \

@@ -13,7 +13,7 @@ struct row;
 typedef bool read_fn(void *field, const char *text, const struct row *row);
 
 static read_fn read_size, read_seconds, read_int, read_thousandths, read_bool, read_path,
-    read_level, read_algorithm, read_check, read_device;
+    read_level, read_algorithm, read_check, read_device, read_encryption;
 
 #define FIELD(name) offsetof(struct settings, name)
 #define SIZE_LIMIT (SIZE_MAX / 2)
@@ -61,6 +61,7 @@ static const struct row rows[] = {
     { ENV_ALGORITHM, read_algorithm, FIELD(algorithm), 0, 0, ALGORITHM_NAMES },
     { ENV_CHECK_NUMERICS, read_check, FIELD(check_numerics), 0, 0, "0, 1, warn or fail" },
     { ENV_DEVICE, read_device, FIELD(device), 0, 0, "cuda or none" },
+    { ENV_ENCRYPT, read_encryption, FIELD(encryption), 0, 0, "off, auto or require" },
 };
 
 /* Reads digits up to any other character; NULL if there are none, or too many. */
@@ -193,6 +194,12 @@ static bool read_device(void *field, const char *text, const struct row *row)
     bool cuda = strcasecmp(text, "cuda") == 0;
     *(enum settings_device *)field = cuda ? SETTINGS_DEVICE_CUDA : SETTINGS_DEVICE_NONE;
     return cuda || strcasecmp(text, "none") == 0;
+}
+
+static bool read_encryption(void *field, const char *text, const struct row *row)
+{
+    (void)row;
+    return encryption_parse(text, field);
 }
 
 static int settings_refuse(const struct row *row, const char *text, struct err *err)

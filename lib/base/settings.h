@@ -9,6 +9,7 @@
 #ifndef LIB_BASE_SETTINGS_H
 #define LIB_BASE_SETTINGS_H
 
+#include "lib/base/encryption.h"
 #include "lib/base/env_names.h"
 #include "lib/base/log.h"
 #include "lib/base/status.h"
@@ -49,9 +50,10 @@ struct settings {
     bool stall_check;
     uint64_t stall_check_s;    /* at least 1 */
     uint64_t stall_shutdown_s; /* 0: never; else at least stall_check_s */
-    int threads;    /* for reductions, 0 to SETTINGS_THREADS_MAX; 0: as there are cores */
-    int streams;    /* of a data link between hosts, 1 to SETTINGS_STREAMS_MAX */
-    int processors; /* that the ranks of this host share; 0: to be found out */
+    int threads; /* for reductions, 0 to SETTINGS_THREADS_MAX; 0: as there are cores */
+    int streams; /* of a data link between hosts, 1 to SETTINGS_STREAMS_MAX */
+    enum encryption encryption; /* of TCP links */
+    int processors;             /* that the ranks of this host share; 0: to be found out */
     enum log_level log_level;
     bool log_hide_time;
     char tuning[SETTINGS_PATH_MAX]; /* a file of thresholds; "": none */

@@ -12,10 +12,9 @@
 #include "lib/collective/algorithm.h"
 #include "lib/collective/operation.h"
 #include "lib/engine/channel.h"
+#include "lib/engine/fusion_limits.h"
 #include "lib/engine/stage_impl.h"
 #include "lib/negotiation/negotiation.h"
-
-enum { FUSION_BUFFER_MAX = 4 << 20 }; /* bytes */
 
 /* A tensor, or a part of one, in a batch. */
 struct batch_tensor {

@@ -13,6 +13,7 @@ lib_libhvd_internal_la_SOURCES += \
 	lib/engine/directory.c lib/engine/directory.h \
 	lib/engine/engine.c lib/engine/engine.h \
 	lib/engine/engine_impl.h \
+	lib/engine/fusion_limits.h \
 	lib/engine/handles.c \
 	lib/engine/in_flight.c lib/engine/in_flight.h \
 	lib/engine/inspect.c \
@@ -29,8 +30,10 @@ lib_libhvd_internal_la_SOURCES += \
 	lib/engine/set_steady_commit.c \
 	lib/engine/set_steady_done.c \
 	lib/engine/set_steady_kept.c \
+	lib/engine/set_steady_limits.c \
 	lib/engine/set_steady_rows.c \
 	lib/engine/set_steady_run.c \
+	lib/engine/set_steady_sent.c \
 	lib/engine/set_steady_wait.c \
 	lib/engine/set_tree.c \
 	lib/engine/sets.c \

@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUNS_AHEAD = 2 }; /* decided by the root before earlier ones are done; more can be fused */
-
 static int rank_in_set(const int *ranks, int size, int rank)
 {
     for (int i = 0; i < size; i++)

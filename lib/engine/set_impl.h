@@ -10,7 +10,9 @@
  *                set_steady_done.c  the end of an operation;
  *                set_steady_wait.c  patience, and tensors that are waited for;
  *                set_steady_run.c  such an operation in one blocking call;
- *                set_steady_rows.c  its rows, if it is an allgather or alltoall
+ *                set_steady_rows.c  its rows, if it is an allgather or alltoall;
+ *                set_steady_sent.c  more data than the agreement carries, to each rank its own;
+ *                set_steady_limits.c  up to how many bytes
  *   set_links.c, set_data.c   the links of a set, and the data on them
  *   sets.c       adding and removing process sets */
 #ifndef LIB_ENGINE_SET_IMPL_H
@@ -18,16 +20,13 @@
 
 #include "lib/base/topology.h"
 #include "lib/engine/batch_impl.h"
+#include "lib/engine/fusion_limits.h"
 #include "lib/engine/tree_link.h"
 #include "lib/negotiation/negotiation.h"
 #include "lib/negotiation/steady.h"
 #include "lib/negotiation/steady_round.h"
 
 #include <pthread.h>
-
-/* FUSED_MAX: the largest tensor that is fused, in bytes, unless it is tuned. Copying such a tensor
- * twice costs less than moving it alone, which takes longer over a network. */
-enum { FUSED_MAX = 64 << 10, FUSED_MAX_ON_ONE_HOST = 16 << 10, INLINE_MAX = 4096 };
 
 /* Ranks of a set that is small enough for a steady state, which are neither parent nor child. */
 enum { ACROSS_MAX = TOPOLOGY_MESH_MAX - 2 };
@@ -60,7 +59,7 @@ struct steady_operation {
 };
 struct set_steady {
     struct steady state;
-    bool pays; /* at a root: schedules are looked for */
+    bool pays; /* schedules are looked for, if this is the root */
     int count; /* operations of the schedule */
     struct steady_operation *schedule;
     int capacity;               /* operations that there is room for */
@@ -211,8 +210,6 @@ static inline bool set_is_steady(const struct process_set *set)
 {
     return set->steady.state.phase != STEADY_OFF;
 }
-/* True at a root for whose set a steady state is faster than the agreement. */
-bool set_steady_pays(struct process_set *set);
 /* True if a timeline or the autotuner is to see agreements. */
 bool set_steady_is_observed(const struct process_set *set);
 /* Finishes what all ranks have committed to; ends the steady state when all have left. 1, 0 or a
@@ -226,6 +223,10 @@ void set_steady_keep_end(struct process_set *set, int who, const struct rank_end
 /* The set has ended: its tensors are failed elsewhere. */
 void set_steady_abandon(struct process_set *set);
 void set_steady_fini(struct process_set *set);
+
+/* set_steady_limits.c */
+/* The links are there: whether a steady state is faster than the agreement, and for what. */
+void set_steady_limit(struct process_set *set);
 
 /* set_steady_commit.c */
 /* Commits to a tensor, or holds it until its turn comes: true. If the schedule does not expect the
@@ -262,6 +263,29 @@ int set_steady_copy(const struct process_set *set, int rank, uint32_t number, vo
 void set_steady_reduce(const struct process_set *set, const struct description *description,
                        size_t count, uint32_t number, const void *own, void *out);
 
+/* set_steady_sent.c: operations whose data are sent with the commitment (SCHEDULED_SENT) */
+/* A TREE_SENT of rank `from` of the set. */
+int set_steady_receive_sent(struct process_set *set, int from, const struct frame *frame,
+                            struct err *err);
+/* True if what this rank has for each other rank may go with a commitment. */
+bool set_steady_can_send(const struct process_set *set, const struct tensor *tensor);
+/* Commits, like set_steady_commit(). */
+uint32_t set_steady_send(struct process_set *set, const struct tensor *tensor);
+/* All ranks have sent what the operation needs; of an allgather or alltoall any rows. */
+int set_steady_check_sent(const struct process_set *set, const struct tensor *tensor,
+                          uint32_t number, struct err *err);
+/* The bytes of the result. */
+size_t set_steady_sent_bytes(const struct process_set *set, const struct tensor *tensor,
+                             uint32_t number);
+/* Writes the result, after the check. `out` may be the input of an allreduce, or have the input of
+ * an allgather in it. */
+void set_steady_take_sent(const struct process_set *set, const struct tensor *tensor,
+                          uint32_t number, void *out);
+/* The operation is done: writes the result to the tensor's output, or to new memory, and completes
+ * the tensor. */
+int set_steady_complete_sent(struct process_set *set, struct tensor *tensor, uint32_t number,
+                             struct err *err);
+
 /* set_steady_wait.c */
 /* A thread waits for tensors, or has asked about them: leaves if some of them are held until this
  * rank submits others. */
@@ -285,10 +309,10 @@ enum steady_run set_steady_run(struct engine *engine, const struct submission *s
                                struct ticket **ticket, struct err *err);
 
 /* set_steady_rows.c */
-/* True if a call of an allgather or alltoall is what the tensor was, with small rows; takes its
- * numbers of rows over. */
+/* True if a call of an allgather or alltoall is what the tensor was, with rows of at most `most`
+ * bytes; takes its numbers of rows over. */
 bool set_steady_rows_repeat(const struct process_set *set, struct tensor *tensor,
-                            const struct submission *submission);
+                            const struct submission *submission, size_t most);
 /* Writes this rank's contribution, at most STEADY_DATA_MAX bytes; returns how many. */
 size_t set_steady_rows_put(const struct process_set *set, const struct tensor *tensor, void *to);
 /* True if what all ranks have committed is well-formed, and the output has room for the result.

@@ -201,7 +201,7 @@ int set_take_links(struct process_set *set, struct err *err)
             return rc;
         if (rc > 0) {
             set->state = SET_READY;
-            set->steady.pays = set_steady_pays(set);
+            set_steady_limit(set);
             rc = inspect_start(set, err);
             if (rc < 0)
                 return rc;

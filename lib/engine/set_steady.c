@@ -5,6 +5,7 @@
  *   all tensors of the operation that the schedule expects -> a frame to every rank
  *     (set_steady_commit.c) -> when all frames are there (set_steady_kept.c):
  *       small: reduced in order of rank, as the root does, or put together, and done
+ *       sent: larger data, which have come with the frames, too (set_steady_sent.c)
  *       large: its data are moved, with the algorithm of the schedule (batch_queue.c)
  *     (set_steady_done.c)
  *   a tensor of the schedule whose turn has not come -> held (steady_round.h)
@@ -28,18 +29,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-/* A rank sends to all others, not to the root alone. With more ranks than processors, the system
- * calls of so many sockets cost more than the way to the root and back. */
-bool set_steady_pays(struct process_set *set)
-{
-    bool all_shared = true;
-    const struct tree_link *tree;
-    for (int i = 0; (tree = set_tree_at(set, i)); i++)
-        all_shared &= !tree->link || tree->link->type->transport == TRANSPORT_SHM;
-    return set->engine->settings.steady && set->size >= 2 && set->size <= STEADY_RANKS_MAX &&
-           (set->size == 2 || all_shared || !set->engine->progress.crowded);
-}
 
 /* ---- the schedule ---- */
 
@@ -226,7 +215,7 @@ void set_steady_abandon(struct process_set *set)
 
 void set_steady_fini(struct process_set *set)
 {
-    free(set->steady.kept);
+    set_steady_free_kept(set);
     free(set->steady.gathered);
     free(set->steady.round);
     free(set->steady.agreed);

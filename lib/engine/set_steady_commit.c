@@ -47,15 +47,18 @@ void set_steady_own(struct process_set *set, uint32_t number, struct tensor *ten
 static size_t bytes_to_send(const struct process_set *set, const struct steady_operation *operation,
                             const struct offer *offer)
 {
-    if (operation->what.algorithm < 0)
+    if (operation->what.algorithm == SCHEDULED_INLINE)
         return offer->nbytes;
     return contribution_rows_bytes(operation->remembered.description->kind, set->size);
 }
 
 /* True if the data of the offer come as the schedule says. */
-static bool is_expected(const struct steady_operation *operation, const struct offer *offer)
+static bool is_expected(const struct process_set *set, const struct steady_operation *operation,
+                        const struct offer *offer)
 {
-    bool is_inline = operation->what.algorithm < 0;
+    if (operation->what.algorithm == SCHEDULED_SENT)
+        return set_steady_can_send(set, offer->owner);
+    bool is_inline = operation->what.algorithm == SCHEDULED_INLINE;
     return !is_inline || (offer->complete && offer->nbytes <= STEADY_DATA_MAX);
 }
 
@@ -63,13 +66,18 @@ bool set_steady_offer_next(struct process_set *set, const struct offer *offer)
 {
     const struct steady_operation *operation =
         steady_operation_at(set, set->steady.state.committed);
-    if (!is_expected(operation, offer)) {
+    uint32_t number;
+    if (!is_expected(set, operation, offer)) {
         set_steady_leave(set);
         return false;
     }
-    size_t nbytes = bytes_to_send(set, operation, offer);
-    uint32_t number = set_steady_commit(set, offer->data, nbytes);
-    set_steady_keep(set, number, offer->data, nbytes);
+    if (operation->what.algorithm == SCHEDULED_SENT) {
+        number = set_steady_send(set, offer->owner);
+    } else {
+        size_t nbytes = bytes_to_send(set, operation, offer);
+        number = set_steady_commit(set, offer->data, nbytes);
+        set_steady_keep(set, number, offer->data, nbytes);
+    }
     steady_round_commit(set->steady.round, number);
     return true;
 }
@@ -99,7 +107,7 @@ static void commit_fused(struct process_set *set)
     uint32_t number = steady->state.committed;
     const struct steady_operation *operation = steady_operation_at(set, number);
     struct steady_kept *kept = steady_kept_at(set, set->rank, number);
-    bool is_inline = operation->what.algorithm < 0;
+    bool is_inline = operation->what.algorithm == SCHEDULED_INLINE;
     kept->digest = operation->digest;
     kept->nbytes =
         is_inline ? (uint32_t)pack_inputs(operation, steady->round->owners, kept->data) : 0;

@@ -38,7 +38,8 @@ static int fill_agreed(struct process_set *set, const struct steady_operation *o
 {
     const struct description *description = &agreed->description;
     int ntensors = operation->what.count;
-    bool is_inline = operation->what.algorithm < 0, is_sum = description_is_reduction(description);
+    bool is_inline = operation->what.algorithm == SCHEDULED_INLINE,
+         is_sum = description_is_reduction(description);
     size_t nbytes = is_sum ? is_inline ? bytes_together(agreed, ntensors) : 0 : SIZE_MAX;
     int rc = set_steady_check(set, number, nbytes, err);
     if (rc < 0)
@@ -74,11 +75,15 @@ static void take_owners(struct process_set *set, const struct steady_operation *
 int set_steady_complete(struct process_set *set, uint32_t number, struct err *err)
 {
     const struct steady_operation *operation = steady_operation_at(set, number);
-    bool is_inline = operation->what.algorithm < 0;
+    bool is_inline = operation->what.algorithm == SCHEDULED_INLINE;
     struct decision decision = { .kind = is_inline ? DECISION_DONE : DECISION_BATCH,
                                  .count = is_inline ? 1 : operation->what.count,
                                  .algorithm = (enum algorithm)operation->what.algorithm };
     take_owners(set, operation, number);
+    if (operation->what.algorithm == SCHEDULED_SENT) {
+        set->decided.count++;
+        return set_steady_complete_sent(set, set->steady.agreed->owner, number, err);
+    }
     int rc = fill_agreed(set, operation, number, set->steady.agreed, err);
     set->decided.count++;
     for (int i = 0; rc >= 0 && i < operation->what.count; i += decision.count) {

@@ -11,6 +11,10 @@
  * not share a place in a cache. */
 struct steady_kept {
     uint32_t digest, nbytes;
+    bool is_sent; /* a TREE_SENT, with `rows` and its data in `sent`, which has `room` */
+    uint64_t rows;
+    unsigned char *sent; /* owned; NULL: none yet */
+    size_t room;
     alignas(64) unsigned char data[STEADY_DATA_MAX];
 };
 
@@ -35,6 +39,7 @@ static inline void steady_put_head(struct wire_writer *out, uint32_t epoch, uint
 
 /* set_steady_kept.c: room for what all ranks commit to. */
 int set_steady_make_kept(struct process_set *set, struct err *err);
+void set_steady_free_kept(struct process_set *set);
 
 /* set_steady_commit.c: commits to all operations that are complete, as far as a rank may be ahead;
  * leaves if this rank can commit to no more. */

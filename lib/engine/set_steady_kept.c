@@ -10,6 +10,7 @@
 #include "lib/memory/copy.h"
 #include "lib/reduce/reduce.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,11 +18,22 @@ int set_steady_make_kept(struct process_set *set, struct err *err)
 {
     struct set_steady *steady = &set->steady;
     size_t size = (size_t)set->size;
-    if (!steady->kept)
+    if (!steady->kept) {
         steady->kept = aligned_alloc(64, size * STEADY_KEPT * sizeof *steady->kept);
+        for (size_t i = 0; steady->kept && i < size * STEADY_KEPT; i++)
+            memset(&steady->kept[i], 0, offsetof(struct steady_kept, data));
+    }
     if (!steady->gathered)
         steady->gathered = aligned_alloc(64, size * sizeof *steady->kept);
     return steady->kept && steady->gathered ? HVD_OK : fail(err, HVD_ERR_NOMEM, "out of memory");
+}
+
+void set_steady_free_kept(struct process_set *set)
+{
+    struct set_steady *steady = &set->steady;
+    for (int i = 0; steady->kept && i < set->size * STEADY_KEPT; i++)
+        free(steady->kept[i].sent);
+    free(steady->kept);
 }
 
 void set_steady_keep(struct process_set *set, uint32_t number, const void *data, size_t nbytes)
@@ -66,6 +78,7 @@ static int receive_commitment(struct process_set *set, int from, struct wire_rea
     struct steady_kept *kept = steady_kept_at(set, from, number);
     kept->digest = digest;
     kept->nbytes = (uint32_t)nbytes;
+    kept->is_sent = false;
     copy_cached(kept->data, wire_get_bytes(reader, nbytes), nbytes);
     return HVD_OK;
 }
@@ -78,6 +91,8 @@ int set_steady_receive(struct process_set *set, int from, const struct frame *fr
         return HVD_OK;
     if (set->size > STEADY_RANKS_MAX)
         return fail(err, HVD_ERR_PROTOCOL, "a set of %d ranks has no steady state", set->size);
+    if (frame->type == TREE_SENT)
+        return set_steady_receive_sent(set, from, frame, err);
     wire_reader_init(&reader, frame->body, frame->length);
     if (frame->type == TREE_STEADY)
         return receive_commitment(set, from, &reader, err);
@@ -97,8 +112,8 @@ int set_steady_check(const struct process_set *set, uint32_t number, size_t nbyt
     uint32_t digest = steady_operation_at(set, number)->digest;
     for (int rank = 0; rank < set->size; rank++) {
         const struct steady_kept *kept = steady_kept_at(set, rank, number);
-        if (rank != set->rank &&
-            (kept->digest != digest || (nbytes != SIZE_MAX && kept->nbytes != nbytes)))
+        if (rank != set->rank && (kept->is_sent || kept->digest != digest ||
+                                  (nbytes != SIZE_MAX && kept->nbytes != nbytes)))
             return fail(err, HVD_ERR_PROTOCOL,
                         "rank %d takes operation %u of a steady state for another one",
                         set->ranks[rank], number);

@@ -25,24 +25,24 @@ static bool has_such_rows(const struct description *description, const struct hv
                   (size_t)(shape->ndims - 1) * sizeof *given->dims) == 0;
 }
 
-/* The bytes of all rows of the input; 0 if there are none, or too many to go with a commitment. */
-static size_t rows_bytes(const struct tensor *tensor, const struct hvd_tensor *given)
+/* The bytes of all rows of the input; 0 if there are none, or more than `most`. */
+static size_t rows_bytes(const struct tensor *tensor, const struct hvd_tensor *given, size_t most)
 {
     size_t row_size = tensor_row_size(tensor);
     bool are_few =
-        row_size > 0 && given->dims[0] > 0 && (uint64_t)given->dims[0] <= INLINE_MAX / row_size;
+        row_size > 0 && given->dims[0] > 0 && (uint64_t)given->dims[0] <= most / row_size;
     return are_few ? (size_t)given->dims[0] * row_size : 0;
 }
 
 bool set_steady_rows_repeat(const struct process_set *set, struct tensor *tensor,
-                            const struct submission *submission)
+                            const struct submission *submission, size_t most)
 {
     const struct hvd_tensor *given = submission->tensors;
     const struct request_set where = { set->id, set->ranks, set->size, set->rank };
     struct err ignored;
     if (!has_such_rows(&tensor->description, given))
         return false;
-    size_t nbytes = rows_bytes(tensor, given);
+    size_t nbytes = rows_bytes(tensor, given, most);
     if (nbytes == 0 || !given->input || !given->output ||
         request_overlap(given->input, nbytes, given->output, given->output_size))
         return false;

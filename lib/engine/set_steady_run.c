@@ -7,17 +7,19 @@
  * When they do not come, or anything else does, the operation becomes a tensor in flight like any
  * other. Fails with HVD_ERR_NOMEM when there is no memory for it, and with the failures of
  * set_steady.c; these break the world. */
-#include "lib/engine/engine_impl.h"
+#include "lib/engine/set_steady_impl.h"
 
 #include "lib/base/cpu_pause.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* RUN_NS: about the time of a wake-up. With more ranks than processors another rank needs this
- * processor after a few looks. RUN_EAGER: looks without a pause. */
+ * processor after a few looks; much data come over sockets, where a look is a system call for each
+ * rank, so that this rank yields after each look. RUN_EAGER: looks without a pause. */
 #define RUN_NS 50000ull
-enum { RUN_LOOKS_CROWDED = 8, RUN_EAGER = 32, LOOKS_PER_CLOCK = 16 };
+enum { RUN_LOOKS_CROWDED = 8, RUN_YIELDS = 64, RUN_EAGER = 32, LOOKS_PER_CLOCK = 16 };
 
 /* ---- is it such a call? ---- */
 
@@ -102,9 +104,10 @@ static bool is_described_by(const struct description *description,
              memcmp(given->dims, shape->dims, (size_t)shape->ndims * sizeof *given->dims) == 0));
 }
 
-/* True if the tensor of an operation is what the call is about. */
+/* True if the tensor of an operation is what the call is about, with rows of at most `most`
+ * bytes. */
 static bool is_repeated_by(const struct process_set *set, struct tensor *tensor,
-                           const struct submission *submission)
+                           const struct submission *submission, size_t most)
 {
     const struct description *description = &tensor->description;
     const struct hvd_tensor *given = submission->tensors;
@@ -116,7 +119,7 @@ static bool is_repeated_by(const struct process_set *set, struct tensor *tensor,
         strcmp(given->name, tensor->name) != 0)
         return false;
     if (collective_has_own_rows(description->kind))
-        return set_steady_rows_repeat(set, tensor, submission);
+        return set_steady_rows_repeat(set, tensor, submission, most);
     return is_described_by(description, submission) && has_memory(set, description, given);
 }
 
@@ -128,14 +131,21 @@ static struct tensor *find_expected(struct process_set *set, const struct submis
     if (operation->what.algorithm >= 0 || operation->what.count > 1)
         return NULL;
     struct tensor *tensor = make_tensor(set, operation);
-    if (!tensor || !is_repeated_by(set, tensor, submission))
+    bool is_sent = operation->what.algorithm == SCHEDULED_SENT;
+    size_t most = is_sent ? (size_t)set->size * SENT_GREATEST : INLINE_MAX;
+    if (!tensor || !is_repeated_by(set, tensor, submission, most))
         return NULL;
     if (submission->tensors) {
         tensor->input = submission->tensors->input;
         tensor->output = submission->tensors->output;
         tensor->output_size = submission->tensors->output_size;
     }
-    return tensor;
+    return !is_sent || set_steady_can_send(set, tensor) ? tensor : NULL;
+}
+
+static bool steady_run_is_sent(const struct process_set *set, uint32_t number)
+{
+    return steady_operation_at(set, number)->what.algorithm == SCHEDULED_SENT;
 }
 
 /* ---- the run ---- */
@@ -145,8 +155,11 @@ static int steady_run_look(struct process_set *set, uint32_t number, struct err 
 {
     const struct steady *state = &set->steady.state;
     bool all = true;
-    for (int i = 0; set_tree_at(set, i); i++) {
+    const struct tree_link *tree;
+    for (int i = 0; (tree = set_tree_at(set, i)); i++) {
         int rank = set_tree_rank(set, i);
+        if (!tree_link_flushed(tree) && set_say(set, err) < 0)
+            return err->code;
         if (rank < 0 || state->received[rank] > number)
             continue;
         int rc = set_receive_from(set, i, err);
@@ -158,10 +171,10 @@ static int steady_run_look(struct process_set *set, uint32_t number, struct err 
 }
 
 /* True if the thread has looked for long enough. */
-static bool is_tired(const struct engine *engine, int looks, uint64_t *until_ns)
+static bool is_tired(const struct engine *engine, bool yields, int looks, uint64_t *until_ns)
 {
     if (engine->progress.crowded)
-        return looks >= RUN_LOOKS_CROWDED;
+        return looks >= (yields ? RUN_YIELDS : RUN_LOOKS_CROWDED);
     if (looks % LOOKS_PER_CLOCK != 0)
         return false;
     uint64_t now_ns = monotonic_ns();
@@ -175,12 +188,15 @@ static int look_for_all(struct process_set *set, uint32_t number, struct err *er
 {
     struct engine *engine = set->engine;
     uint64_t until_ns = 0;
+    bool yields = engine->progress.crowded && steady_run_is_sent(set, number);
     int rc = steady_run_look(set, number, err);
-    for (int looks = 1; rc == 0 && !is_tired(engine, looks, &until_ns); looks++) {
+    for (int looks = 1; rc == 0 && !is_tired(engine, yields, looks, &until_ns); looks++) {
         if (set->steady.state.phase != STEADY_ON || engine->breakage.symptom.status != HVD_OK ||
             failure_is_there(engine->failure) || progress_is_entered(engine))
             break;
-        if (looks > RUN_EAGER)
+        if (yields)
+            sched_yield();
+        else if (looks > RUN_EAGER)
             cpu_pause();
         rc = steady_run_look(set, number, err);
     }
@@ -223,6 +239,12 @@ static int take_result(struct process_set *set, const struct tensor *tensor, uin
     const struct description *description = &tensor->description;
     bool is_reduction = description_is_reduction(description);
     size_t nbytes = description_bytes(description);
+    if (steady_run_is_sent(set, number)) {
+        if (set_steady_check_sent(set, tensor, number, err) < 0)
+            return err->code;
+        set_steady_take_sent(set, tensor, number, tensor->output);
+        return HVD_OK;
+    }
     int rc = set_steady_check(set, number, is_reduction ? nbytes : SIZE_MAX, err);
     if (rc < 0)
         return rc;
@@ -298,31 +320,50 @@ static struct ticket *put_in_flight(struct process_set *set, const struct tensor
     own->timed_ns = tensor->timed_ns;
     set->in_flight++;
     set_steady_own(set, number, own);
+    if (steady_run_is_sent(set, number))
+        return ticket;
     const void *data = own_data(set, own, number, &nbytes);
     set_steady_keep(set, number, data, nbytes);
     return ticket;
+}
+
+static uint32_t steady_run_commit(struct process_set *set, const struct tensor *tensor)
+{
+    size_t nbytes;
+    if (steady_run_is_sent(set, set->steady.state.committed))
+        return set_steady_send(set, tensor);
+    const void *data = own_data(set, tensor, set->steady.state.committed, &nbytes);
+    uint32_t number = set_steady_commit(set, data, nbytes);
+    if (collective_has_own_rows(tensor->description.kind))
+        set_steady_keep(set, number, data, nbytes);
+    return number;
+}
+
+/* True if the caller's memory has room for the rows that have come. */
+static bool result_fits(const struct process_set *set, const struct tensor *tensor, uint32_t number)
+{
+    if (!collective_has_own_rows(tensor->description.kind))
+        return true;
+    return steady_run_is_sent(set, number)
+               ? set_steady_sent_bytes(set, tensor, number) <= tensor->output_size
+               : set_steady_rows_fit(set, tensor, number);
 }
 
 static enum steady_run steady_run_start(struct process_set *set, struct tensor *tensor,
                                         struct ticket **ticket, struct err *err)
 {
     struct engine *engine = set->engine;
-    size_t nbytes;
     engine->progress.submissions++;
     tensor->since_ns = monotonic_tick_ns();
     counters_submitted(&engine->counters, tensor);
-    bool has_rows = collective_has_own_rows(tensor->description.kind);
-    const void *data = own_data(set, tensor, set->steady.state.committed, &nbytes);
-    uint32_t number = set_steady_commit(set, data, nbytes);
-    if (has_rows)
-        set_steady_keep(set, number, data, nbytes);
+    uint32_t number = steady_run_commit(set, tensor);
     set_steady_own(set, number, tensor); /* what comes meanwhile may ask about it */
     counters_wait(&engine->counters, tensor->since_ns);
     int rc = set_say(set, err);
     if (rc >= 0)
         rc = look_for_all(set, number, err);
     counters_waited(&engine->counters, engine->progress.driven_ns = monotonic_tick_ns());
-    bool fits = rc > 0 && (!has_rows || set_steady_rows_fit(set, tensor, number));
+    bool fits = rc > 0 && result_fits(set, tensor, number);
     if (fits && steady_next(&set->steady.state))
         rc = steady_run_finish(set, tensor, number, err);
     else if (rc >= 0)

@@ -168,7 +168,7 @@ static int on_frame_from_parent(struct process_set *set, const struct frame *fra
 
 static int on_frame(struct process_set *set, int index, const struct frame *frame, struct err *err)
 {
-    if (frame->type == TREE_STEADY || frame->type == TREE_UNSTEADY)
+    if (frame->type == TREE_STEADY || frame->type == TREE_UNSTEADY || frame->type == TREE_SENT)
         return set_steady_receive(set, set_tree_rank(set, index), frame, err);
     if (index == 0)
         return on_frame_from_parent(set, frame, err);

@@ -42,27 +42,39 @@ void tree_link_end(struct tree_link *tree, size_t begin)
         frame_end(&tree->out, begin);
 }
 
-/* A failure of the link is seen again by tree_link_send(). */
-static size_t send_parts(struct tree_link *tree, const struct iovec *parts, int count)
+/* Sends what the link takes of a frame; returns how much this was, SIZE_MAX for all. A failure of
+ * the link is seen again by tree_link_send(). */
+static size_t send_parts(struct tree_link *tree, enum tree_frame type, const void *head,
+                         size_t head_size, const void *body, size_t nbytes)
 {
+    unsigned char header[FRAME_HEADER_SIZE], sum[FRAME_SUM_SIZE];
+    struct iovec parts[4] = { { header, sizeof header }, { (void *)head, head_size } };
+    bool is_summed = tree->reader.is_summed;
     struct err ignored;
-    bool is_possible = tree_link_flushed(tree) && !tree->reader.is_summed;
-    ssize_t sent = is_possible ? link_try_send(tree->link, parts, count, &ignored) : 0;
-    return sent > 0 ? (size_t)sent : 0;
+    int count = 2;
+    if (!tree_link_flushed(tree) || (is_summed && !(type & FRAME_DATA)))
+        return 0;
+    if (nbytes > 0)
+        parts[count++] = (struct iovec){ (void *)body, nbytes };
+    if (is_summed) {
+        frame_header_encode_summed(header, (uint16_t)type, (uint32_t)(head_size + nbytes));
+        frame_sum_encode(sum, head, head_size);
+        parts[count++] = (struct iovec){ sum, sizeof sum };
+    } else {
+        frame_header_encode(header, (uint16_t)type, (uint32_t)(head_size + nbytes));
+    }
+    ssize_t sent = link_try_send(tree->link, parts, count, &ignored);
+    size_t all = sizeof header + head_size + nbytes + (is_summed ? sizeof sum : 0);
+    return sent <= 0 ? 0 : (size_t)sent == all ? SIZE_MAX : (size_t)sent;
 }
 
 void tree_link_put_parts(struct tree_link *tree, enum tree_frame type, const void *head,
                          size_t head_size, const void *body, size_t nbytes)
 {
-    unsigned char header[FRAME_HEADER_SIZE];
     if (!tree->link || tree->is_mute)
         return;
-    frame_header_encode(header, (uint16_t)type, (uint32_t)(head_size + nbytes));
-    const struct iovec parts[] = { { header, sizeof header },
-                                   { (void *)head, head_size },
-                                   { (void *)body, nbytes } };
-    size_t sent = send_parts(tree, parts, nbytes > 0 ? 3 : 2);
-    if (sent == sizeof header + head_size + nbytes)
+    size_t sent = send_parts(tree, type, head, head_size, body, nbytes);
+    if (sent == SIZE_MAX)
         return;
     size_t begin = tree_link_begin(tree, type);
     wire_put_bytes(&tree->out, head, head_size);

@@ -15,9 +15,13 @@
  *   STEADY    each to each  commits to an operation of a steady state (steady.h): u32 epoch, u32
  *                   number, u32 digest of what the sender takes the operation for, and its data
  *   UNSTEADY  each to each  leaves a steady state: u32 epoch, u32 number of operations
+ *   SENT      each to each  commits like STEADY, with as much data as is moved over data links
+ *                   otherwise, and what is for the receiver alone: u32 epoch, u32 number, u32
+ *                   digest, u64 number of rows, and the data
  *
  * Frames over a network carry sums: a byte that is corrupted on the way must neither make a rank
- * wait for bytes that never come, nor become part of a small result.
+ * wait for bytes that never come, nor become part of a small result. The data of SENT have none, as
+ * data on data links (channel.h).
  *
  * Fails with HVD_ERR_PEER_LOST, naming the rank, when the link ends, with HVD_ERR_PROTOCOL on bytes
  * that are no frame, and with HVD_ERR_NOMEM. */
@@ -45,7 +49,8 @@ enum tree_frame {
     TREE_RECORDS,
     TREE_DIRECTORY,
     TREE_STEADY,
-    TREE_UNSTEADY
+    TREE_UNSTEADY,
+    TREE_SENT = FRAME_DATA | (TREE_UNSTEADY + 1)
 };
 
 enum { TREE_BODY_MAX = 64 << 20 };
@@ -69,7 +74,8 @@ void tree_link_put(struct tree_link *tree, enum tree_frame type, const void *bod
 size_t tree_link_begin(struct tree_link *tree, enum tree_frame type);
 void tree_link_end(struct tree_link *tree, size_t begin);
 
-/* Like tree_link_put(), of a body in parts; sends what the link takes at once without a copy. */
+/* Like tree_link_put(), of a body in parts; sends what the link takes at once without a copy, if
+ * the frame carries no sum, or is a TREE_SENT, whose head has FRAME_DATA_HEAD bytes. */
 void tree_link_put_parts(struct tree_link *tree, enum tree_frame type, const void *head,
                          size_t head_size, const void *body, size_t nbytes);
 

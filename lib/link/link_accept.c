@@ -19,6 +19,7 @@ void link_accept_init(struct link_accept *accept, int listener, uint32_t epoch, 
     accept->nothers = 0;
     accept->unix_listener = -1;
     accept->transport = TRANSPORT_AUTO;
+    accept->terms = (struct link_terms){ .encryption = ENCRYPTION_OFF };
     accept->network = NULL;
     accept->epoch = epoch;
     accept->target = target;
@@ -34,6 +35,7 @@ static void link_accept_forget(struct link_accept *accept, int index)
     accept->count--;
     memmove(&accept->pending[index], &accept->pending[index + 1],
             (size_t)(accept->count - index) * sizeof accept->pending[0]);
+    link_handshake_wipe(&accept->pending[accept->count].connection.handshake);
 }
 
 static void link_accept_drop(struct link_accept *accept, int index)
@@ -120,7 +122,7 @@ static void link_accept_add(struct link_accept *accept, int fd, uint64_t now_ms)
     struct link_pending *pending = &accept->pending[accept->count++];
     pending->until_ms = now_ms + UNAUTHENTICATED_MS;
     link_connection_accept(&pending->connection, fd, accept->transport, accept->epoch,
-                           accept->target, accept->key);
+                           accept->target, &accept->terms, accept->key);
 }
 
 static void link_accept_hand_over(struct link_accept *accept, int index)

@@ -38,6 +38,7 @@ struct link_accept {
     int nothers;
     int unix_listener;             /* borrowed; -1, as it is at first */
     enum transport transport;      /* on this host; at first TRANSPORT_AUTO */
+    struct link_terms terms;       /* at first no encryption */
     const struct network *network; /* borrowed; NULL, as it is at first: every address is for us */
     uint32_t epoch, target;
     const struct job_key *key; /* borrowed */

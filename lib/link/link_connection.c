@@ -3,6 +3,7 @@
 #include "lib/link/link_connection.h"
 
 #include "lib/base/descriptor.h"
+#include "lib/base/env_names.h"
 #include "lib/link/link_handshake_run.h"
 #include "lib/link/link_tcp.h"
 #include "lib/link/socket.h"
@@ -18,25 +19,35 @@ static void link_connection_begin(struct link_connection *connection, int fd,
         socket_tune(fd, NULL);
 }
 
+static const struct link_terms *terms_of(const struct link_connection *connection,
+                                         const struct link_terms *terms)
+{
+    static const struct link_terms none = { .encryption = ENCRYPTION_OFF };
+    return connection->is_unix ? &none : terms;
+}
+
 void link_connection_initiate(struct link_connection *connection, int fd, enum transport transport,
-                              const struct link_identity *identity, const struct job_key *key)
+                              const struct link_identity *identity, const struct link_terms *terms,
+                              const struct job_key *key)
 {
     link_connection_begin(connection, fd, transport);
     connection->initiates = true;
-    link_handshake_initiate(&connection->handshake, identity, key);
+    link_handshake_initiate(&connection->handshake, identity, terms_of(connection, terms), key);
 }
 
 void link_connection_accept(struct link_connection *connection, int fd, enum transport transport,
-                            uint32_t epoch, uint32_t target, const struct job_key *key)
+                            uint32_t epoch, uint32_t target, const struct link_terms *terms,
+                            const struct job_key *key)
 {
     link_connection_begin(connection, fd, transport);
-    link_handshake_accept(&connection->handshake, epoch, target, key);
+    link_handshake_accept(&connection->handshake, epoch, target, terms_of(connection, terms), key);
 }
 
 void link_connection_close(struct link_connection *connection)
 {
     if (connection->upgrading)
         link_upgrade_fini(&connection->upgrade);
+    link_handshake_wipe(&connection->handshake);
     descriptor_close(connection->fd);
     connection->fd = -1;
 }
@@ -88,15 +99,48 @@ short link_connection_events(const struct link_connection *connection)
     return link_handshake_run_events(&connection->handshake);
 }
 
-struct link *link_connection_link(struct link_connection *connection, struct err *err)
+int link_connection_check_terms(const struct link_connection *connection, struct err *err)
 {
-    struct link *link = connection->is_unix
-                            ? link_upgrade_finish(&connection->upgrade, connection->fd, err)
-                            : link_tcp_create(connection->fd);
-    if (!link && !connection->is_unix)
-        fail(err, HVD_ERR_NOMEM, "out of memory");
+    const struct link_handshake *handshake = &connection->handshake;
+    const struct link_terms *own = &handshake->own, *its = &handshake->its;
+    if (handshake->verdict != LINK_REFUSED)
+        return HVD_OK;
+    return fail(err, HVD_ERR_ENVIRONMENT, "%s is %s on rank %u and %s on rank %u", ENV_ENCRYPT,
+                encryption_name((connection->initiates ? own : its)->encryption),
+                handshake->identity.source,
+                encryption_name((connection->initiates ? its : own)->encryption),
+                handshake->identity.target);
+}
+
+/* Takes the descriptor over, also when out of memory. */
+static struct link *make_tcp(struct link_connection *connection)
+{
+    const struct link_handshake *handshake = &connection->handshake;
+    struct link *tcp = link_tcp_create(connection->fd);
+    if (!tcp)
+        descriptor_close(connection->fd);
+    if (!tcp || handshake->verdict != LINK_ENCRYPTED)
+        return tcp;
+    struct link *link = link_encrypted_create(tcp, &handshake->keys);
+    if (!link)
+        link_close(tcp);
+    return link;
+}
+
+static struct link *make_unix(struct link_connection *connection, struct err *err)
+{
+    struct link *link = link_upgrade_finish(&connection->upgrade, connection->fd, err);
     if (!link)
         descriptor_close(connection->fd);
+    return link;
+}
+
+struct link *link_connection_link(struct link_connection *connection, struct err *err)
+{
+    struct link *link = connection->is_unix ? make_unix(connection, err) : make_tcp(connection);
+    if (!link && !connection->is_unix)
+        fail(err, HVD_ERR_NOMEM, "out of memory");
+    link_handshake_wipe(&connection->handshake);
     connection->fd = -1;
     return link;
 }

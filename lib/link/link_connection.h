@@ -24,11 +24,14 @@ struct link_connection {
 };
 
 /* Takes `fd` over: a connected, nonblocking stream socket, and tunes it. `transport` is the
- * transport that this rank wants on its own host. */
+ * transport that this rank wants on its own host. The terms are for TCP; a unix socket is never
+ * encrypted. */
 void link_connection_initiate(struct link_connection *connection, int fd, enum transport transport,
-                              const struct link_identity *identity, const struct job_key *key);
+                              const struct link_identity *identity, const struct link_terms *terms,
+                              const struct job_key *key);
 void link_connection_accept(struct link_connection *connection, int fd, enum transport transport,
-                            uint32_t epoch, uint32_t target, const struct job_key *key);
+                            uint32_t epoch, uint32_t target, const struct link_terms *terms,
+                            const struct job_key *key);
 
 void link_connection_close(struct link_connection *connection);
 
@@ -38,7 +41,12 @@ int link_connection_move(struct link_connection *connection, struct err *err);
 /* What to wait for: POLLIN or POLLOUT. */
 short link_connection_events(const struct link_connection *connection);
 
-/* The finished link; the connection is used up. NULL and HVD_ERR_NOMEM: it is closed. */
+/* When the link is made: HVD_ERR_ENVIRONMENT, naming both ranks and their settings, if one rank
+ * requires encryption and the other has turned it off. */
+int link_connection_check_terms(const struct link_connection *connection, struct err *err);
+
+/* The finished link, whose terms are checked; the connection is used up. NULL and HVD_ERR_NOMEM: it
+ * is closed. */
 struct link *link_connection_link(struct link_connection *connection, struct err *err);
 
 /* For a unix socket: why no memory is shared, or "". */

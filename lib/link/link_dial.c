@@ -29,6 +29,7 @@ static void link_dial_drop(struct link_dial *dial, int index)
     dial->count--;
     memmove(&dial->tries[index], &dial->tries[index + 1],
             (size_t)(dial->count - index) * sizeof dial->tries[0]);
+    link_handshake_wipe(&dial->tries[dial->count].try.connection.handshake);
 }
 
 static void drop_others(struct link_dial *dial, int index)
@@ -205,7 +206,8 @@ static int move_try(struct link_dial *dial, int index, uint64_t now_ms)
     struct err failure;
     struct link_try *try = &dial->tries[index].try;
     bool committed = link_try_is_committed(try);
-    int rc = link_try_move(try, dial->transport, &dial->identity, dial->key, now_ms, &failure);
+    int rc = link_try_move(try, dial->transport, &dial->identity, &dial->terms, dial->key, now_ms,
+                           &failure);
     if (rc < 0) {
         link_dial_note(dial, dial->tries[index].address, &failure);
         dial->until_ms = now_ms; /* for the next */
@@ -247,6 +249,7 @@ int link_dial_move(struct link_dial *dial, uint64_t now_ms, struct err *err)
     if (done) {
         dial->state = DIAL_DONE;
         dial->made = dial->tries[0].try.connection;
+        link_handshake_wipe(&dial->tries[0].try.connection.handshake);
         dial->count = 0;
         return 1;
     }
@@ -256,6 +259,8 @@ int link_dial_move(struct link_dial *dial, uint64_t now_ms, struct err *err)
 
 struct link *link_dial_take(struct link_dial *dial, struct err *err)
 {
+    if (link_connection_check_terms(&dial->made, err) < 0)
+        return NULL; /* link_dial_fini() closes it */
     return link_connection_link(&dial->made, err);
 }
 

@@ -31,7 +31,9 @@ struct link_dial {
     const struct join_peer *peer; /* borrowed */
     struct link_identity identity;
     const struct job_key *key; /* borrowed */
-    enum transport transport;  /* on this host; the caller's to change before it is moved */
+    enum transport transport;  /* on this host; this and the terms are the caller's to change
+                                * before it is moved */
+    struct link_terms terms;   /* at first no encryption */
     struct {
         struct link_try try;
         int address; /* which of the peer's */
@@ -61,7 +63,8 @@ uint64_t link_dial_until(const struct link_dial *dial);
  * which the caller may call it again to try again. */
 int link_dial_move(struct link_dial *dial, uint64_t now_ms, struct err *err);
 
-/* When done, once: takes the link; NULL and HVD_ERR_NOMEM. */
+/* When done, once: takes the link. NULL: HVD_ERR_NOMEM, or HVD_ERR_ENVIRONMENT if the rank's
+ * setting of encryption does not fit ours. */
 struct link *link_dial_take(struct link_dial *dial, struct err *err);
 
 /* When done: why the link does not share memory, if the peer is on this host; "" if it does.

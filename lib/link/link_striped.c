@@ -152,6 +152,9 @@ static void drop_broken(struct link_striped *striped)
 static bool striped_sleep(struct link *link, short wanted, short *events)
 {
     struct link_striped *striped = striped_of(link);
+    short ignored;
+    bool has_event =
+        (wanted & POLLIN && !link_sleep(striped->streams[striped->in.stream], POLLIN, &ignored));
     bool turns_gone = (wanted & POLLIN && striped->dropped[striped->in.stream]) ||
                       (wanted & POLLOUT && striped->dropped[striped->out.stream]);
     for (int i = 0; i < striped->count; i++) {
@@ -161,7 +164,7 @@ static bool striped_sleep(struct link *link, short wanted, short *events)
     }
     drop_broken(striped);
     *events = POLLIN;
-    return !turns_gone; /* its failure is there */
+    return !turns_gone && !has_event; /* the failure of the former is there */
 }
 
 static void free_striped(struct link_striped *striped)

@@ -9,6 +9,7 @@
 
 #include "lib/base/descriptor.h"
 #include "lib/base/env_names.h"
+#include "lib/base/log.h"
 #include "lib/link/arrivals.h"
 #include "lib/link/link_accept.h"
 #include "lib/link/link_dial.h"
@@ -30,6 +31,7 @@ struct linker {
     int rank;
     uint32_t epoch;
     uint32_t streams;
+    struct link_terms terms;
     struct job_key key;
     const struct network *network; /* or NULL */
     struct listener listener;
@@ -37,6 +39,7 @@ struct linker {
     struct want *wants;        /* in the order in which they were wanted */
     int dials;                 /* of them are connecting or in the handshake */
     struct arrivals arrivals;
+    bool has_told;     /* has logged that links are encrypted */
     bool came;         /* a wanted link has come, and linker_move() has not reported it */
     struct err failed; /* an accepted link could not be kept, or may not be */
 };
@@ -103,16 +106,30 @@ static bool agrees(struct linker *linker, const struct link_identity *identity)
     return false;
 }
 
+/* Somebody who asks for encryption wants to see it. */
+static void tell_cipher(struct linker *linker, const struct link_connection *connection)
+{
+    const struct link_handshake *handshake = &connection->handshake;
+    if (handshake->verdict != LINK_ENCRYPTED || linker->has_told)
+        return;
+    linker->has_told = true;
+    log_line(LOG_INFO, linker->rank, "rank %d encrypts links with %s, the first of them to rank %u",
+             linker->rank, cipher_name(handshake->keys.cipher),
+             connection->initiates ? handshake->identity.target : handshake->identity.source);
+}
+
 static void on_accepted(void *context, const struct link_identity *identity,
                         struct link_connection *connection)
 {
     struct linker *linker = context;
     int rank = (int)identity->source;
     struct want **want = find_want(linker, rank, identity->channel);
-    if (!is_welcome(linker, identity, *want) || !agrees(linker, identity)) {
+    if (!is_welcome(linker, identity, *want) || !agrees(linker, identity) ||
+        link_connection_check_terms(connection, &linker->failed) < 0) {
         link_connection_close(connection);
         return;
     }
+    tell_cipher(linker, connection);
     struct link *link = link_connection_link(connection, &linker->failed);
     const struct arrival *arrival = NULL;
     if (link)
@@ -135,6 +152,8 @@ struct linker *linker_create(const struct linker_options *options, struct err *e
     linker->rank = options->rank;
     linker->epoch = options->epoch;
     linker->streams = (uint32_t)options->streams;
+    linker->terms =
+        (struct link_terms){ .encryption = options->encryption, .ciphers = cipher_supported() };
     linker->key = *options->key;
     linker->network = options->network;
     linker->arrivals = (struct arrivals){ .rank = options->rank, .network = options->network };
@@ -146,6 +165,7 @@ struct linker *linker_create(const struct linker_options *options, struct err *e
     linker->accept.unix_listener = options->listener.unix_fd;
     linker->accept.network = options->network;
     linker->accept.transport = transport_of(linker);
+    linker->accept.terms = linker->terms;
     return linker;
 }
 
@@ -182,6 +202,9 @@ static struct want *want_create(const struct linker *linker, const struct join_p
         network_order(linker->network, &want->peer);
     link_dial_init(&want->dial, &want->peer, &identity, &linker->key);
     want->dial.transport = transport_of(linker);
+    want->dial.terms = linker->terms;
+    want->dial.terms.between_hosts =
+        !linker->network || !network_is_same_host(linker->network, peer);
     return want;
 }
 
@@ -243,9 +266,10 @@ static bool is_dialled(const struct linker *linker, const struct want *want)
 static int take_dialled(struct linker *linker, struct want *want, struct err *err)
 {
     struct arrivals *arrivals = &linker->arrivals;
+    tell_cipher(linker, &want->dial.made);
     struct link *link = link_dial_take(&want->dial, err);
     if (!link)
-        return HVD_ERR_NOMEM;
+        return err->code;
     const struct arrival *arrival = arrivals_keep(arrivals, want->peer.rank, want->channel, link,
                                                   link_dial_why(&want->dial), err);
     if (!arrival)

@@ -13,6 +13,10 @@
  * which knows the reason. But when the accepting side has had no descriptor for a connection for 5
  * seconds, it knows the reason and reports it.
  *
+ * TCP links are encrypted as HVD_ENCRYPT says (lib/base/encryption.h); the log says so once. If one
+ * rank requires that and the other has turned it off, both fail with HVD_ERR_ENVIRONMENT, which
+ * names both ranks.
+ *
  * Two ranks of one host share memory if they can and want to (transport.h); otherwise the link is a
  * unix socket, or TCP. When a link is less than it could be, the log says so once, with the reason;
  * with HVD_TRANSPORT=shm the linker fails with HVD_ERR_ENVIRONMENT.
@@ -25,6 +29,7 @@
 #define LIB_LINK_LINKER_H
 
 #include "lib/base/auth.h"
+#include "lib/base/encryption.h"
 #include "lib/base/join_protocol.h"
 #include "lib/base/status.h"
 #include "lib/link/link.h"
@@ -44,6 +49,7 @@ struct linker_options {
     int rank;
     uint32_t epoch;
     int streams; /* HVD_STREAMS; a peer with another number is an error of the world */
+    enum encryption encryption;    /* HVD_ENCRYPT; so is a peer whose setting does not fit */
     const struct job_key *key;     /* copied, wiped by linker_destroy() */
     const struct network *network; /* borrowed; NULL: addresses are tried in the given order,
                                     * connections to any address are accepted, and no rank is known

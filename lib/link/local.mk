@@ -5,6 +5,7 @@ lib_libhvd_internal_la_SOURCES += \
 	lib/link/link_accept.c lib/link/link_accept.h \
 	lib/link/link_connection.c lib/link/link_connection.h \
 	lib/link/link_dial.c lib/link/link_dial.h \
+	lib/link/link_encrypted.c lib/link/link_encrypted.h \
 	lib/link/link_handshake.c lib/link/link_handshake.h \
 	lib/link/link_handshake_run.c lib/link/link_handshake_run.h \
 	lib/link/link_shm.c lib/link/link_shm.h lib/link/link_shm_impl.h \
@@ -17,6 +18,7 @@ lib_libhvd_internal_la_SOURCES += \
 	lib/link/listener.c lib/link/listener.h \
 	lib/link/network.c lib/link/network.h \
 	lib/link/parts.h \
+	lib/link/record.c lib/link/record.h \
 	lib/link/shm_distance.c lib/link/shm_distance.h \
 	lib/link/shm_doorbell.c lib/link/shm_doorbell.h \
 	lib/link/shm_exported.c lib/link/shm_exported.h \

@@ -309,6 +309,17 @@ static int next_retirement(struct negotiation *negotiation, struct err *err)
     return rc == HVD_OK && negotiation->down.failed ? cut_short(err) : rc;
 }
 
+bool negotiation_can_send(const struct description *description, int size)
+{
+    size_t nbytes = description_bytes(description);
+    if (description->prescale != 1 || description->postscale != 1)
+        return false;
+    if (collective_has_own_rows(description->kind))
+        return true;
+    return (description_is_reduction(description) || description->kind == COLLECTIVE_BROADCAST) &&
+           nbytes <= (size_t)size * SENT_GREATEST;
+}
+
 /* A slot that is in use, with what a rank can carry out without a decision. */
 static bool is_schedulable(const struct negotiation *negotiation, uint32_t slot, int algorithm)
 {
@@ -316,13 +327,16 @@ static bool is_schedulable(const struct negotiation *negotiation, uint32_t slot,
     if (slot >= (uint32_t)cache->count || !cache->slots[slot].active)
         return false;
     const struct description *description = &cache->slots[slot].description;
-    bool is_inline = algorithm < 0;
-    return description_can_be_steady(description) && description->memory == MEMORY_HOST &&
-           description->group == 0 &&
-           (is_inline ? negotiation_is_inline(negotiation, description) ||
-                            collective_has_own_rows(description->kind) ||
-                            description->kind == COLLECTIVE_BARRIER
-                      : algorithm_can(algorithm, description_operation(description)));
+    bool is_inline = algorithm == SCHEDULED_INLINE;
+    if (!description_can_be_steady(description) || description->memory != MEMORY_HOST ||
+        description->group != 0)
+        return false;
+    if (algorithm == SCHEDULED_SENT)
+        return negotiation_can_send(description, negotiation->size);
+    return is_inline ? negotiation_is_inline(negotiation, description) ||
+                           collective_has_own_rows(description->kind) ||
+                           description->kind == COLLECTIVE_BARRIER
+                     : algorithm_can(algorithm, description_operation(description));
 }
 
 /* Allreduces that can be fused, each once. */
@@ -341,7 +355,8 @@ static bool is_fusible(const struct negotiation *negotiation, const int *slots, 
             if (slots[k] == slots[i])
                 return false;
     }
-    return algorithm >= 0 || plan.nbytes <= negotiation->settings.inline_max;
+    return algorithm >= 0 ||
+           (algorithm == SCHEDULED_INLINE && plan.nbytes <= negotiation->settings.inline_max);
 }
 
 static int next_operation(struct negotiation *negotiation, struct schedule *schedule,

@@ -116,6 +116,40 @@ uint64_t contribution_rows(const struct pending *entry, const struct tree_positi
     return rows;
 }
 
+/* The greatest of the numbers that begin a rank's contribution, which has `numbers` bytes of
+ * them. */
+static uint64_t most_rows_at(const unsigned char *bytes, size_t nbytes, size_t numbers)
+{
+    uint64_t most = 0;
+    struct wire_reader reader;
+    wire_reader_init(&reader, bytes, nbytes < numbers ? nbytes : numbers);
+    while (reader.left >= ROWS_BYTES) {
+        uint64_t rows = wire_get_u64(&reader);
+        most = rows > most ? rows : most;
+    }
+    return most;
+}
+
+uint64_t contribution_most_rows(const struct pending *entry, const struct tree_position *tree,
+                                enum collective_kind kind, int size)
+{
+    struct part own = pending_part(entry, 0);
+    size_t numbers = contribution_rows_bytes(kind, size);
+    uint64_t most = own.bytes ? most_rows_at(own.bytes, own.nbytes, numbers) : 0;
+    for (int i = 0; i < tree->nchildren; i++) {
+        struct part part = pending_part(entry, i + 1);
+        size_t nranks = child_ranks(tree, i);
+        const unsigned char *body = part.bytes ? part.bytes + 4 * nranks : NULL;
+        for (size_t k = 0; body && k < nranks; k++) {
+            size_t nbytes = length_at(part.bytes, k);
+            uint64_t rows = most_rows_at(body, nbytes, numbers);
+            most = rows > most ? rows : most;
+            body += nbytes;
+        }
+    }
+    return most;
+}
+
 void contribution_put_list(struct wire_writer *writer, const struct pending *entry,
                            const struct tree_position *tree, size_t most)
 {

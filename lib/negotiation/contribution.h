@@ -31,6 +31,11 @@ size_t contribution_total(const struct pending *entry);
 /* For an allgather: the rows of all ranks of this subtree, as these ranks claim. */
 uint64_t contribution_rows(const struct pending *entry, const struct tree_position *tree);
 
+/* For a kind with numbers of rows: the greatest of those of all ranks of this subtree, as these
+ * ranks claim. */
+uint64_t contribution_most_rows(const struct pending *entry, const struct tree_position *tree,
+                                enum collective_kind kind, int size);
+
 /* Appends the list of the ranks of this subtree, each rank's part cut to its first `most` bytes. */
 void contribution_put_list(struct wire_writer *writer, const struct pending *entry,
                            const struct tree_position *tree, size_t most);

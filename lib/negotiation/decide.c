@@ -100,7 +100,8 @@ static void decide_learn(struct negotiation *negotiation, const struct pending *
     struct schedule_search *search = &negotiation->root->search;
     if (!negotiation->root->learns)
         return;
-    if (can_be_steady(negotiation, entry))
+    bool pays = !negotiation->root->sent.is_all || algorithm == SCHEDULED_SENT;
+    if (pays && can_be_steady(negotiation, entry))
         schedule_add(search, entry->slot, algorithm);
     else
         schedule_interrupt(search);
@@ -214,6 +215,40 @@ static enum algorithm choose(const struct negotiation *negotiation,
                         : algorithm_choose(&unknown, &algorithm_defaults, -1);
 }
 
+/* The most bytes that a rank sends to another one, if the ranks send each other what is for each;
+ * SIZE_MAX: too many. */
+static size_t bytes_to_one(const struct negotiation *negotiation, const struct pending *entry,
+                           const struct description *description)
+{
+    size_t row = shape_row_count(&description->shape) * dtype_size((int)description->dtype);
+    uint64_t rows = 1;
+    if (description->kind == COLLECTIVE_ALLREDUCE || description->kind == COLLECTIVE_BROADCAST)
+        return description_bytes(description);
+    if (description->kind == COLLECTIVE_REDUCESCATTER)
+        rows = ((uint64_t)description->shape.dims[0] + (uint64_t)negotiation->size - 1) /
+               (uint64_t)negotiation->size;
+    else
+        rows =
+            contribution_most_rows(entry, &negotiation->tree, description->kind, negotiation->size);
+    return row > 0 && rows > SENT_GREATEST / row ? SIZE_MAX : (size_t)rows * row;
+}
+
+/* How a tensor whose data are moved is carried out in a steady state. Sums are made in order of
+ * rank there, so that sums of floating point numbers stay the same only if `algorithm` has this
+ * order, too; the sum of two numbers has one order. */
+static int schedule_algorithm(const struct negotiation *negotiation, const struct pending *entry,
+                              enum algorithm algorithm)
+{
+    const struct description *description = negotiation_description(negotiation, entry);
+    const struct schedule_sent *sent = &negotiation->root->sent;
+    bool is_same = !description_is_reduction(description) || negotiation->size == 2 ||
+                   algorithm == ALGORITHM_DIRECT;
+    bool is_sent = is_same && sent->most[description->kind] > 0 &&
+                   negotiation_can_send(description, negotiation->size) &&
+                   bytes_to_one(negotiation, entry, description) <= sent->most[description->kind];
+    return is_sent ? SCHEDULED_SENT : (int)algorithm;
+}
+
 static void decide_run(struct negotiation *negotiation, struct wire_writer *body)
 {
     const struct negotiation_settings *settings = &negotiation->settings;
@@ -229,7 +264,9 @@ static void decide_run(struct negotiation *negotiation, struct wire_writer *body
     wire_put_u8(body, (uint8_t)algorithm);
     wire_put_u32(body, count);
     for (struct pending *entry = first; entry; entry = pending_pop(&fused)) {
-        decide_learn(negotiation, entry, count == 1 ? (int)algorithm : SCHEDULED_FUSED);
+        decide_learn(negotiation, entry,
+                     count == 1 ? schedule_algorithm(negotiation, entry, algorithm)
+                                : SCHEDULED_FUSED);
         put_list_tensor(negotiation, body, entry);
         decide_finish(negotiation, entry);
     }

@@ -236,6 +236,12 @@ void negotiation_learn(struct negotiation *negotiation, bool learns)
         negotiation->root->learns = learns;
 }
 
+void negotiation_send_up_to(struct negotiation *negotiation, const struct schedule_sent *sent)
+{
+    if (negotiation->root)
+        negotiation->root->sent = *sent;
+}
+
 void negotiation_awaited(struct negotiation *negotiation, bool is_awaited)
 {
     if (negotiation->root)

@@ -171,6 +171,15 @@ bool negotiation_repeats(const struct negotiation *negotiation, int slot, const 
 /* At the root: whether it looks for a schedule (schedule.h). At first it does not. */
 void negotiation_learn(struct negotiation *negotiation, bool learns);
 
+/* At the root: which tensors of a schedule come with the commitment although the agreement does not
+ * carry them; at first none. */
+void negotiation_send_up_to(struct negotiation *negotiation, const struct schedule_sent *sent);
+
+/* True if a steady state can carry out a tensor as SCHEDULED_SENT; the rows of an allgather or
+ * alltoall may be too many all the same. */
+enum { SENT_GREATEST = 128 << 10 }; /* bytes to one rank */
+bool negotiation_can_send(const struct description *description, int size);
+
 /* At the root: whether the program waits for tensors, at the next decision. */
 void negotiation_awaited(struct negotiation *negotiation, bool is_awaited);
 

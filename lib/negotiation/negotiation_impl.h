@@ -53,6 +53,7 @@ struct negotiation_root {
     bool unapplied;  /* a message was made and is not applied yet */
     size_t deciding; /* names that the message which is being made decides on */
     bool learns;     /* schedules */
+    struct schedule_sent sent;
     bool is_awaited; /* the program waits for tensors */
     struct schedule_search search;
     negotiation_choose_fn *choose; /* may be NULL */

@@ -12,7 +12,10 @@
 #ifndef LIB_NEGOTIATION_SCHEDULE_H
 #define LIB_NEGOTIATION_SCHEDULE_H
 
+#include "lib/base/collective_kind.h"
+
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum {
@@ -25,8 +28,16 @@ enum {
 };
 
 /* What is no algorithm (enum algorithm). SCHEDULED_INLINE: the data come with the commitment.
- * SCHEDULED_FUSED: the data were moved together with those of other tensors. */
-enum { SCHEDULED_INLINE = -1, SCHEDULED_FUSED = -2 };
+ * SCHEDULED_FUSED: the data were moved together with those of other tensors. SCHEDULED_SENT: the
+ * agreement lets the data be moved, but in a steady state they come with the commitment; each rank
+ * sends to each other one what is for that one. */
+enum { SCHEDULED_INLINE = -1, SCHEDULED_FUSED = -2, SCHEDULED_SENT = -3 };
+
+/* Which tensors are SCHEDULED_SENT. */
+struct schedule_sent {
+    size_t most[COLLECTIVE_KINDS]; /* bytes to one rank */
+    bool is_all; /* only rounds of such tensors, and nothing else, are worth a steady state */
+};
 
 /* A tensor that has been carried out. */
 struct scheduled {

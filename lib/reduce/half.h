@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The two types of half a float, one element at a time: float16 (IEEE 754 binary16) and bfloat16
- * (the upper half of a float).
+ * (the upper half of a float); and the NaN of floats that is the same on all processors.
  *
  * Widening is exact, denormals included. Narrowing rounds half to even; values that are too large
  * become infinite. A NaN stays a NaN, with its sign and as much of its payload as fits, and
@@ -25,6 +25,32 @@ static inline float float_from_bits(uint32_t bits)
     float value;
     memcpy(&value, &bits, sizeof value);
     return value;
+}
+
+/* The NaN that inf - inf and 0 * inf make, of no operand that is NaN: x86 makes it with the sign set,
+ * 0xffc00000, other processors without. `result` of x and y as x86 would have it. */
+static inline float float32_made(float x, float y, float result)
+{
+#if defined __x86_64__
+    (void)x, (void)y;
+    return result;
+#else
+    uint32_t made = (uint32_t)((x == x) & (y == y) & (result != result));
+    return float_from_bits(float_to_bits(result) | made << 31);
+#endif
+}
+
+static inline double float64_made(double x, double y, double result)
+{
+#if defined __x86_64__
+    (void)x, (void)y;
+#else
+    uint64_t bits, made = (uint64_t)((x == x) & (y == y) & (result != result));
+    memcpy(&bits, &result, sizeof bits);
+    bits |= made << 63;
+    memcpy(&result, &bits, sizeof result);
+#endif
+    return result;
 }
 
 /* All bits if a > b, none if not. Compares signed numbers, because vectors have that comparison. */

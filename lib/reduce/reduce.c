@@ -32,6 +32,9 @@ static const struct reduce_path *const paths[] = {
     &reduce_avx512,
     &reduce_avx2,
 #endif
+#ifdef REDUCE_AARCH64
+    &reduce_neon,
+#endif
     &reduce_portable,
 };
 

@@ -15,7 +15,9 @@
  *
  * Of two NaNs the left one is the result. x86 returns its first operand, but the compiler chooses
  * the order of operands, so the code makes both operands the same. A comparison with NaN is false,
- * so a NaN on the right is chosen without extra code. */
+ * so a NaN on the right is chosen without extra code. A NaN that no operand is has the sign that x86
+ * gives it (TYPE_made()). */
+#include "lib/reduce/half.h"
 #include "lib/reduce/reduce_path.h"
 
 #include <stdint.h>
@@ -128,11 +130,11 @@ static inline int64_t int64_quotient(int64_t z, struct reciprocal by)
 #define NAN_OR(x, y) ((x) != (x) ? (x) : (y))
 
 #define FLOAT(type)                                                                                \
-    REDUCTION(sum, type, x + NAN_OR(x, y))                                                         \
-    REDUCTION(product, type, x *NAN_OR(x, y))                                                      \
+    REDUCTION(sum, type, type##_made(x, y, x + NAN_OR(x, y)))                                      \
+    REDUCTION(product, type, type##_made(x, y, x *NAN_OR(x, y)))                                   \
     REDUCTION(min, type, NAN_OR(x, x < y ? x : y))                                                 \
     REDUCTION(max, type, NAN_OR(x, x > y ? x : y))                                                 \
-    AVERAGE(type, x + NAN_OR(x, y), one_##type, (one_##type)divisor, z / by)
+    AVERAGE(type, type##_made(x, y, x + NAN_OR(x, y)), one_##type, (one_##type)divisor, z / by)
 
 /* Of 8 bits, 16 binary places of the reciprocal are enough, if it is rounded up. Of 16 and 32,
  * float and double give the quotient that is cut off exactly, and have vector instructions. */
@@ -203,7 +205,7 @@ PATH_TARGET static void scale_int64(void *out, const void *in, size_t count, dou
         INDEPENDENT                                                                                \
         for (size_t i = 0; i < count; i++) {                                                       \
             one_##type x = from[i];                                                                \
-            to[i] = x * NAN_OR(x, by);                                                             \
+            to[i] = type##_made(x, by, x * NAN_OR(x, by));                                         \
         }                                                                                          \
     }
 

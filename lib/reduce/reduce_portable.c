@@ -52,12 +52,12 @@ static inline lanes nan_or(lanes x, lanes y)
 
 static inline lanes lanes_sum(lanes x, lanes y)
 {
-    return x + nan_or(x, y);
+    return float32_made(x, y, x + nan_or(x, y));
 }
 
 static inline lanes lanes_product(lanes x, lanes y)
 {
-    return x * nan_or(x, y);
+    return float32_made(x, y, x * nan_or(x, y));
 }
 
 static inline lanes lanes_quotient(lanes x, lanes y)

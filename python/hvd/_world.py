@@ -4,13 +4,18 @@
 A process joins its world by init() and leaves it by shutdown(), after which calls fail. init() joins the next epoch:
 in an elastic job with other members, in another job with the same ranks, all of which must come again.
 """
+import os
 import sys
 from typing import Iterable, Optional, Sequence, Union
 
 from . import _hvd
 from . import process_sets as _sets
 from ._interruptible import interruptible
+from .exceptions import HorovodInternalError
 from .process_sets import ProcessSet
+
+_PEER_LEFT, _PEER_LOST = -11, -10  # of enum hvd_status in hvd.h
+_JOINS_MAX = 10  # worlds in a row that break while they are joined; as ELASTIC_JOINS_MAX in lib/training
 
 last_place = None  # rank and size in the last world; hvd.run() asks after shutdown(), too
 
@@ -25,7 +30,12 @@ def _check_ranks(comm: Optional[Sequence[int]]) -> None:
         raise ValueError(f"comm is {list(comm)!r}, but a world has all ranks, 0 to {_hvd.size() - 1}")
 
 
-def _join(sets: list) -> None:
+def is_elastic() -> bool:
+    """Whether this process belongs to an elastic job."""
+    return os.environ.get("HOROVOD_ELASTIC") == "1"
+
+
+def _join_once(sets: list) -> None:
     try:
         interruptible(_hvd.init, sets)
     except ValueError as error:
@@ -35,6 +45,18 @@ def _join(sets: list) -> None:
         raise ValueError(
             f"{error}. multiprocessing has started this process in a rank; only the rank itself calls hvd.init()"
         ) from error
+
+
+def _join(sets: list) -> None:
+    """In an elastic job, a world that loses a rank while the others still join it is followed by another."""
+    for joins in range(1, _JOINS_MAX + 1):
+        try:
+            _join_once(sets)
+            return
+        except HorovodInternalError as error:
+            if not is_elastic() or error.status not in (_PEER_LOST, _PEER_LEFT) or joins == _JOINS_MAX:
+                raise
+            _hvd.shutdown()
 
 
 def init(
@@ -47,7 +69,7 @@ def init(
     sets can always be added. `comm` exists for scripts that pass a list of all ranks.
 
     ValueError for an environment or an argument that is not acceptable, HorovodInternalError when the
-    rendezvous or another rank fails.
+    rendezvous or another rank fails. In an elastic job init() outlives the loss of a rank: it joins the world of the others.
     """
     global last_place
     _check_comm(comm)

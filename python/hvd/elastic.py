@@ -22,7 +22,6 @@ In a job that is not elastic, and when the ranks disagree about a collective, th
 """
 import copy
 import functools
-import os
 import sys
 from typing import Any, Callable, Dict, List, Sequence
 
@@ -31,18 +30,13 @@ import numpy
 from . import _hvd, _world
 from ._collectives import DTYPE_NAMES, Max, full_name
 from ._objects import allgather_object, broadcast_object
+from ._world import is_elastic
 from .exceptions import HorovodInternalError, HostsUpdatedInterrupt
 
-_REMOVED, _PEER_LEFT, _PEER_LOST, _MISMATCH = -15, -11, -10, -9  # of enum hvd_status in hvd.h
-_JOINS_MAX = 10  # worlds in a row that break before they can be used; as ELASTIC_JOINS_MAX in lib/training
+_REMOVED, _MISMATCH = -15, -9  # of enum hvd_status in hvd.h
 _HOSTS_REMOVED = 1  # hvd_hosts_updated() in hvd.h; 2: added
 
 _UINT8 = DTYPE_NAMES.index("uint8")
-
-
-def is_elastic() -> bool:
-    """Whether this process belongs to an elastic job."""
-    return os.environ.get("HOROVOD_ELASTIC") == "1"
 
 
 def _hosts_updated() -> int:
@@ -160,21 +154,15 @@ class ObjectState(State):
 
 
 def _join_next_world() -> None:
-    """Leave the world and join the next one. A process that has no place in it ends well.
-
-    A world that loses a rank while the others still join it is followed by another.
-    """
-    for joins in range(1, _JOINS_MAX + 1):
-        _world.shutdown()
-        try:
-            _world.init()
-            return
-        except HorovodInternalError as error:
-            if error.status == _REMOVED:
-                print(f"hvd.elastic: this process ends: {error}", file=sys.stderr, flush=True)
-                raise SystemExit(0) from None
-            if error.status not in (_PEER_LOST, _PEER_LEFT) or joins == _JOINS_MAX:
-                raise
+    """Leave the world and join the next one. A process that has no place in it ends well."""
+    _world.shutdown()
+    try:
+        _world.init()
+    except HorovodInternalError as error:
+        if error.status != _REMOVED:
+            raise
+        print(f"hvd.elastic: this process ends: {error}", file=sys.stderr, flush=True)
+        raise SystemExit(0) from None
 
 
 def _reset(state: State) -> None:

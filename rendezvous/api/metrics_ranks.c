@@ -118,6 +118,16 @@ static void put_uptime(struct wire_writer *out, const struct counted_rank *count
                  (double)counted->stats.uptime_ns / 1e9);
 }
 
+/* Without a label in the job of hvdrun, which is alone. */
+static void put_of_job(struct wire_writer *out, const char *family,
+                       const struct rendezvous_job *job, int64_t value)
+{
+    if (job->planned)
+        metrics_line(out, "%s %" PRId64 "\n", family, value);
+    else
+        metrics_line(out, "%s{job=\"%s\"} %" PRId64 "\n", family, job->id, value);
+}
+
 /* Stalled ranks are counted by job, as one that stays away stalls all others. */
 static void put_stalled(struct wire_writer *out, const struct job_table *job_table,
                         const char *job_id)
@@ -135,10 +145,39 @@ static void put_stalled(struct wire_writer *out, const struct job_table *job_tab
         stalls_init(&stalls, at);
         for (int rank = 0; rank < at->size; rank++)
             count += stalls_find(&stalls, rank, &waits) != NULL;
-        if (at->planned)
-            metrics_line(out, "hvd_stalled_ranks %d\n", count);
-        else
-            metrics_line(out, "hvd_stalled_ranks{job=\"%s\"} %d\n", at->id, count);
+        put_of_job(out, "hvd_stalled_ranks", at, count);
+    }
+}
+
+static int64_t epoch_of_job(const struct rendezvous_job *job)
+{
+    return job->membership.epoch;
+}
+
+static int64_t size_of_job(const struct rendezvous_job *job)
+{
+    return job->size;
+}
+
+/* The world that an elastic job, or one that has called hvd_init() again, is in. */
+static void put_worlds(struct wire_writer *out, const struct job_table *job_table,
+                       const char *job_id)
+{
+    static const struct {
+        const char *name, *help;
+        int64_t (*value)(const struct rendezvous_job *job);
+    } families[] = {
+        { "hvd_epoch", "Epoch of the world: how many worlds the job had before.", epoch_of_job },
+        { "hvd_world_size", "Ranks of the world.", size_of_job },
+    };
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+        const struct rendezvous_job *at;
+        metrics_family(out, families[i].name, "gauge", families[i].help);
+        TAILQ_FOREACH(at, &job_table->list, link)
+        {
+            if (metrics_has_ranks(at, job_id))
+                put_of_job(out, families[i].name, at, families[i].value(at));
+        }
     }
 }
 
@@ -165,6 +204,7 @@ void metrics_write_ranks(struct wire_writer *out, const struct job_table *job_ta
         left_out = each_rank(out, job_table, job_id, families[i].put);
     }
     put_stalled(out, job_table, job_id);
+    put_worlds(out, job_table, job_id);
     metrics_family(out, "hvd_ranks_left_out", "gauge",
                    "Ranks that have no series because there are too many.");
     metrics_line(out, "hvd_ranks_left_out %d\n", left_out);

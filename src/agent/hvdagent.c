@@ -3,11 +3,15 @@
  * stdout are the link to hvdrun, its stderr is hvdrun's. Not for people.
  *
  *   --supervise  on another machine: with a supervisor (launcher/cleanup/supervisor.h)
+ *   --dial       srun has started it: stdin has an invitation (launcher/protocol/agent_dial.h), and
+ *                the link to hvdrun is a connection that it makes
  *   --sent DIR   this program is a sent copy, alone in DIR: both are removed at once */
 #include <config.h>
 
 #include "launcher/agent/agent.h"
+#include "launcher/agent/agent_dial.h"
 #include "launcher/agent/sent_copy.h"
+#include "launcher/base/exit_status.h"
 #include "launcher/base/private_memory.h"
 #include "launcher/base/uv_must.h"
 #include "launcher/cleanup/supervisor.h"
@@ -22,7 +26,7 @@
 #include <unistd.h>
 
 struct agent_options {
-    bool version, supervise;
+    bool version, supervise, dial;
     const char *sent;
 };
 
@@ -33,6 +37,8 @@ static bool read_options(struct agent_options *options, char **argv)
             options->version = true;
         else if (strcmp(*argv, "--supervise") == 0)
             options->supervise = true;
+        else if (strcmp(*argv, "--dial") == 0)
+            options->dial = true;
         else if (strcmp(*argv, "--sent") == 0 && argv[1])
             options->sent = *++argv;
         else
@@ -70,6 +76,23 @@ static void remove_sent_copy(const char *folder)
         fprintf(stderr, "hvdagent: its copy was left behind: %s\n", err.text);
 }
 
+/* Makes the connection stdin and stdout. Slurm sends a signal for the job to every process of it,
+ * and the ranks get it too: the agent and its supervisor must not die of it. */
+static int dial_hvdrun(void)
+{
+    static const int meant_for_ranks[] = { SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGXCPU };
+    struct err err = { 0 };
+    for (size_t i = 0; i < sizeof meant_for_ranks / sizeof *meant_for_ranks; i++)
+        signal(meant_for_ranks[i], SIG_IGN);
+    int fd = agent_dial_hvdrun(STDIN_FILENO, &err);
+    if (fd < 0 || dup2(fd, STDIN_FILENO) < 0 || dup2(fd, STDOUT_FILENO) < 0) {
+        fprintf(stderr, "hvdagent: %s\n", fd < 0 ? err.text : "no descriptors are left");
+        return STATUS_UNREACHABLE;
+    }
+    close(fd);
+    return 0;
+}
+
 static int run_agent(void)
 {
     int input = take_stream(STDIN_FILENO, O_RDONLY);
@@ -105,6 +128,9 @@ int main(int argc, char **argv)
         return 2;
     }
     remove_sent_copy(options.sent);
+    int failed = options.dial ? dial_hvdrun() : 0;
+    if (failed)
+        return failed;
     int status = options.supervise ? supervisor_fork(SUPERVISOR_HANG_UP_MS) : -1;
     if (status < 0)
         status = run_agent();

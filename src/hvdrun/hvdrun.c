@@ -12,6 +12,7 @@
 #include "launcher/cleanup/command_guard.h"
 #include "launcher/job/job.h"
 #include "launcher/placement/rank_plan.h"
+#include "lib/base/env_names.h"
 #include "src/hvdrun/check_hosts.h"
 #include "src/hvdrun/elastic_driver.h"
 #include "src/hvdrun/hvdrun_options.h"
@@ -19,6 +20,7 @@
 #include "src/hvdrun/job_rendezvous.h"
 #include "src/hvdrun/job_setup.h"
 #include "src/hvdrun/loop_leave.h"
+#include "src/hvdrun/rank_settings.h"
 #include "src/hvdrun/report_file.h"
 #include "src/hvdrun/report_json.h"
 #include "src/hvdrun/self_stop.h"
@@ -31,6 +33,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 static const int watched[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH };
@@ -387,12 +390,25 @@ static void say_each_warning(const struct string_list *warnings)
         fprintf(stderr, "hvdrun: warning: %s\n", warnings->items[i]);
 }
 
+/* --verbose, or --log-level info and below. */
+static bool says_info(const struct hvdrun_options *options)
+{
+    static const char *const levels[] = { "info", "debug", "trace" };
+    const char *level = rank_settings_variable(&options->set, ENV_LOG_LEVEL);
+    bool info = options->verbose;
+    for (size_t i = 0; level && i < sizeof levels / sizeof *levels; i++)
+        info |= strcasecmp(level, levels[i]) == 0;
+    return info;
+}
+
 static void say_warnings(const struct hvdrun_options *options, const struct job_setup *setup)
 {
     say_each_warning(&options->warnings);
     say_each_warning(&setup->warnings);
     for (size_t i = 0; options->verbose && i < options->notes.count; i++)
         fprintf(stderr, "hvdrun: %s\n", options->notes.items[i]);
+    if (says_info(options) && job_setup_has_other_hosts(setup))
+        fprintf(stderr, "hvdrun: %s\n", setup->launcher.why);
 }
 
 /* Executes hvdrun-ssh, which lies beside hvdagent and starts from the beginning. Returns only on

@@ -5,10 +5,12 @@
 #include "launcher/placement/rank_plan.h"
 #include "launcher/process/stop_plan.h"
 #include "launcher/protocol/heartbeat_timeout.h"
+#include "launcher/tree/host_tree.h"
 #include "lib/base/env_names.h"
 #include "lib/base/rank_info.h"
 #include "lib/base/settings.h"
 #include "src/hvdrun/identity_file.h"
+#include "src/hvdrun/launcher_choice.h"
 #include "src/hvdrun/refused_options.h"
 #include "src/options/interface_option.h"
 #include "src/options/option_checks.h"
@@ -227,6 +229,17 @@ static const struct option_row rows[] = {
       .kind = OPTION_FLAG,
       .offset = MEMBER(ssh_accept_new),
       .group = reach },
+    { .names = { "--launcher" },
+      .metavar = "NAME",
+      .help = "how hosts are reached: ssh, local (this machine alone), slurm (one srun for all), "
+              "or the command of a batch system: pbsdsh, blaunch, qrsh, flux",
+      .otherwise = "slurm in an allocation of Slurm that has all hosts, else ssh",
+      .kind = OPTION_CHOICE,
+      .value = "auto",
+      .offset = MEMBER(launcher),
+      .choices = LAUNCHER_CHOICES,
+      .offer = OFFER_CHOICES,
+      .group = reach },
     { .names = { "--remote-shell" },
       .metavar = "COMMAND",
       .help = "connect to hosts with this command, such as 'ssh %h', where %h is the host",
@@ -234,6 +247,15 @@ static const struct option_row rows[] = {
       .offset = MEMBER(remote_shell),
       .check = check_remote_shell,
       .variable = ENV_REMOTE_SHELL,
+      .group = reach },
+    { .names = { "--tree-width" },
+      .metavar = "N",
+      .help = "hvdrun connects to N hosts, and the agent of each host to N others; 0: hvdrun "
+              "connects to all hosts",
+      .otherwise = HOST_TREE_WIDTH_DEFAULT " from " HOST_TREE_FROM_TEXT " hosts on, else 0",
+      .kind = OPTION_INT,
+      .offset = MEMBER(tree_width),
+      .max = HOST_TREE_WIDTH_MAX,
       .group = reach },
     { .names = { "--network-interfaces", "--network-interface" },
       .metavar = "[HOST=]ITEM,...",
@@ -253,6 +275,17 @@ static const struct option_row rows[] = {
       .offset = MEMBER(port_range),
       .check = check_port_range,
       .variable = ENV_PORT_RANGE,
+      .group = reach },
+    { .names = { "--encrypt" },
+      .metavar = "WHEN",
+      .help = "encrypt TCP connections between ranks: off, auto (between hosts, unless a rank has "
+              "turned it off) or require (all, or the job fails)",
+      .kind = OPTION_SETS,
+      .value = "off",
+      .offset = MEMBER(set),
+      .sets = ENV_ENCRYPT,
+      .choices = "off auto require",
+      .offer = OFFER_CHOICES,
       .group = reach },
     { .names = { "--output-filename" },
       .metavar = "DIR",

@@ -10,13 +10,16 @@
 #include "launcher/base/number.h"
 #include "launcher/base/xalloc.h"
 #include "launcher/placement/rank_plan.h"
+#include "launcher/tree/host_tree.h"
 #include "lib/base/env_names.h"
 #include "lib/base/rank_info.h"
 #include "lib/base/settings.h"
 #include "src/hvdrun/config_file.h"
+#include "src/hvdrun/launcher_choice.h"
 #include "src/hvdrun/rank_settings.h"
 #include "src/options/build_table.h"
 #include "src/options/completion.h"
+
 #include "src/options/option_checks.h"
 #include "src/options/option_set.h"
 
@@ -29,18 +32,44 @@ static const char *given(const struct options_seen *seen, const char *name)
     return options_given(&hvdrun_option_table, seen, name);
 }
 
-/* horovodrun takes the command of this variable instead of ssh, by this name only. */
-static void choose_remote_shell(struct hvdrun_options *options, const struct options_seen *seen)
+/* The script of the MPI operator runs "kubectl exec" without -i, so that nothing that we say would
+ * reach the host: its text is run with the option. */
+static const char kubexec[] =
+    "/bin/sh -c 'script=$(sed \"s|kubectl exec |kubectl exec -i |\" \"$0\") && "
+    "exec /bin/sh -c \"$script\" \"$0\" \"$@\"' /etc/mpi/kubexec.sh %h";
+
+/* horovodrun takes the command of this variable instead of ssh, by this name only. --launcher has
+ * precedence over variables. */
+static int choose_remote_shell(struct hvdrun_options *options, const struct options_seen *seen,
+                               struct err *err)
 {
     static const char variable[] = "OMPI_MCA_plm_rsh_agent", agent[] = "/etc/mpi/kubexec.sh";
-    const char *value = getenv(variable);
-    if (options->remote_shell) {
+    const char *value = getenv(variable), *launcher = given(seen, "--launcher");
+    if (options->launcher != LAUNCHER_AUTO && given(seen, "--remote-shell"))
+        return bad_input(err, launcher, "not together with --remote-shell, which is one itself");
+    if (options->launcher != LAUNCHER_AUTO) {
+        options->remote_shell = NULL;
+    } else if (options->remote_shell) {
         const char *name = given(seen, "--remote-shell");
         options->remote_shell_source = name ? name : "$" ENV_REMOTE_SHELL;
     } else if (value && strcmp(value, agent) == 0) {
-        options->remote_shell = "/etc/mpi/kubexec.sh %h";
+        options->remote_shell = kubexec;
         options->remote_shell_source = "$OMPI_MCA_plm_rsh_agent";
     }
+    return HVD_OK;
+}
+
+/* A width of 1 would be a chain, in which each host needs all before it. */
+static int choose_tree_width(struct hvdrun_options *options, const struct options_seen *seen,
+                             struct err *err)
+{
+    const char *name = given(seen, "--tree-width");
+    if (!name)
+        options->tree_width = -1;
+    else if (options->tree_width > 0 && options->tree_width < HOST_TREE_WIDTH_MIN)
+        return bad_input(err, name, "out of range: '%d' (expected 0, or %d to %d)",
+                         options->tree_width, HOST_TREE_WIDTH_MIN, HOST_TREE_WIDTH_MAX);
+    return HVD_OK;
 }
 
 static void choose_interfaces(struct hvdrun_options *options, const struct options_seen *seen)
@@ -296,9 +325,12 @@ static int hvdrun_options_complete(struct hvdrun_options *options, struct option
         return rc;
     if (options->check_hosts && options->np == 0)
         options->np = 1;
-    choose_remote_shell(options, seen);
+    if ((rc = choose_remote_shell(options, seen, err)) < 0)
+        return rc;
     choose_interfaces(options, seen);
     choose_ports(options);
+    if ((rc = choose_tree_width(options, seen, err)) < 0)
+        return rc;
     export_variables(options);
     note_unsupported(options, seen);
     note_idle_autotune(options, seen);

@@ -50,7 +50,9 @@ struct hvdrun_options {
     struct string_list identity_files; /* all can be read, and none is a public key */
     const char *remote_shell;          /* with %h for the host; NULL for libssh2 */
     const char *remote_shell_source;   /* the option or $VARIABLE that set it; NULL */
+    int launcher;                      /* enum launcher */
     bool ssh_accept_new;
+    int tree_width; /* 0: hvdrun connects to all hosts itself; -1: not given */
 
     struct string_list interfaces; /* as given; see interface_option_for() (interface_option.h) */
     const char *interfaces_source; /* the option as written, or $VARIABLE; NULL */

@@ -15,6 +15,7 @@
 #include "launcher/hosts/host_environment.h"
 #include "launcher/hosts/local_host.h"
 #include "launcher/process/worker_environment.h"
+#include "launcher/tree/host_tree.h"
 #include "src/hvdrun/host_interfaces.h"
 #include "src/hvdrun/install_path.h"
 #include "src/hvdrun/rank_files.h"
@@ -230,6 +231,21 @@ static int plan_ranks(struct job_setup *setup, struct err *err)
                           (enum rank_order)options->map_by, err);
 }
 
+static int choose_launcher(struct job_setup *setup, struct err *err)
+{
+    const struct hvdrun_options *options = setup->options;
+    const struct launcher_facts facts = {
+        .asked = (enum launcher)options->launcher,
+        .command = options->remote_shell,
+        .command_source = options->remote_shell_source,
+        .has_ssh_options =
+            options->ssh_port != 0 || options->identity_files.count > 0 || options->ssh_accept_new,
+        .hosts = &setup->hosts,
+        .get = getenv,
+    };
+    return launcher_choose(&setup->launcher, &facts, err);
+}
+
 int job_setup_plan(struct job_setup *setup, const struct hvdrun_options *options, struct err *err)
 {
     setup->options = options;
@@ -241,6 +257,8 @@ int job_setup_plan(struct job_setup *setup, const struct hvdrun_options *options
     if ((rc = plan_ranks(setup, err)) < 0)
         return rc;
     if ((rc = deal_out_interfaces(setup, err)) < 0)
+        return rc;
+    if ((rc = choose_launcher(setup, err)) < 0)
         return rc;
     check_rank_files(setup);
     keep_devices(setup);
@@ -255,14 +273,19 @@ static bool may_need_connections(const struct job_setup *setup)
                                     (options->discovery_script || options->hostfile));
 }
 
+bool job_setup_has_other_hosts(const struct job_setup *setup)
+{
+    return may_need_connections(setup);
+}
+
 bool job_setup_needs_ssh(const struct job_setup *setup)
 {
-    return !setup->options->remote_shell && may_need_connections(setup);
+    return setup->launcher.launcher == LAUNCHER_SSH && may_need_connections(setup);
 }
 
 bool job_setup_needs_command(const struct job_setup *setup)
 {
-    return setup->options->remote_shell && may_need_connections(setup);
+    return setup->launcher.command && may_need_connections(setup);
 }
 
 /* Our own descriptors, links to each host, and the files of --output-filename. */
@@ -295,12 +318,14 @@ static uint32_t connect_timeout_ms(const struct hvdrun_options *options)
 static void describe_ways(struct job_setup *setup)
 {
     const struct hvdrun_options *options = setup->options;
+    setup->srun = (struct srun_settings){ options->port_low, options->port_high };
     setup->connect = (struct connect_settings){
         .agent = setup->agent,
         .ssh = ssh_transport(),
         .nofile = &setup->nofile,
-        .remote_shell = options->remote_shell,
-        .remote_shell_source = options->remote_shell_source,
+        .remote_shell = setup->launcher.command,
+        .remote_shell_source = setup->launcher.command_source,
+        .srun = setup->launcher.launcher == LAUNCHER_SLURM ? &setup->srun : NULL,
         .job_id = setup->id,
         .ssh_port = options->ssh_port,
         .identity_files = (const char *const *)options->identity_files.items,
@@ -315,6 +340,17 @@ static bool has_colour(void)
 {
     const char *none = getenv("NO_COLOR"), *term = getenv("TERM");
     return isatty(STDERR_FILENO) && !(none && *none) && term && strcmp(term, "dumb") != 0;
+}
+
+/* Agents start agents from a number of hosts on, or if the user wants it; Slurm has a tree of its own. */
+static int tree_width(const struct job_setup *setup)
+{
+    const struct hvdrun_options *options = setup->options;
+    if (options->elastic || setup->launcher.launcher == LAUNCHER_SLURM)
+        return 0;
+    if (options->tree_width >= 0)
+        return options->tree_width;
+    return setup->plan.host_count >= HOST_TREE_FROM ? HOST_TREE_WIDTH : 0;
 }
 
 static void describe_job(struct job_setup *setup, const bool closed[3])
@@ -343,6 +379,7 @@ static void describe_job(struct job_setup *setup, const bool closed[3])
         .stderr_closed = closed[2],
         .grace_ms = (uint32_t)options->grace_s * 1000,
         .start_timeout_ms = (uint32_t)options->start_timeout_s * 1000,
+        .tree_width = tree_width(setup),
         .heartbeat_timeout_ms = (uint32_t)options->heartbeat_timeout_s * 1000,
         .timeout_ms = (uint64_t)options->timeout_s * 1000,
         .epoch_ms = setup->epoch_ms,

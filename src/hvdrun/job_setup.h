@@ -14,6 +14,7 @@
 #include "lib/base/auth.h"
 #include "lib/base/job_id.h"
 #include "src/hvdrun/hvdrun_options.h"
+#include "src/hvdrun/launcher_choice.h"
 
 #include <limits.h>
 #include <sys/resource.h>
@@ -23,9 +24,11 @@ struct job_setup {
     struct host_list hosts;
     struct rank_plan plan; /* of an elastic job: of the hosts at its start, maybe empty */
     struct string_list environment, devices, interfaces;
-    struct string_list warnings; /* a line each; after job_setup_plan() */
-    char id[JOB_ID_SIZE];        /* "" before job_setup_finish() */
-    uint64_t epoch_ms;           /* when the job began: since 1970 */
+    struct string_list warnings;     /* a line each; after job_setup_plan() */
+    struct launcher_choice launcher; /* likewise */
+    struct srun_settings srun;
+    char id[JOB_ID_SIZE]; /* "" before job_setup_finish() */
+    uint64_t epoch_ms;    /* when the job began: since 1970 */
     struct job_key key;
     char key_text[JOB_KEY_HEX_SIZE];
     char *agent;
@@ -49,6 +52,9 @@ bool job_setup_needs_ssh(const struct job_setup *setup);
 
 /* Is some host connected by a command of the user? */
 bool job_setup_needs_command(const struct job_setup *setup);
+
+/* Is some host another machine, or may a later one be? */
+bool job_setup_has_other_hosts(const struct job_setup *setup);
 
 /* Completes the set-up; `closed` tells which of stdin, stdout and stderr were closed when hvdrun
  * was started. 0 or an exit status, and `err`. */

@@ -15,6 +15,7 @@ src_hvdrun_libhvdrun_la_SOURCES = \
 	src/hvdrun/identity_file.c src/hvdrun/identity_file.h \
 	src/hvdrun/job_rendezvous.c src/hvdrun/job_rendezvous.h \
 	src/hvdrun/job_setup.c src/hvdrun/job_setup.h \
+	src/hvdrun/launcher_choice.c src/hvdrun/launcher_choice.h \
 	src/hvdrun/loop_leave.c src/hvdrun/loop_leave.h \
 	src/hvdrun/rank_files.c src/hvdrun/rank_files.h \
 	src/hvdrun/rank_settings.c src/hvdrun/rank_settings.h \
@@ -38,12 +39,14 @@ hvdrun_ssh_SOURCES = src/hvdrun/hvdrun.c src/hvdrun/ssh_transport.h src/hvdrun/s
 hvdrun_ssh_LDADD = $(hvdrun_LDADD) $(SSH2_LIBS) $(CRYPTO_LIBS)
 
 # What shells complete; made by hvdrun itself, where bash and zsh look for it.
+if COMPLETIONS
 bashcompletiondir = $(datadir)/bash-completion/completions
 zshcompletiondir = $(datadir)/zsh/site-functions
 nodist_bashcompletion_DATA = src/hvdrun/completions/hvdrun
 nodist_zshcompletion_DATA = src/hvdrun/completions/_hvdrun
 CLEANFILES += $(nodist_bashcompletion_DATA) $(nodist_zshcompletion_DATA)
 src/hvdrun/completions/hvdrun: hvdrun$(EXEEXT)
-	$(AM_V_GEN)$(MKDIR_P) $(@D) && ./hvdrun --completion bash >$@.new && mv $@.new $@
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(EMULATOR) ./hvdrun --completion bash >$@.new && mv $@.new $@
 src/hvdrun/completions/_hvdrun: hvdrun$(EXEEXT)
-	$(AM_V_GEN)$(MKDIR_P) $(@D) && ./hvdrun --completion zsh >$@.new && mv $@.new $@
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(EMULATOR) ./hvdrun --completion zsh >$@.new && mv $@.new $@
+endif

@@ -3,7 +3,7 @@
 #ifndef SRC_OPTIONS_BUILD_TABLE_H
 #define SRC_OPTIONS_BUILD_TABLE_H
 
-/* --version: "hvdrun 0.1.0" and a newline; the caller frees it. */
+/* --version: "hvdrun 0.2.0" and a newline; the caller frees it. */
 char *build_version(void);
 
 /* --check-build: the three sections of horovodrun's, then libraries, vector paths and sanitizers.

@@ -11,9 +11,3 @@ src_service_libservice_la_SOURCES = \
 	src/service/key_file.c src/service/key_file.h \
 	src/service/port_file.c src/service/port_file.h \
 	src/service/readiness.c src/service/readiness.h
-
-# systemd's unit of hvdrendezvousd
-if SYSTEMD_UNITS
-paths_install += $(systemdsystemunitdir)/hvdrendezvousd.service:src/service/hvdrendezvousd.service.in
-endif
-EXTRA_DIST += src/service/hvdrendezvousd.service.in

@@ -3,14 +3,15 @@
  * or one of them and a peer without the key.
  *
  *   u8: bit 0 an unauthenticated peer instead of the initiator, bit 1 instead of the acceptor, bit
- *   2 they mean different ranks, bit 3 different worlds, bit 4 different keys; then steps, each u8
- *   what:
+ *   2 they mean different ranks, bit 3 different worlds, bit 4 different keys, bit 5 the initiator
+ *   requires encryption, bit 6 the acceptor does, bit 7 both would have it; then steps, each u8 what:
  *     0 the initiator's next bytes arrive: u8 how many   1 the acceptor's
  *     2 as 0, one byte of them changed: u8 which, u8     3 as 1, changed
  *     4 bytes made up for the acceptor: u8 how many, they   5 for the initiator
  *
  * Whatever it does: who knows no key is never let in; nobody is done who was told anything else
- * than the other side has said, or who means another link; not one byte more is taken than the
+ * than the other side has said, or who means another link; two that are done have the same verdict,
+ * and keys that fit; not one byte more is taken than the
  * handshake has; once failed, it is over. */
 #include "lib/link/link_handshake.h"
 #include "tests/fuzz/fuzz.h"
@@ -31,6 +32,15 @@ static struct side {
  * bare. */
 static const size_t proved[SIDES] = { LINK_CHALLENGE_SIZE, LINK_HELLO_SIZE + PROOF_SIZE };
 
+static struct link_terms terms(bool requires, bool allows)
+{
+    return (struct link_terms){ .encryption = requires ? ENCRYPTION_REQUIRE
+                                              : allows ? ENCRYPTION_AUTO
+                                                       : ENCRYPTION_OFF,
+                                .ciphers = cipher_supported(),
+                                .between_hosts = true };
+}
+
 static void begin(uint8_t how)
 {
     static struct job_key keys[2];
@@ -38,8 +48,10 @@ static void begin(uint8_t how)
     memset(keys, 0, sizeof keys);
     keys[1].bytes[0] = 1;
     memset(sides, 0, sizeof sides);
-    link_handshake_initiate(&sides[INITIATOR].handshake, &identity, &keys[0]);
-    link_handshake_accept(&sides[ACCEPTOR].handshake, how & 8 ? 8 : 7, how & 4 ? 3 : 2,
+    struct link_terms initiators = terms(how & 32, how & 128),
+                      acceptors = terms(how & 64, how & 128);
+    link_handshake_initiate(&sides[INITIATOR].handshake, &identity, &initiators, &keys[0]);
+    link_handshake_accept(&sides[ACCEPTOR].handshake, how & 8 ? 8 : 7, how & 4 ? 3 : 2, &acceptors,
                           &keys[how >> 4 & 1]);
     sides[INITIATOR].unauthenticated = how & 1;
     sides[ACCEPTOR].unauthenticated = how & 2;
@@ -68,7 +80,7 @@ static size_t tell(struct side *side, const uint8_t *bytes, size_t length)
 /* What `from` has to say goes to the other side, or nowhere. */
 static void pass(int from, struct fuzz_input *input, bool change)
 {
-    uint8_t bytes[LINK_HELLO_SIZE];
+    uint8_t bytes[LINK_CHALLENGE_SIZE];
     struct side *speaker = &sides[from], *listener = &sides[1 - from];
     size_t length, most = 1 + fuzz_u8(input);
     const void *output = link_handshake_output(&speaker->handshake, &length);
@@ -109,6 +121,21 @@ static void step(struct fuzz_input *input)
         make_up(what == 4 ? ACCEPTOR : INITIATOR, input);
 }
 
+/* Of two sides that are done, and have heard only each other. */
+static void check_keys(void)
+{
+    const struct link_handshake *one = &sides[INITIATOR].handshake,
+                                *other = &sides[ACCEPTOR].handshake;
+    if (sides[INITIATOR].failed || sides[ACCEPTOR].failed || one->awaits != AWAITS_NOTHING ||
+        other->awaits != AWAITS_NOTHING)
+        return;
+    PROMISE(one->verdict == other->verdict);
+    PROMISE(one->keys.cipher == other->keys.cipher);
+    PROMISE((one->keys.cipher != CIPHER_NONE) == (one->verdict == LINK_ENCRYPTED));
+    PROMISE(memcmp(&one->keys.send, &other->keys.receive, sizeof one->keys.send) == 0);
+    PROMISE(memcmp(&one->keys.receive, &other->keys.send, sizeof one->keys.send) == 0);
+}
+
 static void check(uint8_t how)
 {
     static const size_t most[SIDES] = { LINK_CHALLENGE_SIZE + 1, LINK_HELLO_SIZE + PROOF_SIZE };
@@ -120,6 +147,7 @@ static void check(uint8_t how)
         PROMISE(!done || (!side->lied && !unauthenticated && !differ));
         PROMISE(!done || side->taken == most[i]);
     }
+    check_keys();
     const struct link_identity *claimed = &sides[ACCEPTOR].handshake.identity;
     if (sides[ACCEPTOR].handshake.awaits == AWAITS_NOTHING && !sides[ACCEPTOR].failed)
         PROMISE(claimed->source == 1 && claimed->channel == 3 && claimed->streams == 4);

@@ -27,6 +27,7 @@ fuzz_targets = \
 	output \
 	pmi \
 	processes \
+	record \
 	report \
 	server \
 	settings \
@@ -59,6 +60,7 @@ fuzz_programs = \
 	tests/fuzz/fuzz_output \
 	tests/fuzz/fuzz_pmi \
 	tests/fuzz/fuzz_processes \
+	tests/fuzz/fuzz_record \
 	tests/fuzz/fuzz_report \
 	tests/fuzz/fuzz_server \
 	tests/fuzz/fuzz_settings \
@@ -124,6 +126,8 @@ tests_fuzz_fuzz_pmi_SOURCES = tests/fuzz/fuzz_pmi.c $(fuzz_main)
 tests_fuzz_fuzz_pmi_LDADD = $(fuzz_library_libs)
 tests_fuzz_fuzz_processes_SOURCES = tests/fuzz/fuzz_processes.c $(fuzz_main)
 tests_fuzz_fuzz_processes_LDADD = $(fuzz_launcher_libs)
+tests_fuzz_fuzz_record_SOURCES = tests/fuzz/fuzz_record.c $(fuzz_main)
+tests_fuzz_fuzz_record_LDADD = $(fuzz_library_libs)
 tests_fuzz_fuzz_report_SOURCES = tests/fuzz/fuzz_report.c tests/support/json.c tests/support/json.h $(fuzz_main)
 tests_fuzz_fuzz_report_CFLAGS = $(AM_CFLAGS) $(CJSON_CFLAGS)
 tests_fuzz_fuzz_report_LDADD = $(fuzz_program_libs)

@@ -37,8 +37,9 @@ ssh-keygen -q -t ed25519 -N 'a passphrase' -f "$tmp/encrypted"
 cat "$tmp/encrypted.pub" >>"$ssh_folder/authorized_keys"
 refuses "an encrypted key" 77 "on [^ ]+: login: .*$tmp/encrypted.*ssh-agent" "$tmp/config" -i "$tmp/encrypted"
 ssh-keygen -q -t rsa -b 2048 -N '' -f "$tmp/rsa"
-cat "$tmp/rsa.pub" >>"$ssh_folder/authorized_keys"
-refuses "an RSA key, which libssh2 cannot use here," 77 "on [^ ]+: login: .*RSA.*--remote-shell" "$tmp/config" -i "$tmp/rsa"
+run on 0 with_config "$tmp/config" "$HVDRUN" -i "$tmp/rsa" -np 1 -H "$(target 1):1" true
+is "an RSA key that is not accepted, with the external ssh, is status 69" 69 "$status"
+like "and ssh's own words are told" "^hvdrun: FAILED on $one: connect: not reached: .*Permission denied" "$tmp/err"
 
 # Keys of hosts. known_as FILE [LINE...]: host 1 is known so, the others as before.
 known_as() {

@@ -47,12 +47,34 @@ reaches "and another one, if the first is of no use" "$(target 1):1" \
 ssh-keygen -q -t ecdsa -N '' -f "$tmp/ecdsa"
 cat "$tmp/ecdsa.pub" >>"$ssh_folder/authorized_keys"
 reaches "an ECDSA key" "$(target 1):1" with_config "$tmp/no-key" "$HVDRUN" -i "$tmp/ecdsa"
+# leaves_to_ssh SENTENCE PATTERN COMMAND...: as reaches, and hvdrun says in one line why it uses the external ssh.
+leaves_to_ssh() {
+    sentence=$1 why=$2
+    shift 2
+    reaches "$sentence" "$(target 1):1" "$@"
+    like "is left to the external ssh, which is said" "^hvdrun: $(host 1): reached by the external ssh: $why" "$tmp/err"
+    is "in one line" 1 "$(wc -l <"$tmp/err")"
+}
+ssh-keygen -q -t rsa -b 2048 -N '' -f "$tmp/rsa"
+cat "$tmp/rsa.pub" >>"$ssh_folder/authorized_keys"
+ssh_config "$tmp/rsa-config" "s|^IdentityFile.*|IdentityFile $tmp/rsa|"
+leaves_to_ssh "an RSA key" "RSA key $tmp/rsa: libssh2 " with_config "$tmp/rsa-config" "$HVDRUN"
+ssh-keygen -q -t ed25519 -N '' -f "$tmp/authority"
+ssh-keygen -q -t ed25519 -N '' -f "$tmp/certified"
+ssh-keygen -q -s "$tmp/authority" -I test -n "$(id -un)" "$tmp/certified.pub"
+echo "cert-authority $(cat "$tmp/authority.pub")" >>"$ssh_folder/authorized_keys"
+leaves_to_ssh "a certificate beside the key" "certificate $tmp/certified-cert.pub: " \
+    with_config "$tmp/no-key" "$HVDRUN" -i "$tmp/certified"
 ssh_config "$tmp/agent" '/^Identit/d'
 eval "$(ssh-agent -a "$tmp/agent.sock")" >/dev/null
 trap 'stop_ssh_agent; hosts_down; rm -rf "$tmp"' EXIT
 ssh-add -q "$key" 2>/dev/null
 mkdir "$tmp/home"
 reaches "a key that only ssh-agent has" "$(target 1):1" with_config "$tmp/agent" env HOME="$tmp/home" "$HVDRUN"
+ssh-add -q -D 2>/dev/null
+ssh-add -q "$tmp/rsa" 2>/dev/null
+leaves_to_ssh "an RSA key that only ssh-agent has" "RSA key .*: libssh2 " \
+    with_config "$tmp/agent" env HOME="$tmp/home" "$HVDRUN"
 stop_ssh_agent
 cp "$ssh_folder/known_hosts" "$tmp/hashed"
 ssh-keygen -q -H -f "$tmp/hashed" >/dev/null 2>&1
@@ -81,6 +103,33 @@ if links; then # elsewhere the port is not ssh's
     on 0 umount /etc/passwd
 else
     skip "without an ssh client, the keys and known_hosts of the home directory" "$no_links"
+fi
+
+# Keys of the connection that are exchanged again and again while a job prints: sshd's limit, then that of the external ssh
+if links; then
+    on 1 /usr/sbin/sshd -p 2224 -o 'RekeyLimit=64K' -o LogLevel=DEBUG1 -f "$ssh_folder/sshd_config" -E "$tmp/sshd2224.log"
+    echo "[host1]:2224 $(cut -d' ' -f1,2 "$ssh_folder/host_key.pub")" >>"$ssh_folder/known_hosts"
+    until_true on 0 with_config "$tmp/no-port" ssh -p 2224 host1 true
+    # rekeys SENTENCE COMMAND...: an hvdrun with options; 2 MiB go to the rank and come back, whole.
+    head -c 2097152 /dev/zero | tr '\0' x | fold -w 4095 >"$tmp/much"
+    rekeys() {
+        sentence=$1
+        shift
+        : >"$tmp/sshd2224.log"
+        status=0
+        on 0 "$@" -np 1 -H host1:1 cat <"$tmp/much" >"$tmp/out" 2>"$tmp/err" || status=$?
+        is "$sentence goes through" 0 "$status"
+        sed 's/^\[0\]<stdout>://' "$tmp/out" >"$tmp/back"
+        ok "and comes back whole" cmp "$tmp/much" "$tmp/back"
+        ok "while keys were exchanged more than ten times" \
+            [ "$(grep -c 'SSH2_MSG_NEWKEYS received' "$tmp/sshd2224.log")" -gt 10 ]
+    }
+    rekeys "output of many times sshd's RekeyLimit" "$HVDRUN" -p 2224
+    ssh_config "$tmp/rekey" '' 'RekeyLimit 64K'
+    rekeys "output of many times the RekeyLimit of ssh and sshd" \
+        with_config "$tmp/rekey" "$HVDRUN" --remote-shell 'ssh -p 2224 %h'
+else
+    skip "keys that are exchanged again" "$no_links"
 fi
 
 # Login shells

@@ -15,7 +15,7 @@ run "$PYTHON" "$srcdir/tests/python/sampler_histories.py"
 is "no history loses a sample, or repeats one but to fill the last step" "0 2000 histories" "$status $(cat "$tmp/out" "$tmp/err")"
 
 run "$PYTHON" "$srcdir/tests/python/elastic_joins.py"
-is "a rank that is lost while the next world is joined is no failure of the others" "0 6 cases" \
+is "a rank that is lost while a world is joined is no failure of the others" "0 11 cases" \
     "$status $(cat "$tmp/out")"
 
 # elastic SAMPLES EVENT... -- OPTION...: what rank 0 of the last world prints is in $tmp/said.

@@ -61,6 +61,9 @@ goes_on "by the first" a 'epoch 1: rank [01] of 3'
 ask /v1/jobs/train >"$tmp/out"
 like "and the service tells the epoch" '"epoch":1' "$tmp/out"
 like "and the number of each worker" '"rank":2,"worker":2' "$tmp/out"
+ask /metrics >"$tmp/out"
+is "and the metrics have the epoch and the size" 'hvd_epoch{job="train"} 1 hvd_world_size{job="train"} 3' \
+    "$(grep -E '^hvd_(epoch|world_size){' "$tmp/out" | tr '\n' ' ' | sed 's/ $//')"
 
 elastic d
 until_true waits_too d # else the others may be the next world without it

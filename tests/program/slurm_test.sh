@@ -34,6 +34,70 @@ printf '#!/bin/sh\nexec "%s" "%s" init barriers 10 print through shutdown\n' "$H
 run on 0 sbatch -Q -W -N2 -n4 -o "$tmp/batch.out" -e "$tmp/batch.err" "$tmp/batch"
 is "from a batch script too" "0 4" "$status $(grep -c '>:through$' "$tmp/batch.out")"
 
+# One srun reaches the hosts, also where ssh is forbidden: a private key that nobody accepts takes the place of the testbed's.
+run on 0 salloc -Q -N3 --ntasks-per-node=2 "$HVDRUN" --log-level info true
+like "all hosts are those of the allocation: hvdrun takes srun" '^hvdrun: hosts are reached by srun, because all are in this' "$tmp/err"
+run on 0 salloc -Q -N3 --ntasks-per-node=2 "$HVDRUN" --log-level info -H host0:1,host1:1 -p 22 true
+like "but ssh if an option of ssh is given" '^hvdrun: hosts are reached by ssh, not by srun: options of ssh are given' "$tmp/err"
+run on 0 salloc -Q -N3 --ntasks-per-node=2 env HOME=/nonexistent SSH_AUTH_SOCK= "$HVDRUN" --report "$tmp/report" --prefix-output-with-timestamp \
+    sh -c 'echo "to stdout"; echo "to stderr" >&2; exit 0'
+is "no ssh key is needed, and the output of all ranks is there" "0 6 6" \
+    "$status $(grep -c '<stdout>:to stdout' "$tmp/out") $(grep -c '<stderr>:to stderr' "$tmp/err")"
+is "the report says so" 2 "$(grep -c '"srun"' "$tmp/report")"
+run on 0 salloc -Q -N3 --ntasks-per-node=2 "$HVDRUN" sh -c 'exit $((HOROVOD_RANK == 5 ? 9 : 0))'
+is "the exit status of a rank is hvdrun's" 9 "$status"
+like "which names it" 'FAILED rank 5 on host2 ' "$tmp/err"
+run on 0 salloc -Q -N3 --ntasks-per-node=2 "$HVDRUN" --check-hosts true
+is "--check-hosts reaches them too" "0 3" "$status $(grep -c '^host[012] .* ok ' "$tmp/out")"
+head -c 3000000 /dev/zero | tr '\0' x | fold -w 99 >"$tmp/long"
+run on 0 salloc -Q -N2 --ntasks-per-node=1 "$HVDRUN" -np 2 sh -c 'cat "$0"; cat >/dev/null' "$tmp/long"
+is "much output comes whole" "0 60608" "$status $(grep -c '<stdout>:x' "$tmp/out")"
+
+# allocated ARGUMENT...: a job whose ranks sleep, on three hosts; $slurm_job is its number.
+allocated() {
+    start on 0 salloc -Q -N3 --ntasks-per-node=1 "$@" "$HVDRUN" sh -c 'trap "exit 3" USR1; echo up; while :; do sleep 0.1; done'
+    three_up() { [ "$(grep -c 'up$' "$tmp/out")" = 3 ]; }
+    until_true three_up
+    slurm_job=$(on 0 squeue -h -o %i)
+}
+none_left() { not pgrep -x hvdagent >/dev/null || [ -z "$(survivors)" ]; }
+
+allocated
+on 0 scancel "$slurm_job"
+finish_job
+like "a job that scancel ends is named so" 'hvdrun: (FAILED|stopped).*Slurm: (STEP|Job step aborted)' "$tmp/err"
+ok "and nothing is left" until_true no_survivors
+allocated
+on 0 scancel --signal=USR1 "$slurm_job"
+finish_job
+like "a signal of scancel reaches the ranks, and no agent dies of it" 'FAILED rank [012] on host[012] .*exited with status 3' "$tmp/err"
+allocated
+on 0 scontrol update nodename=host2 state=down reason=test
+finish_job
+like "a node that Slurm declares down is named" 'Slurm: (STEP .*NODE FAILURE|Node failure on host2|Job step aborted)' "$tmp/err"
+ok "and nothing is left on the others" until_true no_survivors
+on 0 scontrol update nodename=host2 state=idle
+allocated
+on 1 pkill -KILL -x hvdagent
+finish_job
+like "an agent that is killed costs its host" 'FAILED on host1: host lost: .*(Killed|Job step)' "$tmp/err"
+ok "and nothing is left there" until_true no_survivors
+allocated
+kill -KILL "$(survivors | cut -d/ -f3 | while read -r p; do [ "$(cat "/proc/$p/comm" 2>/dev/null)" != hvdrun ] || echo "$p"; done | head -n 1)"
+finish_job
+ok "when hvdrun is killed nothing is left on any host" until_true no_survivors
+
+# An allocation that shrinks: an elastic job goes on with the hosts that are left.
+start on 0 salloc -Q -N3 --ntasks-per-node=1 --no-kill "$HVDRUN" --min-np 1 --verbose sh -c 'echo up; until [ -e "$0" ]; do sleep 0.1; done' "$tmp/go"
+until_true three_up
+on 0 scontrol update nodename=host2 state=down reason=test
+until_said 'host2: host lost: .*Slurm: Node failure on host2' "$tmp/err"
+: >"$tmp/go"
+finish_job
+is "an elastic job survives a node that Slurm has lost" 0 "$status"
+like "and says why" 'host2: host lost: .*Slurm: Node failure on host2' "$tmp/err"
+on 0 scontrol update nodename=host2 state=idle
+
 # Without hvdrun: srun starts the workers itself, of which two are on each of two hosts.
 HOROVOD_START_TIMEOUT=60
 export HOROVOD_START_TIMEOUT

@@ -21,6 +21,24 @@ for HVD_TRANSPORT in tcp unix; do
 done
 unset HVD_TRANSPORT
 
+# The same over TCP that is encrypted.
+worlds='agreement blocking engine_threads optimizer'
+[ "$SANITIZERS" = no ] || worlds=blocking
+export HVD_TRANSPORT=tcp HVD_ENCRYPT=require
+for world in $worlds; do
+    ok "$world over encrypted links" passes "$world"
+done
+run "$HVDRUN" -np 6 -H localhost:3,127.0.0.2:1,127.0.0.3:2 "$WORLD" init collectives shutdown
+is "six ranks over encrypted links: every operation, type and count" 0 "$status"
+unset HVD_TRANSPORT HVD_ENCRYPT
+run "$HVDRUN" --encrypt auto -np 2 -H localhost,127.0.0.2 --log-level info "$WORLD" init collectives shutdown
+is "links between hosts are encrypted on demand" 0 "$status"
+like "... which the log says" 'rank 1 encrypts links with [A-Z]' "$tmp/err"
+# shellcheck disable=SC2016  # a rank's own variables
+run "$HVDRUN" --encrypt require -np 2 -H localhost,127.0.0.2 sh -c '[ "$HOROVOD_RANK" = 0 ] || export HVD_ENCRYPT=off; "$0" init' "$WORLD"
+is "a rank that has turned encryption off, which another requires, ends the job" 1 "$status"
+like "... and one line names both" '^hvdrun: FAILED.*HVD_ENCRYPT is require on rank 0 and off on rank 1' "$tmp/err"
+
 ways='tcp unix shm'
 [ "$SANITIZERS" = no ] || ways='tcp shm'
 for HVD_ALGORITHM in ring direct recursive-doubling halving-doubling tree two-level; do

@@ -21,7 +21,7 @@ tests_shim_enumerate_SOURCES = \
 tests_shim_enumerate_LDADD = launcher/liblauncher.la lib/base/libbase.la $(SODIUM_LIBS) $(UV_LIBS)
 # Whatever hvdagent is, this one has shared libraries, and takes the shim's calls.
 tests_shim_hvdagent_SOURCES = src/agent/hvdagent.c
-tests_shim_hvdagent_LDADD = launcher/liblauncher.la lib/base/libbase.la $(HWLOC_LIBS) $(UV_LIBS)
+tests_shim_hvdagent_LDADD = launcher/liblauncher.la lib/base/libbase.la $(HWLOC_LIBS) $(UV_LIBS) $(SODIUM_LIBS)
 tests_shim_worker_CFLAGS = $(AM_CFLAGS)
 tests_shim_worker_LDADD = lib/libhvd.la
 tests_shim_worker_LDFLAGS = $(AM_LDFLAGS) -no-install

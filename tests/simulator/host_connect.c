@@ -122,6 +122,23 @@ struct host_connect *host_connect_start(struct connect_queue *pool,
     return connect;
 }
 
+/* Simulated jobs have no tree of agents. */
+void host_connect_through(struct host_connect *connect, struct tunnels *tunnels)
+{
+    (void)connect, (void)tunnels;
+}
+
+void host_connect_directly(struct host_connect *connect)
+{
+    (void)connect;
+}
+
+bool connect_queue_is_local(struct connect_queue *pool, const struct connect_target *target)
+{
+    (void)pool, (void)target;
+    return false;
+}
+
 const char *host_connect_end_text(const struct host_connect *connect)
 {
     (void)connect;

@@ -54,6 +54,15 @@ tests_simulator_simulate_names_LDFLAGS = $(tests_simulator_simulate_LDFLAGS)
 TESTS += tests/simulator/names_test.sh
 tests/simulator/names_test.log: tests/simulator/simulate tests/simulator/simulate_names
 
+# The control plane of large jobs: without arguments the test of the check.
+check_PROGRAMS += tests/simulator/scale
+TESTS += tests/simulator/scale
+tests_simulator_scale_SOURCES = \
+	tests/simulator/scale.c \
+	tests/simulator/scale_net.c tests/simulator/scale_net.h \
+	tests/simulator/scale_sizes.c tests/simulator/scale_sizes.h
+tests_simulator_scale_LDADD = bench/libprediction.la $(LDADD)
+
 SEEDS = 100000
 FIRST = 1
 simulate: tests/simulator/simulate

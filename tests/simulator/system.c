@@ -168,8 +168,9 @@ int process_tree_signal(int signum, const pid_t *spared, int nspared)
     return count;
 }
 
-int process_tree_stop(struct stopped_process **stopped)
+int process_tree_stop(struct stopped_process **stopped, const pid_t *spared, int nspared)
 {
+    (void)spared, (void)nspared;
     *stopped = NULL;
     return 0; /* a rank and what it has started are one here */
 }

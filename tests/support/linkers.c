@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 struct job_key linkers_key;
+enum encryption linkers_encryption;
 struct err err;
 struct linker *linkers[LINKERS_MAX];
 struct join_peer peers[LINKERS_MAX];
@@ -29,6 +30,7 @@ static void create_linker(const struct job_key *with_key, uint32_t epoch,
         .listener = *listener,
         .rank = rank,
         .epoch = epoch,
+        .encryption = linkers_encryption,
         .key = with_key,
         .network = network,
     };
@@ -89,6 +91,7 @@ void linkers_setup(void)
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
     ck_assert_int_eq(auth_init(NULL), HVD_OK);
+    linkers_encryption = ENCRYPTION_OFF;
     job_key_generate(&linkers_key);
 }
 

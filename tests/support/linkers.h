@@ -13,6 +13,7 @@ enum {
 };
 
 extern struct job_key linkers_key;
+extern enum encryption linkers_encryption; /* HVD_ENCRYPT of ranks that are opened now */
 extern struct err err;
 extern struct linker *linkers[LINKERS_MAX];
 extern struct join_peer peers[LINKERS_MAX]; /* where each rank listens: rank 1 on node1 */

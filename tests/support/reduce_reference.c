@@ -72,22 +72,33 @@ uint16_t reference_narrow(const struct half_format *format, float value)
                                 : narrow_magnitude(format, fabs((double)value)));
 }
 
+/* A NaN that is made of other numbers is the one that x86 makes, on any processor. */
+static float made_float(float result)
+{
+    return isnan(result) ? float_of(0xffc00000) : result;
+}
+
+static double made_double(double result)
+{
+    return isnan(result) ? -fabs(result) : result;
+}
+
 /* The left one of two NaNs goes on, made quiet where there is arithmetic. */
-#define COMBINE_FLOATS(op, x, y, divisor, quiet)                                                   \
+#define COMBINE_FLOATS(op, x, y, divisor, quiet, made)                                             \
     switch (op) {                                                                                  \
     case HVD_MIN:                                                                                  \
         return isnan(x) ? x : isnan(y) ? y : x < y ? x : y;                                        \
     case HVD_MAX:                                                                                  \
         return isnan(x) ? x : isnan(y) ? y : x > y ? x : y;                                        \
     case HVD_PRODUCT:                                                                              \
-        return isnan(x) ? quiet(x) : isnan(y) ? quiet(y) : x * y;                                  \
+        return isnan(x) ? quiet(x) : isnan(y) ? quiet(y) : made(x * y);                            \
     case HVD_SUM:                                                                                  \
-        return isnan(x) ? quiet(x) : isnan(y) ? quiet(y) : x + y;                                  \
+        return isnan(x) ? quiet(x) : isnan(y) ? quiet(y) : made(x + y);                            \
     case HVD_ADASUM: /* is not made of elements */                                                 \
     case HVD_AVERAGE:                                                                              \
         break;                                                                                     \
     }                                                                                              \
-    return isnan(x) ? quiet(x) : isnan(y) ? quiet(y) : (x + y) / divisor;
+    return isnan(x) ? quiet(x) : isnan(y) ? quiet(y) : made((x + y) / divisor);
 
 static float quiet_float(float nan)
 {
@@ -105,12 +116,12 @@ static double quiet_double(double nan)
 
 static float combine_floats(enum hvd_op op, float x, float y, float divisor)
 {
-    COMBINE_FLOATS(op, x, y, divisor, quiet_float)
+    COMBINE_FLOATS(op, x, y, divisor, quiet_float, made_float)
 }
 
 static double combine_doubles(enum hvd_op op, double x, double y, double divisor)
 {
-    COMBINE_FLOATS(op, x, y, divisor, quiet_double)
+    COMBINE_FLOATS(op, x, y, divisor, quiet_double, made_double)
 }
 
 static int combine_bools(enum hvd_op op, int x, int y)
@@ -230,7 +241,12 @@ static union element scale_integer(enum hvd_dtype dtype, double factor, const un
 
 static float scale_float(float x, float factor)
 {
-    return isnan(x) ? quiet_float(x) : x * factor;
+    return isnan(x) ? quiet_float(x) : isnan(factor) ? factor : made_float(x * factor);
+}
+
+static double scale_double(double x, double factor)
+{
+    return isnan(x) ? quiet_double(x) : isnan(factor) ? factor : made_double(x * factor);
 }
 
 static union element scale(enum hvd_dtype dtype, double factor, const union element *x)
@@ -246,7 +262,7 @@ static union element scale(enum hvd_dtype dtype, double factor, const union elem
     case HVD_FLOAT32:
         return (union element){ .f32 = scale_float(x->f32, (float)factor) };
     case HVD_FLOAT64:
-        return (union element){ .f64 = isnan(x->f64) ? quiet_double(x->f64) : x->f64 * factor };
+        return (union element){ .f64 = scale_double(x->f64, factor) };
     default:
         return scale_integer(dtype, factor, x);
     }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Worlds of several processes that come about, in spite of unauthenticated clients and a rendezvous
  * that turns ranks away at first, and are used; and the ways in which none comes about. */
+#include <config.h>
+
 #include "lib/hvd.h"
 #include "lib/join/bootstrap.h"
 #include "tests/support/ranks.h"
@@ -204,7 +206,7 @@ START_TEST(statuses_and_the_version_have_texts)
     ck_assert_str_eq(hvd_strstatus(HVD_ERR_INTERRUPTED - 1), "unknown status");
     ck_assert_str_eq(hvd_strstatus(1), "unknown status");
     ck_assert_str_eq(hvd_strstatus(INT_MIN), "unknown status");
-    ck_assert_str_eq(hvd_version(), "0.1.0");
+    ck_assert_str_eq(hvd_version(), PACKAGE_VERSION);
 }
 END_TEST
 

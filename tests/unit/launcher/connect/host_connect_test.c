@@ -97,8 +97,8 @@ static void on_closed(void *context)
     seen->is_closed = true;
 }
 
-static const struct connect_events events = { on_step, on_note, on_connected, on_failed,
-                                              on_process_end };
+static const struct connect_events events = { on_step,   on_note,        on_connected,
+                                              on_failed, on_process_end, NULL };
 
 static void write_file(const char *path, const char *text)
 {
@@ -140,7 +140,7 @@ static void set_up(void)
 
 static void start(const char *name)
 {
-    struct connect_target target = { name, NULL };
+    struct connect_target target = { .host = name };
     host.connect = host_connect_start(pool, &target, &events, &host);
     ck_assert(!host.is_reached && !host.has_failed && host.nsteps == 0);
 }
@@ -520,7 +520,7 @@ START_TEST(at_most_64_hosts_have_their_turn_at_once)
 {
     static struct seen many[70];
     settings.remote_shell = "sh -c 'exec sleep 1000'";
-    struct connect_target target = { "node2", NULL };
+    struct connect_target target = { .host = "node2" };
     for (int i = 0; i < 70; i++)
         many[i].connect = host_connect_start(pool, &target, &events, &many[i]);
     uv_run(&loop, UV_RUN_NOWAIT);

@@ -7,8 +7,11 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char directory[] = "/tmp/discovery_run_test.XXXXXX";
@@ -195,6 +198,45 @@ static void on_unwanted_end(void *context, int rc, struct host_list *list, struc
     ck_abort_msg("a run that was cancelled has ended");
 }
 
+/* Traces the process whose number comes through the FIFO, lets it go on, and does not reap it. */
+static void trace_a_script(void)
+{
+    int pid = 0;
+    FILE *from_script = fopen(fifo, "r");
+    if (!from_script || fscanf(from_script, "%d", &pid) != 1 ||
+        ptrace(PTRACE_SEIZE, pid, NULL, NULL) < 0)
+        _exit(77);
+    FILE *to_script = fopen(fifo, "w");
+    fprintf(to_script, "go on\n");
+    fflush(to_script);
+    for (;;)
+        pause();
+}
+
+/* The parent of a traced process is not told of its end before the tracer has seen it. */
+START_TEST(a_script_that_does_not_end_when_it_is_killed_is_reported)
+{
+    int status = 0;
+    pid_t tracer = fork();
+    if (tracer == 0)
+        trace_a_script();
+    int rc = run("echo $$ >fifo; read line <fifo || exit 77; exec yes");
+    kill(tracer, SIGKILL);
+    waitpid(tracer, &status, 0);
+    if (WIFEXITED(status)) /* a process may not be traced here */
+        return;
+    ck_assert_int_eq(rc, HVD_ERR_INVALID);
+    ck_assert_str_eq(err.text, "script: 'echo $$ >fifo; read line <fifo || exit 77; exec yes' was "
+                               "killed, since it printed more than 4 MiB, and has not ended");
+}
+END_TEST
+
+static void on_unwanted_stuck(void *context, struct err *problem)
+{
+    (void)context;
+    ck_abort_msg("a run that was cancelled is stuck: %s", problem->text);
+}
+
 START_TEST(a_run_that_is_cancelled_leaves_nothing)
 {
     int fd = open(fifo, O_RDONLY | O_NONBLOCK);
@@ -204,7 +246,7 @@ START_TEST(a_run_that_is_cancelled_leaves_nothing)
     ck_assert_int_eq(uv_loop_init(&loop), 0);
     struct children *children = children_create(&loop);
     struct discovery_run *one =
-        discovery_run_start(&loop, children, &settings, on_unwanted_end, NULL);
+        discovery_run_start(&loop, children, &settings, on_unwanted_end, on_unwanted_stuck, NULL);
     discovery_run_cancel(one);
     discovery_run_cancel(NULL);
     children_destroy(children);
@@ -233,6 +275,7 @@ int main(void)
     tcase_add_test(tcase, a_signal_ends_the_script_with_its_children);
     tcase_add_test(tcase, a_hangup_that_is_ignored_stays_ignored);
     tcase_add_test(tcase, what_a_script_leaves_behind_is_not_waited_for);
+    tcase_add_test(tcase, a_script_that_does_not_end_when_it_is_killed_is_reported);
     tcase_add_test(tcase, a_run_that_is_cancelled_leaves_nothing);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

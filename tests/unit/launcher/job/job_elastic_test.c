@@ -235,7 +235,7 @@ START_TEST(a_worker_that_fails_does_not_stop_the_others)
     ck_assert_int_eq(ends[0], JOB_WORKER_FAILED);
     has("hvdrun: lost rank 0 on localhost (worker 0, pid ");
     has("): exited with status 3 after 0.");
-    has("hvdrun: 1 of 2 workers were lost, in 0 worlds:\nhvdrun:   at 0.");
+    has("hvdrun: 1 of 2 workers were lost before the first world:\nhvdrun:   at 0.");
     has_not("worker 1");
     has_not("FAILED");
     ck_assert_str_ne(report.loss, "");

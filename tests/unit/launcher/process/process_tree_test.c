@@ -97,7 +97,7 @@ START_TEST(what_was_stopped_goes_on)
 {
     struct stopped_process *stopped;
     pid_t child = start_child();
-    int count = process_tree_stop(&stopped);
+    int count = process_tree_stop(&stopped, NULL, 0);
     ck_assert_int_eq(count, 1);
     await_stop(child);
     process_tree_continue(stopped, count);
@@ -111,7 +111,7 @@ START_TEST(a_process_with_the_number_of_one_that_was_stopped_is_left_alone)
 {
     struct stopped_process *stopped;
     pid_t child = start_child();
-    int count = process_tree_stop(&stopped);
+    int count = process_tree_stop(&stopped, NULL, 0);
     if (!give_number_again(child)) {
         fprintf(stderr, "skipped: a process cannot be given a number here: %s\n", strerror(errno));
         free(stopped);

@@ -129,6 +129,34 @@ START_TEST(a_signature_is_asked_for_with_key_and_data)
 }
 END_TEST
 
+/* An RSA key signs with SHA-2 only if the agent is asked for it: flags 2 or 4. */
+static const struct {
+    const char *algorithm;
+    unsigned char flags;
+} algorithms[] = { { "ssh-ed25519", 0 }, { "rsa-sha2-256", 2 }, { "rsa-sha2-512", 4 } };
+
+START_TEST(a_signature_with_sha_2_is_asked_for_by_flags)
+{
+    struct text_buffer data = { 0 };
+    ssh_put_string(&data, "session", 7);
+    ssh_put_u8(&data, 50);
+    ssh_put_string(&data, "me", 2);
+    ssh_put_string(&data, "ssh-connection", 14);
+    ssh_put_string(&data, "publickey", 9);
+    ssh_put_u8(&data, 1);
+    ssh_put_string(&data, algorithms[_i].algorithm, strlen(algorithms[_i].algorithm));
+    reply = "\0\0\0\1\5";
+    reply_length = 5;
+    ssh_agent_ask_signature(&loop, path, (struct ssh_bytes){ (const unsigned char *)"key", 3 },
+                            (struct ssh_bytes){ (unsigned char *)data.data, data.length },
+                            on_answer, NULL);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    ck_assert_uint_gt(asked.length, 4);
+    ck_assert_uint_eq((unsigned char)asked.data[asked.length - 1], algorithms[_i].flags);
+    text_buffer_fini(&data);
+}
+END_TEST
+
 START_TEST(an_agent_that_is_not_there_is_told)
 {
     char missing[200];
@@ -162,6 +190,8 @@ int main(void)
     tcase_add_loop_test(tcase, an_answer_is_taken_when_it_is_whole, 0,
                         sizeof replies / sizeof *replies);
     tcase_add_test(tcase, a_signature_is_asked_for_with_key_and_data);
+    tcase_add_loop_test(tcase, a_signature_with_sha_2_is_asked_for_by_flags, 0,
+                        sizeof algorithms / sizeof *algorithms);
     tcase_add_test(tcase, an_agent_that_is_not_there_is_told);
     tcase_add_test(tcase, nothing_is_called_after_cancel);
     suite_add_tcase(suite, tcase);

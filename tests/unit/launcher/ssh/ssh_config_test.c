@@ -33,6 +33,9 @@ static char *render(const struct ssh_config *config)
     for (size_t i = 0; i < config->identity_files.count; i++)
         used += (size_t)snprintf(text + used, sizeof text - used, " key=%s",
                                  config->identity_files.items[i]);
+    for (size_t i = 0; i < config->certificates.count; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, " certificate=%s",
+                                 config->certificates.items[i]);
     for (size_t i = 0; i < config->known_hosts.count; i++)
         used += (size_t)snprintf(text + used, sizeof text - used, " %s=%s",
                                  i < config->nuser_files ? "mine" : "global",
@@ -68,6 +71,8 @@ START_TEST(what_ssh_prints_is_read)
         { HEAD "stricthostkeychecking true\n", USUAL },
         { HEAD "stricthostkeychecking yes\n", USUAL },
         { HEAD "proxycommand none\naddressfamily any\nidentityfile none\n", USUAL },
+        { HEAD "certificatefile /k/%h-cert.pub\ncertificatefile none\n",
+          USUAL " certificate=/k/b.example-cert.pub" },
         { HEAD "userknownhostsfile none\nglobalknownhostsfile none\n", USUAL },
         { HEAD "identityagent SSH_AUTH_SOCK\n", USUAL },
         { HEAD "sessiontype none\nstdinnull yes\n", USUAL " sessions" },

@@ -5,6 +5,7 @@
 #include "launcher/ssh/ssh_keys.h"
 #include "tests/support/unit.h"
 
+#include <libssh2.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,10 +63,11 @@ static const struct {
     { "none", "ecdsa-sha2-nistp521", SSH_KEY_USABLE },
     { "aes256-ctr", "ssh-ed25519", SSH_KEY_ENCRYPTED },
     { "none", "ssh-rsa", SSH_KEY_RSA },
-    { "aes256-ctr", "ssh-rsa", SSH_KEY_RSA },
+    { "aes256-ctr", "ssh-rsa", SSH_KEY_ENCRYPTED },
     { "none", "sk-ssh-ed25519@openssh.com", SSH_KEY_HARDWARE },
     { "none", "ssh-dss", SSH_KEY_OTHER },
-    { "none", "ssh-ed25519-cert-v01@openssh.com", SSH_KEY_OTHER },
+    { "none", "ssh-ed25519-cert-v01@openssh.com", SSH_KEY_CERTIFICATE },
+    { "none", "sk-ssh-ed25519-cert-v01@openssh.com", SSH_KEY_CERTIFICATE },
 };
 
 START_TEST(a_key_in_opensshs_format_shows_its_kind_and_its_public_half)
@@ -146,6 +148,7 @@ static void make_directory(void)
     write_key("open", ed, 0644);
     write_key("locked", locked, 0600);
     write_key("rsa", "-----BEGIN RSA PRIVATE KEY-----\n", 0600);
+    write_key("locked-rsa", "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n", 0600);
     write_key("pem", "-----BEGIN EC PRIVATE KEY-----\n", 0600);
     write_key("public", "ssh-ed25519 AAAA\n", 0644);
     free(ed);
@@ -154,7 +157,8 @@ static void make_directory(void)
 
 static void remove_directory(void)
 {
-    static const char *const names[] = { "ed", "open", "locked", "rsa", "pem", "public" };
+    static const char *const names[] = { "ed",         "open", "locked", "rsa",
+                                         "locked-rsa", "pem",  "public", "ed-cert.pub" };
     char path[100];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(path, sizeof path, "%s/%s", directory, names[i]);
@@ -179,6 +183,8 @@ static const struct {
     { "open", "~/open: open to others (mode 0644; chmod 600 it)", "" },
     { "locked", "~/locked: encrypted (give it to ssh-agent with ssh-add)",
       "eval $(ssh-agent); ssh-add ~/locked" },
+    { "locked-rsa", "~/locked-rsa: encrypted (give it to ssh-agent with ssh-add)",
+      "eval $(ssh-agent); ssh-add ~/locked-rsa" },
     { "rsa", "~/rsa: RSA (libssh2 ", "ssh-keygen -t ed25519 && ssh-copy-id -p 2222 me@node1" },
     { "public", "~/public: a public key; the private one is needed",
       "ssh-keygen -t ed25519 && ssh-copy-id -p 2222 me@node1" },
@@ -306,7 +312,7 @@ START_TEST(of_many_keys_the_agent_gives_five_that_can_be_used)
     ck_assert_str_eq(order(&keys, text, sizeof text), "a b c d e ");
     ssh_keys_describe(&keys, text, sizeof text);
     ck_assert_msg(strstr(text, "agent's key 'rsa': RSA (libssh2 ") == text, "%s", text);
-    ck_assert_msg(strstr(text, "use --remote-shell 'ssh %h')") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "1.11 and later with SHA-2)") != NULL, "%s", text);
     ck_assert_msg(strstr(text, "the agent's other keys (3) untried") != NULL, "%s", text);
     ssh_keys_fini(&keys);
 }
@@ -327,6 +333,72 @@ START_TEST(the_agent_leaves_room_for_files)
     ck_assert_str_eq(order(&keys, text, sizeof text), "a b c ~/ed ~/ed ~/ed ");
     ck_assert_uint_eq(keys.nuntried, 2);
     ssh_keys_fini(&keys);
+}
+END_TEST
+
+/* ---- what only the external ssh can do ---- */
+
+/* Asserts that the external ssh is needed for a text that begins so, or not if it is NULL. */
+static void assert_needs_ssh(struct ssh_keys *keys, const char *certificate, const char *begin)
+{
+    struct string_list certificates = { 0 };
+    char text[200] = "";
+    if (certificate)
+        string_list_take(&certificates, xasprintf("%s/%s", directory, certificate));
+    bool needed = ssh_keys_need_ssh(keys, &certificates, text, sizeof text);
+    ck_assert_msg(needed == (begin != NULL), "%s", text);
+    ck_assert_msg(strstr(text, begin ? begin : "") == text, "%s", text);
+    string_list_fini(&certificates);
+    ssh_keys_fini(keys);
+}
+
+static const struct {
+    const char *file, *agent, *begin;
+} external[] = {
+    { NULL, NULL, NULL },
+    { "ed", "ssh-ed25519", NULL },
+    { "open", NULL, NULL },
+    { "locked-rsa", NULL, NULL },
+    { "public", NULL, NULL },
+    { "rsa", NULL, "RSA key ~/rsa: libssh2 " },
+    { NULL, "ssh-rsa", "RSA key agent: libssh2 " },
+    { "locked-rsa", "ssh-rsa", "RSA key agent: libssh2 " },
+    { NULL, "sk-ssh-ed25519@openssh.com", "key agent: libssh2 cannot ask a hardware token" },
+    { "ed", "ssh-rsa-cert-v01@openssh.com", "certificate 'agent': libssh2 cannot use it" },
+};
+
+START_TEST(the_external_ssh_is_needed_for_keys_that_libssh2_cannot_use)
+{
+    struct ssh_keys keys = { 0 };
+    if (libssh2_version(0x010b00))
+        return; /* signs with SHA-2 by itself */
+    if (external[_i].file)
+        add_file(&keys, external[_i].file, true, NULL);
+    if (external[_i].agent) {
+        answer_begin(1);
+        answer_key(external[_i].agent, "agent");
+        add_answer(&keys, false);
+    }
+    assert_needs_ssh(&keys, NULL, external[_i].begin);
+}
+END_TEST
+
+START_TEST(the_external_ssh_is_needed_for_a_certificate_beside_a_key_that_can_be_used)
+{
+    struct ssh_keys keys = { 0 };
+    write_key("ed-cert.pub", "ssh-ed25519-cert-v01@openssh.com AAAA\n", 0644);
+    add_file(&keys, "ed", true, NULL);
+    assert_needs_ssh(&keys, NULL, "certificate ~/ed-cert.pub: libssh2 cannot use it");
+    add_file(&keys, "locked", true, NULL);
+    assert_needs_ssh(&keys, NULL, NULL);
+}
+END_TEST
+
+START_TEST(the_external_ssh_is_needed_for_a_certificate_of_the_configuration)
+{
+    struct ssh_keys keys = { 0 };
+    assert_needs_ssh(&keys, "missing", NULL);
+    assert_needs_ssh(&keys, "public", "certificate /tmp/ssh_keys_");
 }
 END_TEST
 
@@ -389,6 +461,38 @@ START_TEST(a_signature_is_taken_if_it_is_of_the_keys_type)
 }
 END_TEST
 
+static const struct {
+    const char *method, *algorithm, *read;
+    uint8_t type;
+} requests[] = {
+    { "publickey", "ssh-ed25519", "ssh-ed25519", 50 },
+    { "publickey", "rsa-sha2-512", "rsa-sha2-512", 50 },
+    { "publickey", "rsa-sha2-512", "", 51 },
+    { "password", "secret", "", 50 },
+    { "publickey", NULL, "", 50 },
+};
+
+/* RFC 4252, section 7. */
+START_TEST(the_algorithm_of_a_signature_is_read_from_the_request)
+{
+    struct text_buffer data = { 0 };
+    put_text(&data, "session");
+    ssh_put_u8(&data, requests[_i].type);
+    put_text(&data, "me");
+    put_text(&data, "ssh-connection");
+    put_text(&data, requests[_i].method);
+    ssh_put_u8(&data, 1);
+    if (requests[_i].algorithm)
+        put_text(&data, requests[_i].algorithm);
+    struct ssh_bytes bytes = { (unsigned char *)data.data, data.length };
+    struct ssh_bytes algorithm = ssh_agent_algorithm(bytes);
+    ck_assert_uint_eq(algorithm.length, strlen(requests[_i].read));
+    ck_assert_mem_eq(algorithm.data ? algorithm.data : (const unsigned char *)"", requests[_i].read,
+                     algorithm.length);
+    text_buffer_fini(&data);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("ssh_keys");
@@ -410,6 +514,13 @@ int main(void)
     tcase_add_test(order_of, with_identities_only_the_agent_gives_what_files_name);
     tcase_add_test(order_of, of_many_keys_the_agent_gives_five_that_can_be_used);
     tcase_add_test(order_of, the_agent_leaves_room_for_files);
+    tcase_add_loop_test(order_of, the_external_ssh_is_needed_for_keys_that_libssh2_cannot_use, 0,
+                        sizeof external / sizeof *external);
+    tcase_add_test(order_of,
+                   the_external_ssh_is_needed_for_a_certificate_beside_a_key_that_can_be_used);
+    tcase_add_test(order_of, the_external_ssh_is_needed_for_a_certificate_of_the_configuration);
+    tcase_add_loop_test(order_of, the_algorithm_of_a_signature_is_read_from_the_request, 0,
+                        sizeof requests / sizeof *requests);
     tcase_add_test(order_of, an_empty_key_of_the_agent_is_none_of_the_files);
     tcase_add_test(order_of, an_agent_that_lies_about_its_keys_is_not_read_past_its_answer);
     tcase_add_loop_test(order_of, a_signature_is_taken_if_it_is_of_the_keys_type, 0,

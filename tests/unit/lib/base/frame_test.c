@@ -92,6 +92,41 @@ START_TEST(of_a_secret_nothing_is_left_once_the_next_frame_is_asked_for)
 }
 END_TEST
 
+/* A frame with sums whose bit is flipped: what comes of it. */
+static int read_flipped(uint16_t type, size_t length, size_t bit)
+{
+    unsigned char body[64] = { 1, 2, 3 };
+    struct wire_writer writer = { 0 };
+    struct frame_reader reader;
+    struct frame frame;
+    struct err err;
+    size_t begin = frame_begin(&writer, type);
+    wire_put_bytes(&writer, body, length);
+    frame_end_summed(&writer, begin);
+    ck_assert_uint_lt(bit, 8 * writer.length);
+    writer.data[bit / 8] ^= (unsigned char)(1u << bit % 8);
+    frame_reader_init(&reader, sizeof body + FRAME_SUM_SIZE);
+    reader.is_summed = true;
+    feed(&reader, writer.data, writer.length);
+    int rc = frame_reader_next(&reader, &frame, &err);
+    frame_reader_fini(&reader);
+    wire_writer_fini(&writer);
+    return rc;
+}
+
+START_TEST(of_a_frame_with_data_all_is_summed_but_the_data)
+{
+    enum { LENGTH = 40, BEGIN = FRAME_HEADER_SIZE + FRAME_DATA_HEAD };
+    for (size_t bit = 0; bit < 8 * (FRAME_HEADER_SIZE + LENGTH + FRAME_SUM_SIZE); bit++) {
+        bool is_data = bit / 8 >= BEGIN && bit / 8 < FRAME_HEADER_SIZE + LENGTH;
+        ck_assert_int_eq(read_flipped(3, LENGTH, bit), HVD_ERR_PROTOCOL);
+        ck_assert_int_eq(read_flipped(FRAME_DATA | 3, LENGTH, bit), is_data ? 1 : HVD_ERR_PROTOCOL);
+    }
+    for (size_t bit = 0; bit < 8 * (FRAME_HEADER_SIZE + 5 + FRAME_SUM_SIZE); bit++)
+        ck_assert_int_eq(read_flipped(FRAME_DATA | 3, 5, bit), HVD_ERR_PROTOCOL);
+}
+END_TEST
+
 START_TEST(a_frame_may_be_as_long_as_the_limit_and_no_longer)
 {
     char body[64] = { 0 };
@@ -170,6 +205,7 @@ int main(void)
     tcase_add_test(tcase, an_empty_stream_has_no_frame);
     tcase_add_test(tcase, frames_come_out_however_the_stream_is_cut);
     tcase_add_test(tcase, of_a_secret_nothing_is_left_once_the_next_frame_is_asked_for);
+    tcase_add_test(tcase, of_a_frame_with_data_all_is_summed_but_the_data);
     tcase_add_test(tcase, a_frame_may_be_as_long_as_the_limit_and_no_longer);
     tcase_add_test(tcase, a_flipped_bit_in_a_header_does_no_harm);
     tcase_add_test(tcase, what_is_no_frame_is_quoted);

@@ -64,6 +64,23 @@ START_TEST(frames_in_parts_come_in_order_whatever_is_moved_at_a_time)
 }
 END_TEST
 
+/* Such frames are sent before they are queued also with sums. */
+START_TEST(data_in_parts_come_in_order_whatever_is_moved_at_a_time)
+{
+    start(steps[_i / 2]);
+    ends[0].reader.is_summed = ends[1].reader.is_summed = _i % 2;
+    tree_link_put_parts(&ends[0], TREE_SENT, "a head of 20 bytes..", 20, "its data", 8);
+    put(&ends[0], TREE_DECISION, "queued");
+    tree_link_put_parts(&ends[0], TREE_SENT, "a head of 20 bytes..", 20, NULL, 0);
+    while (!tree_link_flushed(&ends[0]))
+        ck_assert_int_eq(tree_link_send(&ends[0], &err), 1);
+    expect(&ends[1], TREE_SENT, "a head of 20 bytes..its data");
+    expect(&ends[1], TREE_DECISION, "queued");
+    expect(&ends[1], TREE_SENT, "a head of 20 bytes..");
+    stop();
+}
+END_TEST
+
 START_TEST(frames_come_in_order_whatever_is_moved_at_a_time)
 {
     start(steps[_i]);
@@ -174,6 +191,7 @@ int main(void)
     tcase_add_loop_test(tcase, frames_come_in_order_whatever_is_moved_at_a_time, 0,
                         sizeof steps / sizeof *steps);
     tcase_add_loop_test(tcase, frames_in_parts_come_in_order_whatever_is_moved_at_a_time, 0, 8);
+    tcase_add_loop_test(tcase, data_in_parts_come_in_order_whatever_is_moved_at_a_time, 0, 8);
     tcase_add_loop_test(tcase, what_was_said_before_the_end_is_heard_though_nothing_can_be_sent, 0,
                         sizeof steps / sizeof *steps);
     tcase_add_test(tcase, what_there_was_no_memory_to_say_is_an_error_and_not_lost);

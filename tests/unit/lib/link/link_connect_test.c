@@ -22,6 +22,7 @@ enum { MANY = 100000 };
 
 static struct job_key key;
 static const struct link_identity link01 = { .epoch = 1, .source = 0, .target = 1, .channel = 7 };
+static const struct link_terms no_terms = { .encryption = ENCRYPTION_OFF };
 static struct link_accept accepting;
 static struct link_dial dialling;
 static struct join_peer peer;
@@ -226,12 +227,12 @@ START_TEST(a_full_pool_drops_the_oldest_that_is_silent)
     int unauthenticated[PENDING_MAX + 1];
     struct link_handshake hello;
     size_t length;
-    link_handshake_initiate(&hello, &link01, &key);
+    link_handshake_initiate(&hello, &link01, &no_terms, &key);
     for (int i = 0; i <= PENDING_MAX; i++) {
         unauthenticated[i] = connect_unauthenticated();
         const void *data = link_handshake_output(&hello, &length);
         if (i == 0)
-            ck_assert_int_eq(socket_send(unauthenticated[0], data, length, &err), 64);
+            ck_assert_int_eq(socket_send(unauthenticated[0], data, length, &err), LINK_HELLO_SIZE);
         int before = accepting.count;
         while (accepting.count == before && i < PENDING_MAX)
             link_accept_move(&accepting, 0, &err);
@@ -273,10 +274,10 @@ START_TEST(an_unauthenticated_client_with_a_perfect_hello_and_no_key_is_closed)
     size_t length;
     char byte;
     job_key_generate(&other_key);
-    link_handshake_initiate(&hello, &link01, &other_key);
+    link_handshake_initiate(&hello, &link01, &no_terms, &other_key);
     int unauthenticated = connect_unauthenticated();
     const void *data = link_handshake_output(&hello, &length);
-    ck_assert_int_eq(socket_send(unauthenticated, data, length, &err), 64);
+    ck_assert_int_eq(socket_send(unauthenticated, data, length, &err), LINK_HELLO_SIZE);
     while (accepting.count == 0 || accepting.pending[0].connection.handshake.awaits == AWAITS_HELLO)
         link_accept_move(&accepting, 0, &err);
     ck_assert_int_eq(socket_send(unauthenticated, "0123456789abcdef0123456789abcdef", 32, &err),
@@ -354,8 +355,10 @@ static const struct {
 } decoys[] = {
     { "closes", "", 0 },
     { "says little", "220 mail.example.com ESMTP", 26 },
-    { "says much", "220 mail.example.com ESMTP, and what else belongs to a long preamble of it",
-      74 },
+    { "says much",
+      "220 mail.example.com ESMTP, and what else belongs to a long preamble of it, with as many "
+      "words as it takes to fill a challenge",
+      126 },
 };
 
 START_TEST(a_decoy_neither_fails_nor_hangs_anybody)

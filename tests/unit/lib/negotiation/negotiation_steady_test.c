@@ -149,10 +149,93 @@ START_TEST(ranks_that_have_joined_are_in_no_schedule)
 }
 END_TEST
 
+/* ---- what is sent with the commitment ---- */
+
+static void send_up_to(enum collective_kind kind, size_t nbytes, bool is_all)
+{
+    struct schedule_sent sent = { .is_all = is_all };
+    sent.most[kind] = nbytes;
+    negotiation_send_up_to(net.ranks[0].negotiation, &sent);
+}
+
+/* An allgather or alltoall in which rank 1 gives `rows` rows, or sends so many to rank 2; the
+ * numbers alone are offered. */
+static void repeat_rows(enum collective_kind kind, int64_t rows, int times)
+{
+    for (int i = 0; i < times; i++) {
+        for (int rank = 0; rank < RANKS; rank++) {
+            unsigned char numbers[8 * RANKS];
+            struct wire_writer writer = { .data = numbers, .capacity = sizeof numbers };
+            int64_t own = rank == 1 ? rows : 7;
+            wire_put_u64(&writer, kind == COLLECTIVE_ALLGATHER ? (uint64_t)own : 7);
+            if (kind == COLLECTIVE_ALLTOALL) {
+                wire_put_u64(&writer, 7);
+                wire_put_u64(&writer, (uint64_t)own);
+                own += 14;
+            }
+            struct offer offer = { .name = "rows",
+                                   .description = net_description(kind, own),
+                                   .data = numbers,
+                                   .nbytes = writer.length };
+            net_submit(&net, rank, &offer);
+        }
+        net_complete(&net);
+    }
+}
+
+static const struct {
+    enum collective_kind kind;
+    int64_t rows;
+    bool is_sent;
+} row_cases[] = {
+    { COLLECTIVE_ALLGATHER, 5000, true },
+    { COLLECTIVE_ALLGATHER, 5001, false },
+    { COLLECTIVE_ALLTOALL, 5000, true },
+    { COLLECTIVE_ALLTOALL, 5001, false },
+};
+
+START_TEST(rows_are_sent_if_no_rank_has_more_for_another_one_than_the_limit)
+{
+    enum collective_kind kind = row_cases[_i].kind;
+    send_up_to(kind, 5000 * sizeof *data, false);
+    repeat_rows(kind, row_cases[_i].rows, SCHEDULE_LEAST + 1);
+    check_schedules(1);
+    int algorithm = net.seen[2].schedule.operations[0].algorithm;
+    ck_assert_int_eq(algorithm == SCHEDULED_SENT, row_cases[_i].is_sent);
+}
+END_TEST
+
+/* A sum of three numbers would be rounded in another way than the algorithm does it. */
+START_TEST(a_sum_is_sent_only_if_it_is_made_in_order_of_rank)
+{
+    send_up_to(COLLECTIVE_ALLREDUCE, LARGE * sizeof *data, false);
+    repeat("x", LARGE, SCHEDULE_LEAST + 1);
+    check_schedules(1);
+    ck_assert_int_ge(net.seen[1].schedule.operations[0].algorithm, 0);
+}
+END_TEST
+
+START_TEST(where_nothing_else_pays_a_tensor_that_is_not_sent_interrupts_the_search)
+{
+    send_up_to(COLLECTIVE_ALLGATHER, 5000 * sizeof *data, true);
+    repeat("x", 2, 10 * SCHEDULE_LEAST);
+    check_schedules(0);
+    for (int i = 0; i < SCHEDULE_LEAST; i++) {
+        repeat_rows(COLLECTIVE_ALLGATHER, 5000, 1);
+        repeat("x", 2, 1);
+    }
+    check_schedules(0);
+    repeat_rows(COLLECTIVE_ALLGATHER, 5000, SCHEDULE_LEAST + 1);
+    check_schedules(1);
+    ck_assert_int_eq(net.seen[2].schedule.operations[0].algorithm, SCHEDULED_SENT);
+}
+END_TEST
+
 /* ---- schedules that cannot be ---- */
 
 /* Slot 0 is an inline allreduce, slot 1 a large one, slot 2 an alltoall, slot 3 another inline
- * allreduce, of float64. An operation has the slot, and the next one if it has two. */
+ * allreduce, of float64, slot 4 too large to be sent, slot 5 a barrier. An operation has the slot,
+ * and the next one if it has two. */
 static const struct {
     uint32_t count;
     int32_t algorithm;
@@ -172,6 +255,11 @@ static const struct {
     { 1, -1, SCHEDULE_MAX + 1, { 0 }, "an operation of 513 tensors in a schedule" },
     { 1, -1, 3, { 0, 0 }, "a message of decisions is cut short" },
     { 1, -1, 2, { 0, 0 }, "a schedule that fuses slot 0 with others" },
+    { 1, SCHEDULED_FUSED, 1, { 1 }, "a schedule with slot 1 and algorithm -2" },
+    { 1, SCHEDULED_SENT, 1, { 4 }, "a schedule with slot 4 and algorithm -3" },
+    { 1, SCHEDULED_SENT, 1, { 5 }, "a schedule with slot 5 and algorithm -3" },
+    { 1, SCHEDULED_SENT - 1, 1, { 1 }, "a schedule with slot 1 and algorithm -4" },
+    { 1, SCHEDULED_SENT, 2, { 0, 1 }, "a schedule that fuses slot 0 with others" },
     { 1, -1, 2, { 0, 3 }, "a schedule that fuses slot 0 with others" },
 };
 
@@ -190,6 +278,8 @@ START_TEST(a_schedule_that_cannot_be_is_refused)
     other.description.dtype = HVD_FLOAT64;
     other.nbytes = description_bytes(&other.description);
     submit_all(other);
+    repeat("v", RANKS * SENT_GREATEST / (int64_t)sizeof *data + 1, 1);
+    submit_all(net_barrier("u"));
     wire_put_u8(&body, DOWN_STEADY);
     wire_put_u32(&body, bad_rows[_i].count);
     wire_put_i32(&body, bad_rows[_i].algorithm);
@@ -216,6 +306,10 @@ int main(void)
     tcase_add_test(tcase, a_root_that_does_not_learn_finds_no_schedule);
     tcase_add_test(tcase, a_mismatch_interrupts_the_search);
     tcase_add_test(tcase, ranks_that_have_joined_are_in_no_schedule);
+    tcase_add_loop_test(tcase, rows_are_sent_if_no_rank_has_more_for_another_one_than_the_limit, 0,
+                        (int)(sizeof row_cases / sizeof *row_cases));
+    tcase_add_test(tcase, a_sum_is_sent_only_if_it_is_made_in_order_of_rank);
+    tcase_add_test(tcase, where_nothing_else_pays_a_tensor_that_is_not_sent_interrupts_the_search);
     tcase_add_loop_test(tcase, a_schedule_that_cannot_be_is_refused, 0,
                         (int)(sizeof bad_rows / sizeof *bad_rows));
     return unit_run(suite);

@@ -304,6 +304,8 @@ START_TEST(what_ranks_have_counted_has_their_job_rank_and_operation)
     expect("hvd_waiting_seconds_total{job=\"train\",rank=\"0\"}", 15);
     expect("hvd_rank_uptime_seconds{job=\"train\",rank=\"0\"}", 60);
     expect("hvd_stalled_ranks{job=\"train\"}", 0);
+    expect("hvd_epoch{job=\"train\"}", 0);
+    expect("hvd_world_size{job=\"train\"}", 2);
     expect("hvd_ranks_left_out", 0);
     teardown();
 }

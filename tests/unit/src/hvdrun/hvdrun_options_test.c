@@ -492,7 +492,7 @@ START_TEST(the_agent_of_the_mpi_operator_is_known)
     ck_assert_ptr_null(options.remote_shell);
     setenv("OMPI_MCA_plm_rsh_agent", "/etc/mpi/kubexec.sh", 1);
     parse_well(argv);
-    ck_assert_str_eq(options.remote_shell, "/etc/mpi/kubexec.sh %h");
+    ck_assert_ptr_nonnull(strstr(options.remote_shell, "/etc/mpi/kubexec.sh %h"));
     ck_assert_str_eq(options.remote_shell_source, "$OMPI_MCA_plm_rsh_agent");
     setenv("HVD_REMOTE_SHELL", "a %h", 1);
     parse_well(argv);

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tree of agents of a job (launcher/tree/host_tree.h): hvdrun connects to the first hosts, and
+ * when the agent of a host is ready, the hosts below are connected through it. Each host keeps its
+ * own link to hvdrun, which passes through the agents above it.
+ *
+ *   a host cannot be connected from the one above   hvdrun connects to it, and to all that still
+ *                                                   wait, itself; one warning
+ *   a host is lost       after it, the hosts below it are lost, because of it
+ *   a host is silent     the heartbeat timeout of the hosts below it does not run
+ *   the job stops        a host is done after those below it
+ *
+ * The hosts of an elastic job are all connected by hvdrun: they come and go one by one. */
+#include "launcher/job/job_impl.h"
+
+#include "launcher/base/xalloc.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void job_tree_init(struct job *job)
+{
+    int nhosts = job->plan->host_count;
+    int width = job->options->elastic ? 0 : job->options->tree_width;
+    bool *local = xcalloc((size_t)nhosts + 1, sizeof *local);
+    for (int i = 0; i < nhosts && width > 0; i++) {
+        const struct host_slots *slots = job->plan->hosts[i].host;
+        struct connect_target target = { .host = slots->name, .user = slots->user };
+        local[i] = connect_queue_is_local(job->pool, &target);
+    }
+    host_tree_init(&job->tree.shape, nhosts, width, local);
+    free(local);
+}
+
+void job_tree_fini(struct job *job)
+{
+    host_tree_fini(&job->tree.shape);
+}
+
+int job_tree_parent(const struct job *job, int host)
+{
+    return host < job->tree.shape.nhosts ? job->tree.shape.parents[host] : HOST_TREE_ROOT;
+}
+
+void job_tree_on_ready(struct job *job, struct job_host *host)
+{
+    const int *children;
+    int count = host->index < job->tree.shape.nhosts
+                    ? host_tree_children(&job->tree.shape, host->index, &children)
+                    : 0;
+    for (int i = 0; i < count; i++)
+        if (job->hosts[children[i]])
+            job_host_connect_through(job->hosts[children[i]], host);
+}
+
+void job_tree_on_fall_back(void *context, int index, const char *text)
+{
+    struct job *job = context;
+    int parent = job_tree_parent(job, index);
+    job_note(job, "%s: %s; it is connected from here", job_host_name(job, index), text);
+    if (job->tree.fell_back || job->state.phase >= JOB_STOPPING)
+        return;
+    job->tree.fell_back = true;
+    job_output_say(job->output,
+                   "warning: %s could not be connected from %s (%s): hvdrun connects to the hosts "
+                   "itself (--tree-width)",
+                   job_host_name(job, index), job_host_name(job, parent), text);
+    for (int i = 0; i < job->state.nhosts; i++)
+        if (job->hosts[i])
+            job_host_connect_directly(job->hosts[i]);
+}
+
+void job_tree_on_lost(struct job *job, struct job_host *host)
+{
+    char text[320];
+    snprintf(text, sizeof text, "%.250s, through which it was reached, was lost",
+             job_host_name(job, host->index));
+    for (int i = host->index + 1; i < job->state.nhosts && host->tunnels.nopen > 0; i++)
+        if (job->hosts[i] && job->hosts[i]->below && job->hosts[i]->parent == host->index)
+            job->hosts[i]->cut_off = true;
+    tunnels_cut(&host->tunnels, text);
+}
+
+bool job_tree_hides(const struct job *job, const struct job_host *host)
+{
+    while (host->below && (host = job->hosts[host->parent]))
+        if (job_host_is_quiet(host))
+            return true;
+    return false;
+}
