@@ -4,6 +4,7 @@
  * for each accelerator, here its vendor fills in a table. */
 #include "examples/api_tour.h"
 #include "examples/support/accelerator.h"
+#include "hvd_cuda.h"
 
 enum { COUNT = 3, MEMORY = 1 << 20 };
 static const size_t nbytes = COUNT * sizeof(float);
@@ -103,10 +104,31 @@ static void unregister_device(struct tour *tour, int arg)
     tour->device = 0;
 }
 
+static void default_device(struct tour *tour, int arg)
+{
+    (void)arg;
+    tour_number(tour, hvd_default_device() >= 0, 1);
+}
+
+/* Most machines have no GPU; then the library says why it cannot be opened. */
+static void open_gpu(struct tour *tour, int arg)
+{
+    int gpu = 0;
+    (void)arg;
+    int rc = hvd_cuda_open(HVD_CUDA_BY_LOCAL_RANK, &gpu);
+    if (rc == HVD_OK)
+        tour_status(tour, hvd_cuda_close(gpu));
+    else
+        tour_say(tour, "%s",
+                 rc == HVD_ERR_SYSTEM || rc == HVD_ERR_ENVIRONMENT ? "no GPU" : "wrong");
+}
+
 static const struct tour_row rows[] = {
     { "HOROVOD_WITH_... when it is built", "hvd_register_device()", register_device, 0 },
     { "allreduce(x on a device)", "hvd_allreduce_async(device)", allreduce, 0 },
     { "loss.backward() on a device", "hvd_optimizer_ready_after()", ready_after, 0 },
     { "-", "hvd_unregister_device()", unregister_device, 0 },
+    { "-", "hvd_default_device()", default_device, 0 },
+    { "torch.cuda.set_device(local_rank())", "hvd_cuda_open(), hvd_cuda_close()", open_gpu, 0 },
 };
 const struct tour_part tour_device = { "Accelerators", rows, sizeof rows / sizeof *rows };

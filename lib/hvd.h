@@ -46,7 +46,8 @@
  *
  * Related headers: hvd_optimizer.h, an optimizer that averages gradients as they become ready;
  * hvd_training.h, state, metrics, learning rates, samplers and checkpoints; hvd_elastic.h, training
- * that goes on when ranks come and go; hvd_device.h, tensors in the memory of an accelerator. */
+ * that goes on when ranks come and go; hvd_device.h, tensors in the memory of an accelerator;
+ * hvd_cuda.h, of an NVIDIA GPU. */
 #ifndef HVD_H
 #define HVD_H
 

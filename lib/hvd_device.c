@@ -5,6 +5,7 @@
 
 #include "lib/device/device.h"
 #include "lib/process.h"
+#include "lib/vendor.h"
 
 int hvd_register_device(const struct hvd_device *device)
 {
@@ -22,4 +23,9 @@ int hvd_unregister_device(int device)
                  ? process_check_caller(&err)
                  : fail(&err, HVD_ERR_INVALID, "unregister device: there is no device %d", device);
     return process_answer(rc < 0 ? rc : device_unregister(device, &err), &err);
+}
+
+int hvd_default_device(void)
+{
+    return vendor_default_device();
 }

@@ -114,6 +114,15 @@ struct hvd_device {
      * tensors move meanwhile. */
     int (*can_allreduce)(void *context, enum hvd_dtype dtype, enum hvd_op op, int process_set);
     int (*allreduce)(void *context, const struct hvd_device_allreduce *allreduce);
+
+    /* May be NULL. The text of the failure for which a function has just returned `error`, one
+     * line; NULL when there is none. Borrowed until the next call of a function. */
+    const char *(*error_text)(void *context, int error);
+
+    /* May be NULL. 0 if the accelerator can copy and reduce all of this memory, else a negative
+     * number: the collective is refused with HVD_ERR_INVALID. The library asks for the input and
+     * the output of each tensor that is submitted, and for nothing of zero bytes. */
+    int (*check_memory)(void *context, const void *memory, size_t nbytes);
 };
 
 /* Returns the device's number, 1 or more; different ranks may use different numbers. The library
@@ -126,6 +135,10 @@ HVD_API int hvd_register_device(const struct hvd_device *device);
  * passed. HVD_ERR_INVALID for a number that no device has, or while its tensors are in flight. The
  * number is not used again. */
 HVD_API int hvd_unregister_device(int device);
+
+/* The number of the device that hvd_init() has opened because HVD_DEVICE names it (hvd_cuda.h); 0
+ * when there is none, which is host memory. */
+HVD_API int hvd_default_device(void);
 
 #ifdef __cplusplus
 }

@@ -3,7 +3,7 @@
 
 noinst_LTLIBRARIES += lib/base/libbase.la lib/libhvd_internal.la
 lib_LTLIBRARIES += lib/libhvd.la
-include_HEADERS += lib/hvd.h lib/hvd.hpp lib/hvd_device.h lib/hvd_elastic.h lib/hvd_optimizer.h lib/hvd_training.h
+include_HEADERS += lib/hvd.h lib/hvd.hpp lib/hvd_cuda.h lib/hvd_device.h lib/hvd_elastic.h lib/hvd_optimizer.h lib/hvd_training.h
 paths_install += $(pkgconfigdir)/hvd.pc:lib/hvd.pc.in
 EXTRA_DIST += lib/hvd.pc.in
 
@@ -13,10 +13,12 @@ include lib/base/local.mk
 lib_libhvd_internal_la_SOURCES = \
 	lib/hvd.c lib/hvd.h \
 	lib/hvd_collectives.c \
+	lib/hvd_cuda.c \
 	lib/hvd_device.c \
 	lib/hvd_memory.c \
 	lib/hvd_process_sets.c \
 	lib/process.c lib/process.h \
+	lib/vendor.c lib/vendor.h \
 	lib/world.c lib/world.h
 
 include lib/memory/local.mk
@@ -35,6 +37,7 @@ include lib/autotune/local.mk
 include lib/engine/local.mk
 include lib/training/local.mk
 include lib/fortran/local.mk
+include lib/cuda/local.mk
 
 lib_libhvd_internal_la_CFLAGS = $(AM_CFLAGS) $(SODIUM_CFLAGS) $(PMIX_CFLAGS)
 lib_libhvd_internal_la_LIBADD = lib/base/libbase.la $(SODIUM_LIBS) -lm -lpthread

@@ -12,6 +12,7 @@
 #include "lib/link/link_striped.h"
 #include "lib/link/linker.h"
 #include "lib/reduce/thread_pool.h"
+#include "lib/vendor.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,6 +122,24 @@ static int name_files(struct settings *settings, uint32_t epoch, struct err *err
     return HVD_OK;
 }
 
+/* The other ranks would only learn that this rank was lost, so it says why. */
+static int open_device(struct world *world, const struct settings *settings,
+                       const struct environment *environment, struct err *err)
+{
+    const struct rank_info *info = &world->assignment.welcome.rank_info;
+    struct rank_end end = rank_end_none();
+    int rc = vendor_open_default(settings->device, info->local_rank, info->local_size, err);
+    if (rc == HVD_OK || !has_rendezvous(world))
+        return rc;
+    end.how.kind = RANK_END_FAILED;
+    end.status = rc;
+    end.rank = end.because_of = info->rank;
+    snprintf(end.host, sizeof end.host, "%s", environment->host);
+    snprintf(end.words, sizeof end.words, "%s", err->text);
+    tell_rendezvous(world, &end);
+    return rc;
+}
+
 static int join(struct world *world, environment_get_fn *get, struct world_past *past,
                 struct err *err)
 {
@@ -147,6 +166,8 @@ static int join(struct world *world, environment_get_fn *get, struct world_past 
         past->worker = world->assignment.welcome.worker;
         rc = name_files(settings, world->assignment.welcome.epoch, err);
     }
+    if (rc == HVD_OK)
+        rc = open_device(world, settings, &environment, err);
     if (rc == HVD_OK)
         rc = world_start(world, settings, &environment, past->handles, err);
     job_key_wipe(&environment.key);
@@ -194,6 +215,11 @@ bool world_is_homogeneous(const struct world *world)
 int world_epoch(const struct world *world)
 {
     return (int)world->assignment.welcome.epoch;
+}
+
+bool world_is_broken(const struct world *world)
+{
+    return failure_is_there(&world->failure);
 }
 
 int world_hosts_updated(const struct world *world)

@@ -29,6 +29,7 @@ struct world *world_join(environment_get_fn *get, struct world_past *past, struc
 const struct rank_info *world_rank_info(const struct world *world);
 bool world_is_homogeneous(const struct world *world);
 int world_epoch(const struct world *world);
+bool world_is_broken(const struct world *world);
 
 /* As hvd_hosts_updated(). */
 int world_hosts_updated(const struct world *world);

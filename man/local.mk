@@ -27,6 +27,7 @@ library_pages = \
 	man/hvd_protocol.7 \
 	man/hvd_rank.3 \
 	man/hvd_reducescatter.3 \
+	man/hvd_cuda_open.3 \
 	man/hvd_register_device.3 \
 	man/hvd_sampler_create.3 \
 	man/hvd_start_timeline.3 \
@@ -52,6 +53,9 @@ page_links = \
 	man/hvd_corrected_momentum.3 \
 	man/hvd_cross_rank.3 \
 	man/hvd_cross_size.3 \
+	man/hvd_cuda.3 \
+	man/hvd_cuda_close.3 \
+	man/hvd_default_device.3 \
 	man/hvd_device.3 \
 	man/hvd_elastic_add_memory.3 \
 	man/hvd_elastic_add_optimizer.3 \

@@ -47,7 +47,8 @@ may lib/autotune lib/collective lib/base
 may lib/engine lib/stall lib/timeline lib/autotune lib/negotiation lib/collective lib/reduce lib/device lib/join lib/link \
     lib/memory lib/request lib/base $hvd
 may lib lib/engine lib/request lib/autotune lib/collective lib/reduce lib/device lib/join lib/link lib/memory lib/base \
-    hvd.h hvd_optimizer.h hvd_training.h
+    hvd.h hvd_device.h hvd_optimizer.h hvd_training.h
+may lib/cuda lib/base lib/device lib/hvd_device.h $hvd
 may lib/training lib/device lib/base lib/reduce lib/process.h $hvd lib/hvd_elastic.h lib/hvd_optimizer.h lib/hvd_training.h
 
 may launcher/base lib/base

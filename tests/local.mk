@@ -61,6 +61,10 @@ unit_tests = \
 	tests/unit/lib/memory/copy_test \
 	tests/unit/lib/reduce/thread_pool_test \
 	tests/unit/lib/negotiation/description_test \
+	tests/unit/lib/cuda/cuda_device_test \
+	tests/unit/lib/cuda/cuda_ordinal_test \
+	tests/unit/lib/cuda/kernels_ptx_test \
+	tests/unit/lib/cuda/nccl_test \
 	tests/unit/lib/device/device_copy_test \
 	tests/unit/lib/device/device_ends_test \
 	tests/unit/lib/device/device_ready_test \
@@ -195,6 +199,20 @@ device_ranks = tests/support/device_ranks.c tests/support/device_ranks.h
 tests_unit_lib_training_checkpoint_device_test_SOURCES = tests/unit/lib/training/checkpoint_device_test.c $(device_ranks)
 tests_unit_lib_training_checkpoint_device_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 tests_unit_lib_training_checkpoint_device_test_LDADD = examples/libsupport.la $(LDADD)
+# On the stand-in of the driver
+cuda_ranks = tests/support/cuda_ranks.c tests/support/cuda_ranks.h $(device_ranks)
+cuda_libraries = examples/libsupport.la tests/stand_in_cuda/libcuda.la lib/cuda/libcuda_module.la
+tests_unit_lib_cuda_cuda_device_test_SOURCES = tests/unit/lib/cuda/cuda_device_test.c $(cuda_ranks)
+tests_unit_lib_cuda_cuda_device_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_lib_cuda_cuda_device_test_LDADD = $(cuda_libraries) $(LDADD)
+tests_unit_lib_cuda_cuda_device_test_LDFLAGS = $(AM_LDFLAGS) -no-install
+tests_unit_lib_cuda_nccl_test_SOURCES = tests/unit/lib/cuda/nccl_test.c $(cuda_ranks)
+tests_unit_lib_cuda_nccl_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_lib_cuda_nccl_test_LDADD = tests/stand_in_cuda/libnccl.la $(cuda_libraries) $(LDADD)
+tests_unit_lib_cuda_nccl_test_LDFLAGS = $(AM_LDFLAGS) -no-install
+tests_unit_lib_cuda_cuda_ordinal_test_LDADD = lib/cuda/libcuda_module.la $(LDADD)
+tests_unit_lib_cuda_kernels_ptx_test_LDADD = tests/stand_in_cuda/libcuda.la lib/cuda/libcuda_module.la $(LDADD)
+tests_unit_lib_cuda_kernels_ptx_test_LDFLAGS = $(AM_LDFLAGS) -no-install
 tests_unit_lib_device_device_copy_test_SOURCES = tests/unit/lib/device/device_copy_test.c $(device_ranks)
 tests_unit_lib_device_device_copy_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 tests_unit_lib_device_device_copy_test_LDADD = examples/libsupport.la $(LDADD)
@@ -518,7 +536,7 @@ program_tests = \
 
 if PROGRAMS
 check_PROGRAMS += tests/support/act tests/support/collectives tests/support/elastic_worker tests/support/horovod_worker tests/support/meet \
-	tests/support/refuse tests/support/replay tests/support/stuck_fs tests/support/unauthenticated tests/support/world
+	tests/support/print_ptx tests/support/refuse tests/support/replay tests/support/stuck_fs tests/support/unauthenticated tests/support/world
 tests_support_collectives_SOURCES = tests/support/collectives.c tests/support/collectives.h \
 	tests/support/collectives_errors.c \
 	tests/support/collectives_huge.c \
@@ -556,6 +574,8 @@ tests_support_unauthenticated_SOURCES = tests/support/unauthenticated.c tests/su
 tests_support_unauthenticated_CFLAGS = $(AM_CFLAGS)
 tests_support_unauthenticated_LDADD = rendezvous/librendezvous.la lib/libhvd_internal.la lib/base/libbase.la \
 	$(SODIUM_LIBS) $(UV_LIBS) $(CJSON_LIBS)
+tests_support_print_ptx_SOURCES = tests/support/print_ptx.c
+tests_support_print_ptx_LDADD = lib/cuda/libcuda_module.la
 tests_support_meet_SOURCES = tests/support/meet.c \
 	tests/support/mini_rendezvous.c tests/support/mini_rendezvous.h
 tests_support_meet_CFLAGS = $(AM_CFLAGS)
@@ -577,6 +597,8 @@ program_tests += \
 	tests/program/binding_test.sh \
 	tests/program/collectives_test.sh \
 	tests/program/completion_test.sh \
+	tests/program/cuda_test.sh \
+	tests/program/cuda_toolkit_test.sh \
 	tests/program/cxx_test.sh \
 	tests/program/elastic_test.sh \
 	tests/program/ending_test.sh \
@@ -681,7 +703,7 @@ EXTRA_DIST += \
 # The installation that is tested
 stage = $(abs_builddir)/tests/stage
 check_DATA = tests/stage.stamp
-tests/stage.stamp: $(bin_PROGRAMS) $(agent_PROGRAMS) $(lib_LTLIBRARIES) lib/hvd.h lib/hvd.hpp lib/hvd.pc.in $(nodist_fortranlib_DATA) $(man_MANS)
+tests/stage.stamp: $(bin_PROGRAMS) $(agent_PROGRAMS) $(lib_LTLIBRARIES) $(pkglib_LTLIBRARIES) lib/hvd.h lib/hvd.hpp lib/hvd.pc.in $(nodist_fortranlib_DATA) $(man_MANS)
 	@rm -rf tests/stage
 	@$(MAKE) $(AM_MAKEFLAGS) install DESTDIR=$(stage) >/dev/null
 	@touch $@
@@ -694,13 +716,15 @@ clean-local:
 check-threads:
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(thread_tests)' \
 		check_PROGRAMS='$(thread_programs) $(thread_support)' check_LTLIBRARIES= \
-		noinst_PROGRAMS=examples/hello noinst_LTLIBRARIES=
+		noinst_PROGRAMS=examples/hello noinst_LTLIBRARIES= pkglib_LTLIBRARIES=
 thread_programs = \
 	tests/unit/lib/memory/copy_test \
 	tests/unit/lib/reduce/thread_pool_test \
 	tests/unit/examples/accelerator_faults_test \
 	tests/unit/examples/accelerator_queues_test \
 	tests/unit/examples/accelerator_test \
+	tests/unit/lib/cuda/cuda_device_test \
+	tests/unit/lib/cuda/nccl_test \
 	tests/unit/lib/device/device_copy_test \
 	tests/unit/lib/device/device_ends_test \
 	tests/unit/lib/device/device_ready_test \

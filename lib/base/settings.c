@@ -13,7 +13,7 @@ struct row;
 typedef bool read_fn(void *field, const char *text, const struct row *row);
 
 static read_fn read_size, read_seconds, read_int, read_thousandths, read_bool, read_path,
-    read_level, read_algorithm, read_check, read_encryption;
+    read_level, read_algorithm, read_check, read_device, read_encryption;
 
 #define FIELD(name) offsetof(struct settings, name)
 #define SIZE_LIMIT (SIZE_MAX / 2)
@@ -60,6 +60,7 @@ static const struct row rows[] = {
       "a number from 0 to 1, such as 0.8" },
     { ENV_ALGORITHM, read_algorithm, FIELD(algorithm), 0, 0, ALGORITHM_NAMES },
     { ENV_CHECK_NUMERICS, read_check, FIELD(check_numerics), 0, 0, "0, 1, warn or fail" },
+    { ENV_DEVICE, read_device, FIELD(device), 0, 0, "cuda or none" },
     { ENV_ENCRYPT, read_encryption, FIELD(encryption), 0, 0, "off, auto or require" },
 };
 
@@ -185,6 +186,14 @@ static bool read_check(void *field, const char *text, const struct row *row)
             return true;
         }
     return false;
+}
+
+static bool read_device(void *field, const char *text, const struct row *row)
+{
+    (void)row;
+    bool cuda = strcasecmp(text, "cuda") == 0;
+    *(enum settings_device *)field = cuda ? SETTINGS_DEVICE_CUDA : SETTINGS_DEVICE_NONE;
+    return cuda || strcasecmp(text, "none") == 0;
 }
 
 static bool read_encryption(void *field, const char *text, const struct row *row)

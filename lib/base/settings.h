@@ -35,6 +35,9 @@ enum { SETTINGS_STALL_CHECK_S = 60 }; /* the default */
 /* The action when a rank contributes a NaN or an infinity to a reduction. */
 enum settings_check { SETTINGS_CHECK_NONE, SETTINGS_CHECK_WARN, SETTINGS_CHECK_FAIL };
 
+/* The device that hvd_init() opens. */
+enum settings_device { SETTINGS_DEVICE_NONE, SETTINGS_DEVICE_CUDA };
+
 struct settings {
     size_t fusion_threshold; /* bytes; 0: nothing is fused */
     uint64_t cycle_time_us;  /* 0: no wait */
@@ -59,6 +62,7 @@ struct settings {
     int autotune_warmup, autotune_steps, autotune_samples;
     uint64_t autotune_noise; /* thousandths */
     enum settings_check check_numerics;
+    enum settings_device device;
     int algorithm; /* enum algorithm, used where possible; -1: the best one */
 };
 

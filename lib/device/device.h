@@ -83,6 +83,10 @@ int device_record(struct device_buffer *buffer, enum hvd_device_queue queue, str
  * over, too; `what` names the work: "copy to the host". */
 int device_passed(struct device *device, void *event, const char *what, struct err *err);
 
+/* HVD_ERR_INVALID if the vendor does not accept the memory; `which` is "input" or "output". */
+int device_check_memory(struct device *device, const char *which, const void *memory, size_t nbytes,
+                        struct err *err);
+
 /* True if the devices can reduce this among themselves. */
 bool device_can_reduce(struct device *device, enum hvd_dtype dtype, enum hvd_op op,
                        int process_set);

@@ -2,15 +2,33 @@
 /* Calls of a vendor's functions, one at a time, and the meaning of their results; see device.h. */
 #include "lib/device/device_impl.h"
 
-#include <stdatomic.h>
+#include "lib/base/text.h"
 
+#include <stdatomic.h>
+#include <stdio.h>
+
+enum { DEVICE_TEXT = 300 };
+
+/* What the vendor says about its error, or "". */
+static const char *device_calls_text(const struct device *device, int error, char line[DEVICE_TEXT])
+{
+    const struct hvd_device *table = &device->table;
+    const char *text = table->error_text ? table->error_text(table->context, error) : NULL;
+    snprintf(line, DEVICE_TEXT, "%s", text ? text : "");
+    text_make_line(line);
+    return line;
+}
+
+/* Called under the device's lock. */
 static int device_calls_answer(const struct device *device, int rc, const char *what,
                                struct err *err)
 {
+    char line[DEVICE_TEXT];
     if (rc >= 0)
         return HVD_OK;
-    return fail(err, HVD_ERR_SYSTEM, "device %d (%s) failed to %s (%d)", device->number,
-                device->name, what, rc);
+    const char *text = device_calls_text(device, rc, line);
+    return fail(err, HVD_ERR_SYSTEM, "device %d (%s) failed to %s (%d)%s%s", device->number,
+                device->name, what, rc, *text ? ": " : "", text);
 }
 
 static _Thread_local bool calling; /* this thread is, or may be, in a vendor's function */
@@ -63,8 +81,9 @@ int device_passed(struct device *device, void *event, const char *what, struct e
     const struct hvd_device *table = &device->table;
     device_begin(device);
     int rc = table->query_event(table->context, event);
+    int answer = device_calls_answer(device, rc, what, err);
     device_end(device);
-    return rc < 0 ? device_calls_answer(device, rc, what, err) : rc > 0;
+    return rc < 0 ? answer : rc > 0;
 }
 
 bool device_can_reduce(struct device *device, enum hvd_dtype dtype, enum hvd_op op, int process_set)
@@ -84,4 +103,21 @@ int device_reduce(struct device *device, const struct hvd_device_allreduce *allr
     const struct hvd_device *table = &device->table;
     int rc = table->allreduce(table->context, allreduce);
     return device_calls_answer(device, rc, "reduce", err);
+}
+
+int device_check_memory(struct device *device, const char *which, const void *memory, size_t nbytes,
+                        struct err *err)
+{
+    char line[DEVICE_TEXT];
+    const struct hvd_device *table = &device->table;
+    if (!table->check_memory || nbytes == 0)
+        return HVD_OK;
+    device_begin(device);
+    int rc = table->check_memory(table->context, memory, nbytes);
+    const char *text = rc < 0 ? device_calls_text(device, rc, line) : "";
+    device_end(device);
+    if (rc >= 0)
+        return HVD_OK;
+    return fail(err, HVD_ERR_INVALID, "%s is not memory of device %d (%s) (%d)%s%s", which,
+                device->number, device->name, rc, *text ? ": " : "", text);
 }

@@ -266,6 +266,25 @@ static int check_memory(struct request *request, struct err *err)
     return check_overlap(request, nbytes, room, err);
 }
 
+/* Whose memory it is can only be asked when it is known how much there is. */
+static int request_check_place(const struct request *request, struct err *err)
+{
+    const struct hvd_tensor *tensor = request->tensor;
+    if (tensor->device == 0 || !request->set)
+        return HVD_OK;
+    struct device *device = device_hold(tensor->device, err);
+    if (!device)
+        return HVD_ERR_INVALID;
+    int rc = HVD_OK;
+    if (request->rule->reads)
+        rc = device_check_memory(device, "input", tensor->input,
+                                 description_bytes(request->description), err);
+    if (rc == HVD_OK && tensor->output)
+        rc = device_check_memory(device, "output", tensor->output, output_bytes(request), err);
+    device_release(device);
+    return rc;
+}
+
 static int check_tensor(struct request *request, enum hvd_op op, int root, struct err *err)
 {
     int rc = check_dtype(request, err);
@@ -279,7 +298,9 @@ static int check_tensor(struct request *request, enum hvd_op op, int root, struc
         rc = check_root(request, root, err);
     if (rc == HVD_OK)
         rc = request_check_device(request, err);
-    return rc < 0 ? rc : check_memory(request, err);
+    if (rc == HVD_OK)
+        rc = check_memory(request, err);
+    return rc < 0 ? rc : request_check_place(request, err);
 }
 
 int request_describe(struct description *description, enum collective_kind kind,

@@ -2,7 +2,7 @@
 # System calls that fail: a library to be preloaded that fails the k-th one, and the program that tries every k. "make check"
 # runs a sample; "make shim" all of it (ROLE=, CALL=, FAULT= for less, SHIM_JOBS= at a time; tests/shim/shim.sh).
 if PROGRAMS
-check_LTLIBRARIES = tests/shim/libshim.la
+check_LTLIBRARIES += tests/shim/libshim.la
 tests_shim_libshim_la_SOURCES = \
 	tests/shim/shim.c tests/shim/shim.h tests/shim/shim_impl.h \
 	tests/shim/shim_data.c \

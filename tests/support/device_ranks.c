@@ -13,6 +13,7 @@
 struct accelerator *npu;
 const struct hvd_device *npu_table;
 int device;
+const struct device_memory *device_memory;
 
 void device_start(const struct accelerator_options *options)
 {
@@ -35,16 +36,21 @@ void device_stop(void)
 
 void *device_put(const void *host, size_t nbytes)
 {
-    void *memory = accelerator_alloc(npu, nbytes > 0 ? nbytes : 1);
+    size_t room = nbytes > 0 ? nbytes : 1;
+    void *memory = device_memory ? device_memory->alloc(room) : accelerator_alloc(npu, room);
     REQUIRE(memory != NULL);
-    if (host && nbytes > 0)
+    if (host && nbytes > 0 && device_memory)
+        device_memory->write(memory, host, nbytes);
+    else if (host && nbytes > 0)
         accelerator_write(npu, memory, host, nbytes);
     return memory;
 }
 
 void device_get(void *host, const void *memory, size_t nbytes)
 {
-    if (nbytes > 0)
+    if (nbytes > 0 && device_memory)
+        device_memory->read(host, memory, nbytes);
+    else if (nbytes > 0)
         accelerator_read(npu, host, memory, nbytes);
 }
 
@@ -178,7 +184,9 @@ static struct operands make_operands(const struct trial *trial, const struct siz
 
 static void free_memory(void *memory, bool on_device)
 {
-    if (on_device)
+    if (on_device && device_memory)
+        device_memory->free(memory);
+    else if (on_device)
         accelerator_free(npu, memory);
     else
         free(memory);

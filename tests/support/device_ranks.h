@@ -25,6 +25,15 @@ void device_stop(void);
 void *device_put(const void *host, size_t nbytes);
 void device_get(void *host, const void *memory, size_t nbytes);
 
+/* Where trials get device memory; NULL: that of the accelerator. */
+struct device_memory {
+    void *(*alloc)(size_t nbytes);
+    void (*free)(void *memory);
+    void (*write)(void *memory, const void *host, size_t nbytes);
+    void (*read)(void *host, const void *memory, size_t nbytes);
+};
+extern const struct device_memory *device_memory;
+
 /* A tensor of integers that are all `value`, made by a kernel when it is let (`gate`). */
 struct maker {
     sem_t gate;

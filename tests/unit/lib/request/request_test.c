@@ -309,8 +309,17 @@ static int reduce(void *context, const struct hvd_device_allreduce *allreduce)
 
 START_TEST(a_description_says_where_the_memory_is)
 {
-    static const struct hvd_device device = { "npu",  NULL,    get,    put,   copy,       copy,
-                                              create, destroy, record, query, can_reduce, reduce };
+    static const struct hvd_device device = { .name = "npu",
+                                              .alloc_pinned = get,
+                                              .free_pinned = put,
+                                              .copy_to_host = copy,
+                                              .copy_from_host = copy,
+                                              .create_event = create,
+                                              .destroy_event = destroy,
+                                              .record_event = record,
+                                              .query_event = query,
+                                              .can_allreduce = can_reduce,
+                                              .allreduce = reduce };
     static const struct {
         enum collective_kind kind;
         enum hvd_dtype dtype;

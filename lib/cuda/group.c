@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The thread of a group; see reducer.h.
+ *
+ *   waits for a request, or, while a communicator is at work, for a millisecond
+ *   request: agree, if need be; prescale, reduce, postscale on the stream, or through the library
+ *   at work: has it passed? has the world broken? then the communicator is aborted
+ *
+ * What fails, fails the request. */
+#include "lib/cuda/reducer_impl.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { POLL_NS = 1000000 };
+
+static _Thread_local bool calling;
+
+bool cuda_group_is_calling(void)
+{
+    return calling;
+}
+
+bool cuda_group_is_over(struct cuda_group *group)
+{
+    pthread_mutex_lock(&group->reducer->lock);
+    bool stops = group->stops;
+    pthread_mutex_unlock(&group->reducer->lock);
+    return stops || group->reducer->library->world_is_broken();
+}
+
+int cuda_group_complete(struct cuda_group *group, int result, const char *call, struct err *err)
+{
+    const struct nccl *nccl = group->reducer->nccl;
+    while (result == NCCL_IN_PROGRESS) {
+        if (cuda_group_is_over(group))
+            return fail(err, HVD_ERR_SYSTEM, "%s: the world ended before it was done", call);
+        nanosleep(&(struct timespec){ .tv_nsec = POLL_NS / 10 }, NULL);
+        int rc = nccl->comm_error(group->comm, &result);
+        result = rc == NCCL_OK ? result : rc;
+    }
+    return result == NCCL_OK ? HVD_OK : nccl_fail(nccl, result, call, err);
+}
+
+/* ---- a request ---- */
+
+static int reduce_on_host(struct cuda_group *group, const struct hvd_device_allreduce *allreduce,
+                          struct err *err)
+{
+    const struct device_module_library *library = group->reducer->library;
+    const int64_t count = (int64_t)allreduce->count;
+    const struct hvd_options options = { .process_set = allreduce->process_set,
+                                         .prescale = allreduce->prescale,
+                                         .postscale = allreduce->postscale };
+    const struct hvd_tensor tensor = { .name = "hvd_cuda.host",
+                                       .input = allreduce->input,
+                                       .output = allreduce->output,
+                                       .dtype = allreduce->dtype,
+                                       .ndims = 1,
+                                       .dims = &count,
+                                       .device = group->reducer->device->number };
+    int rc = library->allreduce(&tensor, allreduce->op, &options);
+    return rc < 0 ? fail(err, rc, "%s", library->last_error()) : HVD_OK;
+}
+
+static int group_scale(struct cuda_group *group, const struct hvd_device_allreduce *allreduce,
+                       const void *input, double factor, struct err *err)
+{
+    return cuda_kernels_scale(&group->reducer->kernels, group->reducer->device, group->stream,
+                              allreduce->dtype, allreduce->output, input, allreduce->count, factor,
+                              err);
+}
+
+static int launch(struct cuda_group *group, const struct hvd_device_allreduce *allreduce,
+                  struct err *err)
+{
+    int dtype, op, rc = HVD_OK;
+    const void *input = allreduce->input;
+    const struct cuda_driver *driver = group->reducer->device->driver;
+    nccl_numbers(allreduce->dtype, allreduce->op, &dtype, &op);
+    if (allreduce->prescale != 1) {
+        rc = group_scale(group, allreduce, input, allreduce->prescale, err);
+        input = allreduce->output;
+    }
+    if (rc < 0)
+        return rc;
+    int result = group->reducer->nccl->allreduce(input, allreduce->output, allreduce->count, dtype,
+                                                 op, group->comm, group->stream);
+    group->at_work = true;
+    rc = cuda_group_complete(group, result, "ncclAllReduce", err);
+    if (rc == HVD_OK && allreduce->postscale != 1)
+        rc = group_scale(group, allreduce, allreduce->output, allreduce->postscale, err);
+    if (rc < 0)
+        return rc;
+    result = driver->event_record(group->launched, group->stream);
+    return result == CUDA_OK ? HVD_OK : cuda_driver_fail(driver, result, "cuEventRecord", err);
+}
+
+static int group_reduce(struct cuda_group *group, const struct hvd_device_allreduce *allreduce,
+                        struct err *err)
+{
+    int rc = cuda_group_agree(group, err);
+    if (rc < 0)
+        return rc;
+    if (group->path == GROUP_HOST)
+        return reduce_on_host(group, allreduce, err);
+    rc = cuda_device_enter(group->reducer->device, err);
+    if (rc < 0)
+        return rc;
+    rc = launch(group, allreduce, err);
+    cuda_device_leave(group->reducer->device);
+    return rc;
+}
+
+/* ---- the thread ---- */
+
+/* Kernels that wait for a rank that is lost end with the communicator. */
+static void group_check_work(struct cuda_group *group)
+{
+    struct err err;
+    const struct cuda_device *device = group->reducer->device;
+    if (cuda_device_enter(device, &err) < 0)
+        return;
+    if (device->driver->event_query(group->launched) != CUDA_NOT_READY)
+        group->at_work = false;
+    cuda_device_leave(device);
+    if (group->at_work && group->reducer->library->world_is_broken())
+        cuda_group_part(group);
+}
+
+/* The next request; NULL when there is none now, or none will come (`stops`). */
+static struct cuda_ticket *group_take(struct cuda_group *group, bool *stops)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += POLL_NS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&group->reducer->lock);
+    if (group->at_work && !group->first && !group->stops)
+        pthread_cond_timedwait(&group->wanted, &group->reducer->lock, &until);
+    while (!group->at_work && !group->first && !group->stops)
+        pthread_cond_wait(&group->wanted, &group->reducer->lock);
+    struct cuda_ticket *ticket = group->first;
+    if (ticket)
+        group->first = ticket->next_queued;
+    if (!group->first)
+        group->last = &group->first;
+    *stops = group->stops;
+    pthread_mutex_unlock(&group->reducer->lock);
+    return ticket;
+}
+
+static void *group_run(void *arg)
+{
+    struct cuda_group *group = arg;
+    bool stops = false;
+    calling = true;
+    while (!stops) {
+        struct err err = { .code = HVD_OK };
+        struct cuda_ticket *ticket = group_take(group, &stops);
+        if (ticket)
+            cuda_ticket_done(ticket, group_reduce(group, &ticket->allreduce, &err), &err);
+        else if (group->at_work)
+            group_check_work(group);
+    }
+    cuda_group_part(group);
+    return NULL;
+}
+
+/* The host program's signal handlers do not run in this thread. */
+static int group_start(struct cuda_group *group)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&group->thread, NULL, group_run, group);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+static int group_open(struct cuda_group *group, struct err *err)
+{
+    const struct cuda_driver *driver = group->reducer->device->driver;
+    int result = driver->stream_create(&group->stream, CUDA_STREAM_NON_BLOCKING);
+    if (result != CUDA_OK)
+        return cuda_driver_fail(driver, result, "cuStreamCreate", err);
+    result = driver->event_create(&group->launched, CUDA_EVENT_DISABLE_TIMING);
+    if (result != CUDA_OK)
+        return cuda_driver_fail(driver, result, "cuEventCreate", err);
+    return group_start(group) == 0 ? HVD_OK : fail(err, HVD_ERR_NOMEM, "there is no thread left");
+}
+
+static void group_close(struct cuda_group *group)
+{
+    struct err err;
+    const struct cuda_device *device = group->reducer->device;
+    if (cuda_device_enter(device, &err) == HVD_OK) {
+        if (group->launched)
+            device->driver->event_destroy(group->launched);
+        if (group->stream)
+            device->driver->stream_destroy(group->stream);
+        cuda_device_leave(device);
+    }
+    pthread_cond_destroy(&group->wanted);
+    free(group->ranks);
+    free(group);
+}
+
+struct cuda_group *cuda_group_create(struct cuda_reducer *reducer, int set, struct err *err)
+{
+    struct cuda_group *group = calloc(1, sizeof *group);
+    if (!group) {
+        fail(err, HVD_ERR_NOMEM, "out of memory");
+        return NULL;
+    }
+    group->reducer = reducer;
+    group->set = set;
+    group->last = &group->first;
+    pthread_cond_init(&group->wanted, NULL);
+    int rc = cuda_device_enter(reducer->device, err);
+    if (rc == HVD_OK) {
+        rc = group_open(group, err);
+        cuda_device_leave(reducer->device);
+    }
+    if (rc == HVD_OK)
+        return group;
+    group_close(group);
+    return NULL;
+}
+
+void cuda_group_destroy(struct cuda_group *group)
+{
+    pthread_mutex_lock(&group->reducer->lock);
+    group->stops = true;
+    pthread_cond_signal(&group->wanted);
+    pthread_mutex_unlock(&group->reducer->lock);
+    pthread_join(group->thread, NULL);
+    group_close(group);
+}

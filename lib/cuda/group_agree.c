@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the ranks of a group agree; see reducer.h. Each gives a record, in this process's own layout:
+ * all ranks have the same library. */
+#include "lib/cuda/reducer_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct record {
+    int32_t version; /* of NCCL */
+    struct cuda_uuid gpu;
+    struct nccl_id id; /* of the set's first rank */
+    char host[64];
+};
+
+void cuda_group_part(struct cuda_group *group)
+{
+    cuda_tickets_fail(group);
+    if (group->comm)
+        group->reducer->nccl->comm_abort(group->comm);
+    group->comm = NULL;
+    group->path = GROUP_UNKNOWN;
+    group->at_work = false;
+}
+
+/* ---- who is in the set ---- */
+
+static int group_read_members(struct cuda_group *group, int **ranks, struct err *err)
+{
+    const struct device_module_library *library = group->reducer->library;
+    int size = library->process_set_ranks(group->set, NULL, 0);
+    if (size < 0)
+        return fail(err, size, "%s", library->last_error());
+    *ranks = malloc(((size_t)size + 1) * sizeof **ranks);
+    if (!*ranks)
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    library->process_set_ranks(group->set, *ranks, size);
+    return size;
+}
+
+/* 1 if the agreement holds for the set as it is now, else 0, and the members are noted. */
+static int agreement_holds(struct cuda_group *group, struct err *err)
+{
+    int *ranks = NULL, epoch = group->reducer->library->epoch();
+    int size = group_read_members(group, &ranks, err);
+    if (size < 0)
+        return size;
+    bool same = group->path != GROUP_UNKNOWN && group->epoch == epoch && group->size == size &&
+                memcmp(ranks, group->ranks, (size_t)size * sizeof *ranks) == 0;
+    if (same) {
+        free(ranks);
+        return 1;
+    }
+    cuda_group_part(group);
+    free(group->ranks);
+    group->ranks = ranks;
+    group->size = size;
+    group->epoch = epoch;
+    return 0;
+}
+
+/* ---- what they say ---- */
+
+static int make_record(const struct cuda_group *group, bool first, struct record *record,
+                       struct err *err)
+{
+    const struct cuda_reducer *reducer = group->reducer;
+    *record = (struct record){ .version = reducer->nccl->version };
+    gethostname(record->host, sizeof record->host - 1);
+    int result = reducer->device->driver->device_get_uuid(&record->gpu, reducer->device->gpu);
+    if (result != CUDA_OK)
+        return cuda_driver_fail(reducer->device->driver, result, "cuDeviceGetUuid", err);
+    result = first ? reducer->nccl->get_id(&record->id) : NCCL_OK;
+    return result == NCCL_OK ? HVD_OK : nccl_fail(reducer->nccl, result, "ncclGetUniqueId", err);
+}
+
+/* `records` has room for one of each rank. */
+static int gather_records(const struct cuda_group *group, const struct record *own,
+                          struct record *records, struct err *err)
+{
+    const struct device_module_library *library = group->reducer->library;
+    const int64_t dims[] = { 1, sizeof *own };
+    const struct hvd_options options = { .process_set = group->set };
+    const struct hvd_tensor tensor = { .name = "hvd_cuda.agree",
+                                       .input = own,
+                                       .output = records,
+                                       .output_size = (size_t)group->size * sizeof *records,
+                                       .dtype = HVD_UINT8,
+                                       .ndims = 2,
+                                       .dims = dims };
+    int rc = library->allgather(&tensor, &options, NULL);
+    return rc < 0 ? fail(err, rc, "%s", library->last_error()) : HVD_OK;
+}
+
+/* Every rank has the same records, and comes to the same result. */
+static int judge_records(struct cuda_group *group, struct record *records, struct err *err)
+{
+    for (int i = 0; i < group->size; i++)
+        records[i].host[sizeof records[i].host - 1] = '\0';
+    for (int i = 1; i < group->size; i++)
+        if (records[i].version != records[0].version)
+            return fail(err, HVD_ERR_SYSTEM,
+                        "NCCL is version %d on rank %d (%s), %d on rank %d (%s); %s=0 does without",
+                        records[0].version, group->ranks[0], records[0].host, records[i].version,
+                        group->ranks[i], records[i].host, CUDA_ENV_NCCL);
+    group->path = GROUP_NCCL;
+    for (int i = 0; i < group->size; i++)
+        for (int k = 0; k < i; k++)
+            if (memcmp(&records[i].gpu, &records[k].gpu, sizeof records[i].gpu) == 0 &&
+                strcmp(records[i].host, records[k].host) == 0)
+                group->path = GROUP_HOST;
+    return HVD_OK;
+}
+
+/* ---- the communicator ---- */
+
+static int make_communicator(struct cuda_group *group, const struct nccl_id *id, int rank,
+                             struct err *err)
+{
+    struct nccl_config config = { .size = sizeof config,
+                                  .magic = NCCL_CONFIG_MAGIC,
+                                  .version = NCCL_CONFIG_VERSION,
+                                  .blocking = 0 };
+    int rc = cuda_device_enter(group->reducer->device, err);
+    if (rc < 0)
+        return rc;
+    int result = group->reducer->nccl->comm_init(&group->comm, group->size, *id, rank, &config);
+    rc = cuda_group_complete(group, result, "ncclCommInitRankConfig", err);
+    cuda_device_leave(group->reducer->device);
+    return rc;
+}
+
+static int agree_anew(struct cuda_group *group, int rank, struct record *records, struct err *err)
+{
+    struct record own;
+    int rc = make_record(group, rank == 0, &own, err);
+    if (rc == HVD_OK)
+        rc = gather_records(group, &own, records, err);
+    if (rc == HVD_OK)
+        rc = judge_records(group, records, err);
+    if (rc == HVD_OK && group->path == GROUP_NCCL)
+        rc = make_communicator(group, &records[0].id, rank, err);
+    return rc;
+}
+
+int cuda_group_agree(struct cuda_group *group, struct err *err)
+{
+    int rc = agreement_holds(group, err);
+    if (rc != 0)
+        return rc < 0 ? rc : HVD_OK;
+    struct record *records = calloc((size_t)group->size + 1, sizeof *records);
+    if (!records)
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    int rank = group->reducer->library->process_set_rank(group->set);
+    rc = rank < 0 ? fail(err, rank, "%s", group->reducer->library->last_error())
+                  : agree_anew(group, rank, records, err);
+    free(records);
+    if (rc < 0)
+        cuda_group_part(group);
+    return rc;
+}

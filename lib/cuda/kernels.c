@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See kernels.h. */
+#include "lib/cuda/kernels.h"
+
+#include <stdlib.h>
+
+enum { KERNEL_THREADS = 256, KERNEL_BLOCKS = 1024 }; /* of a launch, at most */
+
+static int kernels_find(struct cuda_kernels *kernels, const struct cuda_device *device,
+                        struct err *err)
+{
+    char name[KERNEL_NAME];
+    for (int dtype = 0; dtype < KERNEL_DTYPES; dtype++)
+        for (int op = 0; op < KERNEL_OPS; op++) {
+            if (!kernel_exists((enum hvd_dtype)dtype, (enum kernel_op)op))
+                continue;
+            kernel_name(name, (enum hvd_dtype)dtype, (enum kernel_op)op);
+            int result = device->driver->module_get_function(&kernels->functions[dtype][op],
+                                                             kernels->module, name);
+            if (result != CUDA_OK)
+                return cuda_driver_fail(device->driver, result, "cuModuleGetFunction", err);
+        }
+    return HVD_OK;
+}
+
+int cuda_kernels_load(struct cuda_kernels *kernels, const struct cuda_device *device,
+                      struct err *err)
+{
+    *kernels = (struct cuda_kernels){ 0 };
+    char *ptx = kernels_ptx();
+    if (!ptx)
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    int result = device->driver->module_load(&kernels->module, ptx, 0, NULL, NULL);
+    free(ptx);
+    if (result != CUDA_OK) {
+        kernels->module = NULL;
+        return cuda_driver_fail(device->driver, result, "cuModuleLoadDataEx", err);
+    }
+    return kernels_find(kernels, device, err);
+}
+
+void cuda_kernels_unload(struct cuda_kernels *kernels, const struct cuda_device *device)
+{
+    if (kernels->module)
+        device->driver->module_unload(kernels->module);
+    kernels->module = NULL;
+}
+
+int cuda_kernels_scale(const struct cuda_kernels *kernels, const struct cuda_device *device,
+                       struct cuda_stream *stream, enum hvd_dtype dtype, void *out, const void *in,
+                       size_t count, double factor, struct err *err)
+{
+    uint64_t to = (uintptr_t)out, from = (uintptr_t)in, elements = count;
+    void *parameters[] = { &to, &from, &from, &elements, &factor };
+    size_t wanted = (count + KERNEL_THREADS - 1) / KERNEL_THREADS;
+    unsigned blocks = wanted < KERNEL_BLOCKS ? (unsigned)wanted : KERNEL_BLOCKS;
+    if (count == 0)
+        return HVD_OK;
+    int result = device->driver->launch(kernels->functions[dtype][KERNEL_SCALE], blocks, 1, 1,
+                                        KERNEL_THREADS, 1, 1, 0, stream, parameters, NULL);
+    return result == CUDA_OK ? HVD_OK
+                             : cuda_driver_fail(device->driver, result, "cuLaunchKernel", err);
+}

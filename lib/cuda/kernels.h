@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernels of kernels_ptx.h on one GPU, compiled by the driver.
+ *
+ * Fails with HVD_ERR_NOMEM, or HVD_ERR_SYSTEM in the driver's words. The GPU's context is the current
+ * one (cuda_device_enter()). */
+#ifndef LIB_CUDA_KERNELS_H
+#define LIB_CUDA_KERNELS_H
+
+#include "lib/cuda/cuda_device.h"
+#include "lib/cuda/kernels_ptx.h"
+
+struct cuda_kernels {
+    struct cuda_module_image *module;
+    struct cuda_function *functions[KERNEL_DTYPES][KERNEL_OPS]; /* NULL: there is none */
+};
+
+int cuda_kernels_load(struct cuda_kernels *kernels, const struct cuda_device *device,
+                      struct err *err);
+void cuda_kernels_unload(struct cuda_kernels *kernels, const struct cuda_device *device);
+
+/* Puts out[i] = in[i] * factor on the stream. */
+int cuda_kernels_scale(const struct cuda_kernels *kernels, const struct cuda_device *device,
+                       struct cuda_stream *stream, enum hvd_dtype dtype, void *out, const void *in,
+                       size_t count, double factor, struct err *err);
+
+#endif

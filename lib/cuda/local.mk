@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+# NVIDIA GPUs: a module that libhvd loads when it is wanted. It loads the driver itself, so it needs no CUDA to be built.
+noinst_LTLIBRARIES += lib/cuda/libcuda_module.la
+lib_cuda_libcuda_module_la_SOURCES = \
+	lib/base/status.c lib/base/status.h \
+	lib/cuda/cuda_device.c lib/cuda/cuda_device.h \
+	lib/cuda/cuda_module.c lib/cuda/cuda_module.h \
+	lib/cuda/cuda_ordinal.c lib/cuda/cuda_ordinal.h \
+	lib/cuda/cuda_table.c \
+	lib/cuda/driver.c lib/cuda/driver.h \
+	lib/cuda/driver_abi.h \
+	lib/cuda/group.c \
+	lib/cuda/group_agree.c \
+	lib/cuda/kernels.c lib/cuda/kernels.h \
+	lib/cuda/kernels_ptx.c lib/cuda/kernels_ptx.h \
+	lib/cuda/nccl.c lib/cuda/nccl.h \
+	lib/cuda/nccl_abi.h \
+	lib/cuda/reducer.c lib/cuda/reducer.h \
+	lib/cuda/reducer_impl.h
+lib_cuda_libcuda_module_la_CFLAGS = $(AM_CFLAGS)
+
+pkglib_LTLIBRARIES += lib/cuda/hvd_cuda.la
+lib_cuda_hvd_cuda_la_SOURCES =
+lib_cuda_hvd_cuda_la_LIBADD = lib/cuda/libcuda_module.la -lpthread
+lib_cuda_hvd_cuda_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -export-symbols-regex '^hvd_device_module$$' -no-undefined

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tickets and their events; see reducer.h. */
+#include "lib/cuda/reducer_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- making ---- */
+
+static int reducer_start(struct cuda_reducer *reducer, struct err *err)
+{
+    int rc = cuda_device_enter(reducer->device, err);
+    if (rc < 0)
+        return rc;
+    rc = cuda_kernels_load(&reducer->kernels, reducer->device, err);
+    cuda_device_leave(reducer->device);
+    return rc;
+}
+
+int cuda_reducer_create(struct cuda_reducer **reducer, struct cuda_device *device,
+                        const struct device_module_options *options, struct err *err)
+{
+    char quoted[QUOTED_SIZE];
+    const char *wanted = options->get(CUDA_ENV_NCCL);
+    *reducer = NULL;
+    if (wanted && strcmp(wanted, "0") == 0)
+        return HVD_OK;
+    if (wanted && strcmp(wanted, "1") != 0)
+        return fail(err, HVD_ERR_ENVIRONMENT, "%s: '%s' is not 0 or 1", CUDA_ENV_NCCL,
+                    quote_token(quoted, sizeof quoted, wanted, strlen(wanted)));
+    const struct nccl *nccl = nccl_open(err);
+    if (!nccl)
+        return wanted ? fail_context(err, "%s=1", CUDA_ENV_NCCL) : HVD_OK;
+    struct cuda_reducer *made = calloc(1, sizeof *made);
+    if (!made)
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    made->device = device;
+    made->library = options->library;
+    made->nccl = nccl;
+    pthread_mutex_init(&made->lock, NULL);
+    int rc = reducer_start(made, err);
+    if (rc < 0) {
+        cuda_reducer_destroy(made);
+        return rc;
+    }
+    *reducer = made;
+    return HVD_OK;
+}
+
+void cuda_reducer_destroy(struct cuda_reducer *reducer)
+{
+    struct err err;
+    if (!reducer)
+        return;
+    for (struct cuda_group *next, *group = reducer->groups; group; group = next) {
+        next = group->next;
+        cuda_group_destroy(group);
+    }
+    for (struct cuda_ticket *next, *ticket = reducer->tickets; ticket; ticket = next) {
+        next = ticket->next;
+        free(ticket);
+    }
+    if (cuda_device_enter(reducer->device, &err) == HVD_OK) {
+        cuda_kernels_unload(&reducer->kernels, reducer->device);
+        cuda_device_leave(reducer->device);
+    }
+    pthread_mutex_destroy(&reducer->lock);
+    free(reducer);
+}
+
+/* ---- requests ---- */
+
+bool cuda_reducer_can(const struct cuda_reducer *reducer, enum hvd_dtype dtype, enum hvd_op op)
+{
+    int nccl_dtype, nccl_op;
+    return reducer && !cuda_group_is_calling() && nccl_numbers(dtype, op, &nccl_dtype, &nccl_op);
+}
+
+static struct cuda_group *reducer_group(struct cuda_reducer *reducer, int set, struct err *err)
+{
+    for (struct cuda_group *group = reducer->groups; group; group = group->next)
+        if (group->set == set)
+            return group;
+    struct cuda_group *group = cuda_group_create(reducer, set, err);
+    if (group) {
+        group->next = reducer->groups;
+        reducer->groups = group;
+    }
+    return group;
+}
+
+int cuda_reducer_put(struct cuda_reducer *reducer, const struct hvd_device_allreduce *allreduce,
+                     struct err *err)
+{
+    struct cuda_group *group = reducer_group(reducer, allreduce->process_set, err);
+    struct cuda_ticket *ticket = group ? calloc(1, sizeof *ticket) : NULL;
+    if (!group)
+        return err->code;
+    if (!ticket)
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    ticket->allreduce = *allreduce;
+    ticket->group = group;
+    pthread_mutex_lock(&reducer->lock);
+    ticket->next = reducer->tickets;
+    reducer->tickets = reducer->newest = ticket;
+    *group->last = ticket;
+    group->last = &ticket->next_queued;
+    pthread_cond_signal(&group->wanted);
+    pthread_mutex_unlock(&reducer->lock);
+    return HVD_OK;
+}
+
+/* Called under the lock. */
+static void ticket_free(struct cuda_reducer *reducer, struct cuda_ticket *ticket)
+{
+    struct cuda_ticket **link = &reducer->tickets;
+    while (*link != ticket)
+        link = &(*link)->next;
+    *link = ticket->next;
+    free(ticket);
+}
+
+static int ticket_record(struct cuda_ticket *ticket, struct err *err)
+{
+    const struct cuda_device *device = ticket->group->reducer->device;
+    int rc = cuda_device_enter(device, err);
+    if (rc < 0)
+        return rc;
+    int result = device->driver->event_record(ticket->event, ticket->group->stream);
+    cuda_device_leave(device);
+    return result == CUDA_OK ? HVD_OK
+                             : cuda_driver_fail(device->driver, result, "cuEventRecord", err);
+}
+
+void cuda_ticket_done(struct cuda_ticket *ticket, int rc, const struct err *err)
+{
+    struct cuda_reducer *reducer = ticket->group->reducer;
+    pthread_mutex_lock(&reducer->lock);
+    if (rc < 0)
+        ticket->err = *err;
+    else if (ticket->event)
+        rc = ticket_record(ticket, &ticket->err);
+    ticket->state = rc < 0 ? TICKET_FAILED : TICKET_LAUNCHED;
+    if (ticket->forgotten)
+        ticket_free(reducer, ticket);
+    pthread_mutex_unlock(&reducer->lock);
+}
+
+int cuda_reducer_record(struct cuda_reducer *reducer, struct cuda_event *event, struct err *err)
+{
+    int rc = HVD_OK;
+    pthread_mutex_lock(&reducer->lock);
+    struct cuda_ticket *ticket = reducer->newest;
+    reducer->newest = NULL;
+    if (!ticket) {
+        rc = fail(err, HVD_ERR_INVALID, "nothing was put on the queue");
+    } else {
+        ticket->event = event;
+        if (ticket->state == TICKET_LAUNCHED)
+            rc = ticket_record(ticket, err);
+    }
+    pthread_mutex_unlock(&reducer->lock);
+    return rc;
+}
+
+/* Called under the lock: the ticket of an event, or NULL. */
+static struct cuda_ticket *ticket_of(const struct cuda_reducer *reducer,
+                                     const struct cuda_event *event)
+{
+    struct cuda_ticket *ticket = reducer->tickets;
+    while (ticket && (ticket->event != event || ticket->forgotten))
+        ticket = ticket->next;
+    return ticket;
+}
+
+/* The ticket goes when it has failed, or `passed`. */
+static int reducer_answer(struct cuda_reducer *reducer, struct cuda_event *event, bool passed,
+                          struct err *err)
+{
+    int rc = 1;
+    pthread_mutex_lock(&reducer->lock);
+    struct cuda_ticket *ticket = ticket_of(reducer, event);
+    if (ticket && ticket->state == TICKET_WAITING) {
+        rc = 0;
+    } else if (ticket) {
+        bool failed = ticket->state == TICKET_FAILED;
+        if (failed)
+            rc = (*err = ticket->err).code;
+        if (failed || passed)
+            ticket_free(reducer, ticket);
+    }
+    pthread_mutex_unlock(&reducer->lock);
+    return rc;
+}
+
+int cuda_reducer_query(struct cuda_reducer *reducer, struct cuda_event *event, struct err *err)
+{
+    return reducer_answer(reducer, event, false, err);
+}
+
+int cuda_reducer_passed(struct cuda_reducer *reducer, struct cuda_event *event, struct err *err)
+{
+    return reducer_answer(reducer, event, true, err);
+}
+
+void cuda_tickets_fail(struct cuda_group *group)
+{
+    struct cuda_reducer *reducer = group->reducer;
+    pthread_mutex_lock(&reducer->lock);
+    for (struct cuda_ticket *ticket = reducer->tickets; ticket; ticket = ticket->next) {
+        if (ticket->group != group || ticket->state != TICKET_LAUNCHED)
+            continue;
+        ticket->state = TICKET_FAILED;
+        fail(&ticket->err, HVD_ERR_SYSTEM, "the world ended before NCCL had reduced");
+    }
+    pthread_mutex_unlock(&reducer->lock);
+}
+
+void cuda_reducer_forget(struct cuda_reducer *reducer, struct cuda_event *event)
+{
+    pthread_mutex_lock(&reducer->lock);
+    struct cuda_ticket *ticket = ticket_of(reducer, event);
+    if (ticket && ticket->state != TICKET_WAITING) {
+        ticket_free(reducer, ticket);
+    } else if (ticket) {
+        ticket->event = NULL;
+        ticket->forgotten = true;
+    }
+    pthread_mutex_unlock(&reducer->lock);
+}

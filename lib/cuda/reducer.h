@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Allreduces that GPUs do among themselves, with NCCL.
+ *
+ * A communicator takes long to make, and all ranks of a process set must come for that; functions of
+ * the device's table may neither wait nor call the library. So each process set has a group: a
+ * thread, with a stream, which takes requests in order.
+ *
+ *   allreduce() -> ticket in the queue of the group -> its thread launches it -> event passes
+ *
+ * When a group's first request comes, its thread asks all ranks of the set, by an allgather of the
+ * library, for their NCCL and their GPU; the id of the communicator comes with it from rank 0. If
+ * two ranks share a GPU, NCCL cannot be used, and the thread lets the library reduce the tensors
+ * through the host. All ranks learn the same, so they decide alike. Ranks with different versions
+ * of NCCL fail, with one text. When the members of the set or the world have changed, the group
+ * agrees anew.
+ *
+ * When the world breaks, the thread aborts the communicator, whose kernels would otherwise wait for
+ * the lost rank for ever.
+ *
+ * Communicators of different sets may be at work at once; NCCL needs the GPU to have room for
+ * all. */
+#ifndef LIB_CUDA_REDUCER_H
+#define LIB_CUDA_REDUCER_H
+
+#include "lib/cuda/cuda_device.h"
+
+#include <stdbool.h>
+
+struct cuda_reducer;
+
+#define CUDA_ENV_NCCL "HVD_CUDA_NCCL"
+
+/* What HVD_CUDA_NCCL is: 0, no reducer, and so is NCCL that is not found, unless the variable is 1,
+ * which fails then. `*reducer` may be NULL afterwards. */
+int cuda_reducer_create(struct cuda_reducer **reducer, struct cuda_device *device,
+                        const struct device_module_options *options, struct err *err);
+
+/* Ends the threads. NULL is fine. */
+void cuda_reducer_destroy(struct cuda_reducer *reducer);
+
+/* For the functions of the table, which are called one at a time. */
+bool cuda_reducer_can(const struct cuda_reducer *reducer, enum hvd_dtype dtype, enum hvd_op op);
+int cuda_reducer_put(struct cuda_reducer *reducer, const struct hvd_device_allreduce *allreduce,
+                     struct err *err);
+
+/* Lets the event pass behind the request that was put last. */
+int cuda_reducer_record(struct cuda_reducer *reducer, struct cuda_event *event, struct err *err);
+
+/* 1: the driver is to be asked about the event; 0: its request has not been launched; or its
+ * failure. When the driver says that the event has passed, cuda_reducer_passed() says whether that
+ * was the end of the reduction, 1, or of an aborted communicator, which is a failure. */
+int cuda_reducer_passed(struct cuda_reducer *reducer, struct cuda_event *event, struct err *err);
+int cuda_reducer_query(struct cuda_reducer *reducer, struct cuda_event *event, struct err *err);
+
+/* The event is destroyed. */
+void cuda_reducer_forget(struct cuda_reducer *reducer, struct cuda_event *event);
+
+#endif

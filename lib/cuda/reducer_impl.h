@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of reducer.h share. */
+#ifndef LIB_CUDA_REDUCER_IMPL_H
+#define LIB_CUDA_REDUCER_IMPL_H
+
+#include "lib/cuda/kernels.h"
+#include "lib/cuda/nccl.h"
+#include "lib/cuda/reducer.h"
+
+#include <pthread.h>
+
+/* waiting -> launched -> passed; waiting or launched -> failed. The ticket goes when it has passed or
+ * its failure was told, or when there is no event. */
+enum ticket_state { TICKET_WAITING, TICKET_LAUNCHED, TICKET_FAILED };
+
+struct cuda_ticket {
+    struct hvd_device_allreduce allreduce;
+    struct cuda_group *group;
+    enum ticket_state state;
+    struct err err;
+    struct cuda_event *event; /* to be recorded behind the request; NULL: none, or not yet */
+    bool forgotten;           /* nobody will ask */
+    struct cuda_ticket *next_queued, *next;
+};
+
+/* How a group reduces. */
+enum group_path { GROUP_UNKNOWN, GROUP_NCCL, GROUP_HOST };
+
+/* The thread owns what is not under the reducer's lock. */
+struct cuda_group {
+    struct cuda_reducer *reducer;
+    int set;
+    pthread_t thread;
+    pthread_cond_t wanted;
+    struct cuda_ticket *first, **last; /* queue, under the lock */
+    bool stops;                        /* under the lock */
+    struct cuda_stream *stream;
+    struct cuda_event *launched; /* behind what was launched last */
+    bool at_work;                /* that has not passed yet, as far as known */
+    enum group_path path;
+    struct nccl_comm *comm;
+    int epoch, size, *ranks; /* of the agreement */
+    struct cuda_group *next;
+};
+
+struct cuda_reducer {
+    struct cuda_device *device;
+    const struct device_module_library *library;
+    const struct nccl *nccl;
+    struct cuda_kernels kernels;
+    pthread_mutex_t lock;
+    struct cuda_group *groups;
+    struct cuda_ticket *tickets;
+    struct cuda_ticket *newest; /* to be recorded */
+};
+
+/* group.c. Makes the thread; NULL and `err` on failure. */
+struct cuda_group *cuda_group_create(struct cuda_reducer *reducer, int set, struct err *err);
+void cuda_group_destroy(struct cuda_group *group);
+
+/* True in the thread of a group. */
+bool cuda_group_is_calling(void);
+
+/* reducer.c: the group's thread has launched the ticket, or it has failed. */
+void cuda_ticket_done(struct cuda_ticket *ticket, int rc, const struct err *err);
+
+/* What was launched and has not been answered for fails: its communicator is about to be aborted,
+ * and then its events pass without a result. */
+void cuda_tickets_fail(struct cuda_group *group);
+
+/* group_agree.c: makes sure that the ranks of the set agree on the way, and have a communicator. */
+int cuda_group_agree(struct cuda_group *group, struct err *err);
+void cuda_group_part(struct cuda_group *group);
+
+/* True when nothing more is to be waited for. */
+bool cuda_group_is_over(struct cuda_group *group);
+
+/* Waits until NCCL has done what it has begun (`result`), or the group is over. */
+int cuda_group_complete(struct cuda_group *group, int result, const char *call, struct err *err);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See device_load.h.
+ *
+ *   library file -> its folder -> hvdrun/hvd_cuda.so there -> hvd_device_module() -> open -> register
+ */
+#include "lib/device/device_load.h"
+
+#include "lib/device/device.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char module_file[] = "hvdrun/hvd_cuda.so";
+
+struct opened {
+    int device;
+    void *context;
+    struct opened *next;
+};
+
+static struct {
+    pthread_mutex_t lock;
+    const struct device_module *module;
+    struct opened *first;
+} loaded = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+void device_load_use(const struct device_module *module)
+{
+    pthread_mutex_lock(&loaded.lock);
+    loaded.module = module;
+    pthread_mutex_unlock(&loaded.lock);
+}
+
+/* Beside this library, wherever it was installed. */
+static int module_path(char path[PATH_MAX], struct err *err)
+{
+    Dl_info info;
+    if (!dladdr((void *)device_load_open, &info) || !info.dli_fname)
+        return fail(err, HVD_ERR_SYSTEM, "cannot tell where this library lies");
+    const char *slash = strrchr(info.dli_fname, '/');
+    int folder = slash ? (int)(slash + 1 - info.dli_fname) : 0;
+    if (snprintf(path, PATH_MAX, "%.*s%s", folder, info.dli_fname, module_file) >= PATH_MAX)
+        return fail(err, HVD_ERR_SYSTEM, "the path of %s is too long", module_file);
+    return HVD_OK;
+}
+
+static int module_load(struct err *err)
+{
+    char path[PATH_MAX];
+    device_module_fn *get;
+    int rc = module_path(path, err);
+    if (rc < 0)
+        return rc;
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!library)
+        return fail(err, HVD_ERR_SYSTEM, "%s", dlerror());
+    void *symbol = dlsym(library, DEVICE_MODULE_SYMBOL);
+    memcpy(&get, &symbol, sizeof symbol);
+    if (!symbol || get()->version != DEVICE_MODULE_VERSION)
+        return fail(err, HVD_ERR_SYSTEM, "%s belongs to another version of this library", path);
+    loaded.module = get();
+    return HVD_OK;
+}
+
+/* Called under the lock. */
+static int open_and_register(const struct device_module_options *options, struct opened *opened,
+                             struct err *err)
+{
+    struct hvd_device table;
+    int rc = loaded.module ? HVD_OK : module_load(err);
+    if (rc == HVD_OK)
+        rc = loaded.module->open(options, &table, err);
+    if (rc < 0)
+        return rc;
+    opened->context = table.context;
+    opened->device = device_register(&table, err);
+    if (opened->device < 0) {
+        loaded.module->close(table.context);
+        return opened->device;
+    }
+    loaded.module->number(table.context, opened->device);
+    opened->next = loaded.first;
+    loaded.first = opened;
+    return HVD_OK;
+}
+
+int device_load_open(const struct device_module_options *options, int *device, struct err *err)
+{
+    struct opened *opened = calloc(1, sizeof *opened);
+    if (!opened)
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    pthread_mutex_lock(&loaded.lock);
+    int rc = open_and_register(options, opened, err);
+    pthread_mutex_unlock(&loaded.lock);
+    if (rc < 0)
+        free(opened);
+    else
+        *device = opened->device;
+    return rc;
+}
+
+int device_load_close(int device, struct err *err)
+{
+    pthread_mutex_lock(&loaded.lock);
+    struct opened **link = &loaded.first;
+    while (*link && (*link)->device != device)
+        link = &(*link)->next;
+    struct opened *opened = *link;
+    int rc = opened ? device_unregister(device, err)
+                    : fail(err, HVD_ERR_INVALID, "close cuda device: %d is none", device);
+    if (rc == HVD_OK) {
+        *link = opened->next;
+        loaded.module->close(opened->context);
+        free(opened);
+    }
+    pthread_mutex_unlock(&loaded.lock);
+    return rc;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Devices of a module (device_module.h): loads hvdrun/hvd_cuda.so beside this library, opens an
+ * accelerator and registers its table.
+ *
+ * Fails with HVD_ERR_SYSTEM when the module is missing or is of another installation, and as the
+ * module does. The module stays loaded. Thread-safe. */
+#ifndef LIB_DEVICE_DEVICE_LOAD_H
+#define LIB_DEVICE_DEVICE_LOAD_H
+
+#include "lib/device/device_module.h"
+
+int device_load_open(const struct device_module_options *options, int *device, struct err *err);
+
+/* HVD_ERR_INVALID for a device that device_load_open() has not made, or that is in use. */
+int device_load_close(int device, struct err *err);
+
+/* For tests: this module, instead of what is installed. */
+void device_load_use(const struct device_module *module);
+
+#endif

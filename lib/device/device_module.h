@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The contract between libhvd and a module that fills in the table of a device (hvd_device.h) for
+ * a vendor: hvd_cuda.so, which libhvd loads when a program or HVD_DEVICE wants it.
+ *
+ * The module exports one function, hvd_device_module(), and links nothing of libhvd: what it needs
+ * is handed to it. Both come from one source tree and are installed together; the version refuses a
+ * module that was left from another installation. */
+#ifndef LIB_DEVICE_DEVICE_MODULE_H
+#define LIB_DEVICE_DEVICE_MODULE_H
+
+#include "lib/base/status.h"
+#include "lib/hvd_device.h"
+
+/* Changes with any struct below, hvd_device.h or struct err. */
+enum { DEVICE_MODULE_VERSION = 1 };
+
+#define DEVICE_MODULE_SYMBOL "hvd_device_module"
+
+/* Public calls of libhvd, for a thread of the module's own; not for functions of the table. */
+struct device_module_library {
+    int (*allgather)(const struct hvd_tensor *tensor, const struct hvd_options *options,
+                     struct hvd_result *result);
+    int (*allreduce)(const struct hvd_tensor *tensor, enum hvd_op op,
+                     const struct hvd_options *options);
+    int (*process_set_ranks)(int process_set, int *ranks, int capacity);
+    int (*process_set_rank)(int process_set);
+    int (*epoch)(void);
+    const char *(*last_error)(void);
+    int (*world_is_broken)(void); /* 1 when there is no world, or it has lost a rank; else 0 */
+};
+
+struct device_module_options {
+    int ordinal;    /* of the accelerator; -1: by local rank */
+    int local_rank; /* -1: not known, which needs an ordinal */
+    int local_size; /* for messages */
+    const struct device_module_library *library;
+    const char *(*get)(const char *name); /* getenv() */
+};
+
+struct device_module {
+    int version;
+
+    /* Fills in the table. Its context is the module's, until close(). */
+    int (*open)(const struct device_module_options *options, struct hvd_device *table,
+                struct err *err);
+
+    /* Tells the device's number, once it is registered. */
+    void (*number)(void *context, int device);
+
+    /* After the device was unregistered. NULL is fine. */
+    void (*close)(void *context);
+
+    /* Writes lines of text about what is there, each with a newline, into `text`; fails as open()
+     * does. */
+    int (*describe)(char *text, size_t size, struct err *err);
+};
+
+typedef const struct device_module *device_module_fn(void);
+
+#endif

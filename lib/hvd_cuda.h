@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hvd_cuda.h - NVIDIA GPUs as devices: tensors in their memory without a table of one's own.
+ *
+ *     int gpu;
+ *     hvd_init();
+ *     hvd_cuda_open(HVD_CUDA_BY_LOCAL_RANK, &gpu);
+ *     struct hvd_tensor gradient = { .name = "g", .input = pointer, .output = pointer,
+ *                                    .dtype = HVD_FLOAT32, .ndims = 1, .dims = &count,
+ *                                    .device = gpu, .ready = event };
+ *     hvd_allreduce_async(&gradient, HVD_AVERAGE, NULL, &handle);
+ *
+ * Pointers are CUdeviceptr, or what cudaMalloc() gives; `ready` is a CUevent or cudaEvent_t, or
+ * NULL. With HVD_DEVICE=cuda in its environment hvd_init() does the same, and hvd_default_device()
+ * (hvd_device.h) returns the number.
+ *
+ * The library loads hvd_cuda.so, which is installed beside it, and that loads the driver
+ * (libcuda.so.1): nothing of CUDA is needed to build or install. A GPU is used in its primary
+ * context, as the CUDA runtime and frameworks use it; no call changes the current context of the
+ * calling thread. Memory of another GPU or of the host is refused (HVD_ERR_INVALID); managed memory
+ * is accepted.
+ *
+ * This code has never run on a GPU: its tests use a stand-in for the driver (doc/gpu.md). */
+#ifndef HVD_CUDA_H
+#define HVD_CUDA_H
+
+#include "hvd_device.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The GPU whose ordinal is hvd_local_rank(). When the driver shows fewer GPUs: the only one, if
+ * CUDA_VISIBLE_DEVICES names it; or with HVD_CUDA_SHARE=1 the local rank modulo their number. */
+enum { HVD_CUDA_BY_LOCAL_RANK = -1 };
+
+/* Registers the GPU with the driver's number `ordinal`, and stores the device's number. A GPU may be
+ * opened several times.
+ *
+ * HVD_ERR_INVALID: there is no such GPU; HVD_ERR_NOT_INITIALIZED and its like: the local rank is not
+ * known; HVD_ERR_ENVIRONMENT: the host has more ranks than GPUs; HVD_ERR_SYSTEM: there is no
+ * driver, it is too old, it shows no GPU, or it fails, in the driver's words. */
+HVD_API int hvd_cuda_open(int ordinal, int *device);
+
+/* Unregisters the device and releases the GPU. HVD_ERR_INVALID for a device that hvd_cuda_open() has
+ * not made, or whose tensors are in flight. */
+HVD_API int hvd_cuda_close(int device);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

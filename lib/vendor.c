@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See vendor.h. */
+#include "lib/vendor.h"
+
+#include "lib/base/env_names.h"
+#include "lib/device/device_load.h"
+#include "lib/hvd.h"
+#include "lib/process.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+static atomic_int default_device;
+
+static const char *vendor_variable(const char *name)
+{
+    return getenv(name);
+}
+
+static int vendor_world_is_broken(void)
+{
+    struct world *world = process_enter(NULL);
+    if (!world)
+        return 1;
+    bool broken = world_is_broken(world);
+    process_exit();
+    return broken;
+}
+
+int vendor_open_cuda(const struct vendor_place *place, int *device, struct err *err)
+{
+    static const struct device_module_library library = {
+        .allgather = hvd_allgather_tensor,
+        .allreduce = hvd_allreduce_tensor,
+        .process_set_ranks = hvd_process_set_ranks,
+        .process_set_rank = hvd_process_set_rank,
+        .epoch = hvd_epoch,
+        .last_error = hvd_last_error,
+        .world_is_broken = vendor_world_is_broken,
+    };
+    const struct device_module_options options = {
+        .ordinal = place->ordinal,
+        .local_rank = place->local_rank,
+        .local_size = place->local_size,
+        .library = &library,
+        .get = vendor_variable,
+    };
+    return device_load_open(&options, device, err);
+}
+
+/* One thread joins a world at a time. */
+int vendor_open_default(enum settings_device wanted, int local_rank, int local_size,
+                        struct err *err)
+{
+    int device;
+    const struct vendor_place place = { -1, local_rank, local_size };
+    if (wanted == SETTINGS_DEVICE_NONE || vendor_default_device() > 0)
+        return HVD_OK;
+    int rc = vendor_open_cuda(&place, &device, err);
+    if (rc < 0)
+        return fail_context(err, "%s=cuda", ENV_DEVICE);
+    atomic_store(&default_device, device);
+    return HVD_OK;
+}
+
+int vendor_default_device(void)
+{
+    return atomic_load(&default_device);
+}

@@ -1,0 +1,39 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# gpu.sh BUILDDIR [-np 'N...']: on a machine with a GPU of NVIDIA: runs the unit tests of lib/cuda, then allreduces of tensors
+# in its memory at 2 and 4 ranks on this GPU, through the host and, where each rank has a GPU, with NCCL, and prints a table of
+# bandwidth beside copies of the driver. It is no part of "make check". CUDA_HOME has cuda.h (/usr/local/cuda).
+set -eu
+build=${1:?the build directory}
+shift
+ranks='2 4'
+[ "${1-}" != -np ] || ranks=$2
+here=$(cd "$(dirname "$0")" && pwd)
+build=$(cd "$build" && pwd)
+toolkit=${CUDA_HOME:-/usr/local/cuda}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+[ -f "$toolkit/include/cuda.h" ] || {
+    echo "gpu.sh: no $toolkit/include/cuda.h: set CUDA_HOME" >&2
+    exit 1
+}
+make -C "$build" check TESTS='tests/unit/lib/cuda/cuda_device_test tests/unit/lib/cuda/cuda_ordinal_test
+    tests/unit/lib/cuda/kernels_ptx_test tests/unit/lib/cuda/nccl_test tests/program/cuda_toolkit_test.sh'
+
+stage=$work/stage
+make -s -C "$build" install prefix="$stage" >/dev/null
+libdir=$(make -s --no-print-directory -C "$build" print-directories prefix="$stage" | sed -n 's/^libdir=//p')
+"${CC:-cc}" -O2 -I"$stage/include" -isystem "$toolkit/include" "$here/gpu/collectives.c" -o "$work/collectives" \
+    -L"$libdir" -Wl,-rpath,"$libdir" -lhvd -L"$toolkit/lib64/stubs" -lcuda
+
+nvidia-smi -L 2>/dev/null || echo "gpu.sh: no nvidia-smi: is there a GPU?" >&2
+gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ' || :)
+for np in $ranks; do
+    for nccl in 0 1; do
+        [ "$nccl" = 0 ] || [ "$gpus" -ge "$np" ] || continue # NCCL wants a GPU for each rank
+        echo "ranks $np, HVD_CUDA_NCCL=$nccl"
+        "$stage/bin/hvdrun" -np "$np" -x HVD_DEVICE=cuda -x HVD_CUDA_SHARE=1 -x HVD_CUDA_NCCL="$nccl" \
+            "$work/collectives" "${GPU_BYTES:-67108864}"
+    done
+done

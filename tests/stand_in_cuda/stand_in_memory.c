@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory; see stand_in.h. A piece of a GPU's memory is a file without a name, mapped twice: where
+ * the stand-in works, and, without access, at the address that callers know. Another process opens
+ * it through /proc. */
+#include "tests/stand_in_cuda/stand_in.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum kind { DEVICE, OPENED, MANAGED, PINNED };
+
+struct piece {
+    enum kind kind;
+    int ordinal, fd;
+    unsigned char *address, *memory; /* as callers know it; as it is used here */
+    size_t nbytes, mapped;
+    struct piece *next;
+};
+
+struct handle {
+    int pid, fd;
+    size_t nbytes;
+};
+_Static_assert(sizeof(struct handle) <= sizeof(struct cuda_ipc_handle), "a handle is as large");
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct piece *pieces;
+
+static void add_piece(const struct piece *like)
+{
+    struct piece *piece = malloc(sizeof *piece);
+    if (!piece)
+        abort();
+    *piece = *like;
+    pthread_mutex_lock(&lock);
+    piece->next = pieces;
+    pieces = piece;
+    pthread_mutex_unlock(&lock);
+}
+
+/* Called under the lock: the piece that has the address, or NULL. */
+static struct piece **find_piece(uint64_t address)
+{
+    struct piece **link = &pieces;
+    while (*link && (address < (uintptr_t)(*link)->address ||
+                     address - (uintptr_t)(*link)->address >= (*link)->nbytes))
+        link = &(*link)->next;
+    return link;
+}
+
+/* Copies what is known about an address; false when nothing is. */
+static bool look_up(uint64_t address, struct piece *found)
+{
+    pthread_mutex_lock(&lock);
+    const struct piece *piece = *find_piece(address);
+    if (piece)
+        *found = *piece;
+    pthread_mutex_unlock(&lock);
+    return piece;
+}
+
+static void *pointer_in(const struct piece *piece, uint64_t address, size_t nbytes)
+{
+    size_t at = address - (uintptr_t)piece->address;
+    return nbytes <= piece->nbytes - at ? piece->memory + at : NULL;
+}
+
+void *stand_in_pointer(uint64_t memory, size_t nbytes)
+{
+    struct piece piece;
+    return look_up(memory, &piece) && piece.kind != PINNED ? pointer_in(&piece, memory, nbytes)
+                                                           : NULL;
+}
+
+void *stand_in_host_pointer(const void *host, size_t nbytes)
+{
+    struct piece piece;
+    return look_up((uintptr_t)host, &piece) && piece.kind == PINNED
+               ? pointer_in(&piece, (uintptr_t)host, nbytes)
+               : NULL;
+}
+
+static int map_piece(struct piece *piece)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    piece->mapped = (piece->nbytes + page - 1) / page * page;
+    piece->memory = mmap(NULL, piece->mapped, PROT_READ | PROT_WRITE, MAP_SHARED, piece->fd, 0);
+    piece->address =
+        mmap(NULL, piece->mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return piece->memory == MAP_FAILED || piece->address == MAP_FAILED ? CUDA_OUT_OF_MEMORY
+                                                                       : CUDA_OK;
+}
+
+static int make_piece(int ordinal, size_t nbytes, uint64_t *memory)
+{
+    struct piece piece = { .kind = DEVICE, .ordinal = ordinal, .nbytes = nbytes };
+    piece.fd = memfd_create("stand_in_cuda", MFD_CLOEXEC);
+    if (piece.fd < 0 || ftruncate(piece.fd, (off_t)nbytes) < 0 || map_piece(&piece) != CUDA_OK)
+        return CUDA_OUT_OF_MEMORY;
+    add_piece(&piece);
+    *memory = (uintptr_t)piece.address;
+    return CUDA_OK;
+}
+
+void *stand_in_alloc(int ordinal, bool managed, size_t nbytes)
+{
+    uint64_t memory = 0;
+    struct piece piece = {
+        .kind = MANAGED, .ordinal = ordinal, .nbytes = nbytes, .mapped = nbytes, .fd = -1
+    };
+    if (!managed)
+        return make_piece(ordinal, nbytes, &memory) == CUDA_OK ? (void *)(uintptr_t)memory : NULL;
+    piece.memory = piece.address =
+        mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    add_piece(&piece);
+    return piece.address;
+}
+
+int stand_in_call_alloc(uint64_t *memory, size_t nbytes)
+{
+    int result = stand_in_enter("cuMemAlloc", true);
+    if (result == CUDA_OK && nbytes == 0)
+        result = CUDA_INVALID_VALUE;
+    return result == CUDA_OK ? make_piece(stand_in_current_ordinal(), nbytes, memory) : result;
+}
+
+static int remove_piece(uint64_t address, enum kind kind)
+{
+    stand_in_drain();
+    pthread_mutex_lock(&lock);
+    struct piece **link = find_piece(address), *piece = *link;
+    if (piece && (piece->kind != kind || address != (uintptr_t)piece->address))
+        piece = NULL;
+    if (piece)
+        *link = piece->next;
+    pthread_mutex_unlock(&lock);
+    if (!piece)
+        return CUDA_INVALID_VALUE;
+    munmap(piece->memory, piece->mapped);
+    if (piece->kind == DEVICE || piece->kind == OPENED) {
+        munmap(piece->address, piece->mapped);
+        close(piece->fd);
+    }
+    free(piece);
+    return CUDA_OK;
+}
+
+void stand_in_release(void *memory)
+{
+    if (remove_piece((uintptr_t)memory, DEVICE) != CUDA_OK)
+        remove_piece((uintptr_t)memory, MANAGED);
+}
+
+int stand_in_call_free(uint64_t memory)
+{
+    int result = stand_in_enter("cuMemFree", true);
+    return result == CUDA_OK ? remove_piece(memory, DEVICE) : result;
+}
+
+int stand_in_call_host_alloc(void **memory, size_t nbytes, unsigned flags)
+{
+    struct piece piece = { .kind = PINNED, .nbytes = nbytes, .mapped = nbytes, .fd = -1 };
+    int result = stand_in_enter("cuMemHostAlloc", true);
+    if (result == CUDA_OK && flags != CUDA_HOST_ALLOC_PORTABLE)
+        result = CUDA_INVALID_VALUE;
+    if (result != CUDA_OK)
+        return result;
+    piece.memory = piece.address =
+        mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    add_piece(&piece);
+    *memory = piece.memory;
+    return CUDA_OK;
+}
+
+int stand_in_call_host_free(void *memory)
+{
+    int result = stand_in_enter("cuMemFreeHost", true);
+    return result == CUDA_OK ? remove_piece((uintptr_t)memory, PINNED) : result;
+}
+
+int stand_in_call_pointer_get_attribute(void *value, int attribute, uint64_t memory)
+{
+    struct piece piece;
+    int result = stand_in_enter("cuPointerGetAttribute", true);
+    if (result == CUDA_OK && !look_up(memory, &piece))
+        result = CUDA_INVALID_VALUE;
+    if (result != CUDA_OK)
+        return result;
+    if (attribute == CUDA_POINTER_ORDINAL)
+        *(int *)value = piece.ordinal;
+    else if (attribute == CUDA_POINTER_IS_MANAGED)
+        *(unsigned *)value = piece.kind == MANAGED;
+    else if (attribute == CUDA_POINTER_MEMORY_TYPE)
+        *(unsigned *)value = piece.kind == PINNED ? 1 : CUDA_MEMORY_DEVICE;
+    else
+        return CUDA_INVALID_VALUE;
+    return CUDA_OK;
+}
+
+/* ---- between processes ---- */
+
+int stand_in_call_ipc_get_handle(struct cuda_ipc_handle *handle, uint64_t memory)
+{
+    struct piece piece;
+    int result = stand_in_enter("cuIpcGetMemHandle", true);
+    if (result == CUDA_OK && (!look_up(memory, &piece) || piece.kind != DEVICE))
+        result = CUDA_INVALID_VALUE;
+    if (result != CUDA_OK)
+        return result;
+    struct handle ours = { .pid = getpid(), .fd = piece.fd, .nbytes = piece.nbytes };
+    memset(handle, 0, sizeof *handle);
+    memcpy(handle, &ours, sizeof ours);
+    return CUDA_OK;
+}
+
+int stand_in_call_ipc_open_handle(uint64_t *memory, struct cuda_ipc_handle handle, unsigned flags)
+{
+    struct handle theirs;
+    char path[64];
+    int result = stand_in_enter("cuIpcOpenMemHandle", true);
+    memcpy(&theirs, &handle, sizeof theirs);
+    if (result == CUDA_OK && (flags != CUDA_IPC_LAZY_PEER_ACCESS || theirs.pid == getpid()))
+        result = CUDA_INVALID_CONTEXT;
+    if (result != CUDA_OK)
+        return result;
+    struct piece piece = { .kind = OPENED,
+                           .ordinal = stand_in_current_ordinal(),
+                           .nbytes = theirs.nbytes };
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", theirs.pid, theirs.fd);
+    piece.fd = open(path, O_RDWR | O_CLOEXEC);
+    if (piece.fd < 0 || map_piece(&piece) != CUDA_OK)
+        return CUDA_INVALID_VALUE;
+    add_piece(&piece);
+    *memory = (uintptr_t)piece.address;
+    return CUDA_OK;
+}
+
+int stand_in_call_ipc_close_handle(uint64_t memory)
+{
+    int result = stand_in_enter("cuIpcCloseMemHandle", true);
+    return result == CUDA_OK ? remove_piece(memory, OPENED) : result;
+}
+
+void stand_in_count_memory(struct stand_in_holdings *holdings)
+{
+    pthread_mutex_lock(&lock);
+    for (const struct piece *piece = pieces; piece; piece = piece->next) {
+        holdings->pieces += piece->kind == DEVICE;
+        holdings->opened += piece->kind == OPENED;
+        holdings->pinned += piece->kind == PINNED;
+    }
+    pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A stand-in for NCCL, libnccl.so.2, beside that for the driver (stand_in.h): communicators are
+ * memory that the processes share, and an allreduce is work on a stream that waits for all ranks.
+ * It reduces int32, float32 and float64. Calls do not block: a communicator is in progress until
+ * all ranks have come.
+ *
+ * STAND_IN_NCCL_VERSION in the environment is its version (22803). */
+#ifndef TESTS_STAND_IN_CUDA_STAND_IN_NCCL_H
+#define TESTS_STAND_IN_CUDA_STAND_IN_NCCL_H
+
+#include "lib/cuda/nccl_abi.h"
+#include "tests/stand_in_cuda/stand_in.h"
+
+#define STAND_IN_NCCL_PROTOTYPE(member, name, parameters)                                          \
+    STAND_IN_API int stand_in_nccl_##member parameters __asm__(#name);
+NCCL_CALLS(STAND_IN_NCCL_PROTOTYPE)
+STAND_IN_API const char *stand_in_nccl_get_error_string(int result) __asm__("ncclGetErrorString");
+
+/* How many allreduces were put on streams, and communicators there are. */
+STAND_IN_API int stand_in_nccl_reduced(void);
+STAND_IN_API int stand_in_nccl_communicators(void);
+
+#endif

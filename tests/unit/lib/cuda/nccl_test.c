@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Allreduces with NCCL, on the stand-ins for NCCL and the CUDA driver (tests/stand_in_cuda): the
+ * results are those of the library; what NCCL cannot do the library does; ranks that share a GPU
+ * go through the host; ranks with other versions of NCCL, and a rank that is lost, are told on all
+ * ranks, and nothing is left. */
+#include "lib/hvd_cuda.h"
+#include "tests/stand_in_cuda/stand_in_nccl.h"
+#include "tests/support/cuda_ranks.h"
+#include "tests/support/ranks.h"
+#include "tests/support/unit.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void start(int rank, int gpus)
+{
+    char words[16];
+    snprintf(words, sizeof words, "gpus=%d", gpus);
+    stand_in_configure(words);
+    setenv("HVD_CUDA_NCCL", "1", 1);
+    init_world();
+    cuda_ordinal = rank % gpus;
+    cuda_start();
+}
+
+static int leave(void)
+{
+    int rc = leave_world();
+    cuda_stop();
+    REQUIRE(stand_in_nccl_communicators() == 0);
+    return rc;
+}
+
+static const struct trial trials[] = {
+    { COLLECTIVE_ALLREDUCE, HVD_INT32, HVD_SUM, .columns = 1, .rows = 1000 },
+    { COLLECTIVE_ALLREDUCE, HVD_FLOAT32, HVD_AVERAGE, .columns = 1, .rows = 777 },
+    { COLLECTIVE_ALLREDUCE, HVD_FLOAT64, HVD_PRODUCT, .columns = 1, .rows = 50, .in_place = true },
+    { COLLECTIVE_ALLREDUCE, HVD_FLOAT32, HVD_MIN, .columns = 1, .rows = 50 },
+    { COLLECTIVE_ALLREDUCE, HVD_FLOAT32, HVD_MAX, .columns = 1, .rows = 50, .prescale = 0.5,
+      .postscale = 4 },
+    { COLLECTIVE_ALLREDUCE, HVD_INT32, HVD_SUM, .columns = 1, .rows = 0 },
+};
+enum { TRIALS = sizeof trials / sizeof *trials };
+
+static int reduce_with_nccl(int rank)
+{
+    start(rank, 3);
+    for (int i = 0; i < TRIALS; i++)
+        trial_check(&trials[i]);
+    REQUIRE(stand_in_nccl_reduced() >= TRIALS - 1);
+    return leave();
+}
+
+START_TEST(nccl_gives_what_the_library_gives)
+{
+    ranks_run(&(struct mini_options){ .size = _i }, reduce_with_nccl);
+}
+END_TEST
+
+static const struct trial others[] = {
+    { COLLECTIVE_ALLREDUCE, HVD_INT16, HVD_SUM, .columns = 1, .rows = 100 },
+    { COLLECTIVE_ALLREDUCE, HVD_INT32, HVD_AVERAGE, .columns = 1, .rows = 100 },
+    { COLLECTIVE_ALLREDUCE, HVD_FLOAT32, HVD_ADASUM, .columns = 1, .rows = 100 },
+    { COLLECTIVE_BROADCAST, HVD_INT32, .columns = 1, .rows = 100 },
+};
+
+static int reduce_the_rest(int rank)
+{
+    start(rank, 2);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        trial_check(&others[i]);
+    REQUIRE(stand_in_nccl_reduced() == 0);
+    return leave();
+}
+
+START_TEST(the_library_does_what_nccl_cannot)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, reduce_the_rest);
+}
+END_TEST
+
+static int share(int rank)
+{
+    start(rank, 1);
+    for (int i = 0; i < TRIALS; i++)
+        trial_check(&trials[i]);
+    REQUIRE(stand_in_nccl_reduced() == 0);
+    return leave();
+}
+
+START_TEST(ranks_that_share_a_gpu_go_through_the_host)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, share);
+}
+END_TEST
+
+/* Each rank submits its tensors of two sets in another order. */
+static int reduce_in_sets(int rank)
+{
+    int64_t count = 100, handles[2];
+    struct hvd_tensor tensor = { .name = "s", .dtype = HVD_INT32, .ndims = 1, .dims = &count };
+    int32_t data[100] = { rank };
+    void *memory[2];
+    start(rank, 3);
+    int set = hvd_add_process_set((const int[]){ 0, 2 }, 2);
+    REQUIRE(set > 0);
+    tensor.device = device;
+    for (int i = 0; i < 2; i++) {
+        int at = rank == 2 ? 1 - i : i;
+        const struct hvd_options options = { .process_set = at ? set : 0 };
+        memory[at] = device_put(data, sizeof data);
+        tensor.input = tensor.output = memory[at];
+        if (at == 0 || rank != 1)
+            REQUIRE_STATUS(hvd_allreduce_async(&tensor, HVD_SUM, &options, &handles[at]), HVD_OK);
+    }
+    for (int at = 0; at < 2; at++) {
+        if (at == 1 && rank == 1)
+            continue;
+        REQUIRE_STATUS(hvd_wait(handles[at]), HVD_OK);
+        device_get(data, memory[at], sizeof data);
+        REQUIRE(data[0] == (at ? 2 : 3));
+    }
+    REQUIRE(stand_in_nccl_communicators() == (rank == 1 ? 1 : 2));
+    return leave();
+}
+
+START_TEST(each_process_set_has_a_communicator)
+{
+    ranks_run(&(struct mini_options){ .size = 3 }, reduce_in_sets);
+}
+END_TEST
+
+static int submit_one(int64_t *handle)
+{
+    int64_t count = 1;
+    int32_t one = 1;
+    void *memory = device_put(&one, sizeof one);
+    const struct hvd_tensor tensor = { .name = "n",
+                                       .input = memory,
+                                       .output = memory,
+                                       .dtype = HVD_INT32,
+                                       .ndims = 1,
+                                       .dims = &count,
+                                       .device = device };
+    return hvd_allreduce_async(&tensor, HVD_SUM, NULL, handle);
+}
+
+static int sum_of_one(void)
+{
+    int64_t handle;
+    int rc = submit_one(&handle);
+    return rc < 0 ? rc : hvd_wait(handle);
+}
+
+static int differ(int rank)
+{
+    setenv("STAND_IN_NCCL_VERSION", rank == 1 ? "21803" : "22803", 1);
+    start(rank, 2);
+    REQUIRE_STATUS(sum_of_one(), HVD_ERR_SYSTEM);
+    require_text("NCCL is version 22803 on rank 0 (");
+    require_text("), 21803 on rank 1 (");
+    require_text("); HVD_CUDA_NCCL=0 does without");
+    return leave();
+}
+
+START_TEST(other_versions_of_nccl_end_the_world_with_both_named)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, differ);
+}
+END_TEST
+
+/* Rank 1 dies when rank 0 is in the reduction that waits for it. */
+static int lose(int rank)
+{
+    int64_t handle;
+    start(rank, 2);
+    REQUIRE_STATUS(sum_of_one(), HVD_OK);
+    int before = stand_in_nccl_reduced();
+    if (rank == 1)
+        stand_in_hold(true);
+    REQUIRE_STATUS(submit_one(&handle), HVD_OK);
+    if (rank == 1) {
+        wait_for(0, 1);
+        kill(getpid(), SIGKILL);
+    }
+    while (stand_in_nccl_reduced() == before)
+        REQUIRE_STATUS(hvd_wait_timeout(handle, 1, NULL), HVD_ERR_TIMEOUT);
+    atomic_fetch_add(&shared->counters[0], 1);
+    REQUIRE_STATUS(hvd_wait(handle), HVD_ERR_PEER_LOST);
+    return leave();
+}
+
+START_TEST(a_rank_that_is_lost_leaves_no_kernel_waiting)
+{
+    ranks_run_but(&(struct mini_options){ .size = 2 }, lose, 1);
+}
+END_TEST
+
+START_TEST(a_variable_that_is_not_0_or_1_is_refused)
+{
+    int number;
+    setenv("HVD_CUDA_NCCL", "2", 1);
+    ck_assert_int_eq(hvd_cuda_open(0, &number), HVD_ERR_ENVIRONMENT);
+    ck_assert_str_eq(hvd_last_error(), "open cuda device: HVD_CUDA_NCCL: '2' is not 0 or 1");
+    struct stand_in_holdings left = stand_in_holdings();
+    ck_assert_int_eq(left.contexts + left.streams, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("nccl");
+    TCase *tcase = tcase_create("nccl");
+    suite_add_tcase(suite, tcase);
+    tcase_set_timeout(tcase, 100);
+    cuda_prepare();
+    tcase_add_loop_test(tcase, nccl_gives_what_the_library_gives, 1, 4);
+    tcase_add_test(tcase, the_library_does_what_nccl_cannot);
+    tcase_add_test(tcase, ranks_that_share_a_gpu_go_through_the_host);
+    tcase_add_test(tcase, each_process_set_has_a_communicator);
+    tcase_add_test(tcase, other_versions_of_nccl_end_the_world_with_both_named);
+    tcase_add_test(tcase, a_rank_that_is_lost_leaves_no_kernel_waiting);
+    tcase_add_test(tcase, a_variable_that_is_not_0_or_1_is_refused);
+    return unit_run(suite);
+}
