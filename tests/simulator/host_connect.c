@@ -145,6 +145,12 @@ const char *host_connect_end_text(const struct host_connect *connect)
     return "";
 }
 
+const char *host_connect_job_end_text(const struct host_connect *connect)
+{
+    (void)connect;
+    return "";
+}
+
 /* There is always a heartbeat that the kernel of a host which is there acknowledges. */
 uint64_t host_connect_acknowledged(const struct host_connect *connect)
 {
