@@ -39,18 +39,19 @@ run "$HVDRUN" --encrypt require -np 2 -H localhost,127.0.0.2 sh -c '[ "$HOROVOD_
 is "a rank that has turned encryption off, which another requires, ends the job" 1 "$status"
 like "... and one line names both" '^hvdrun: FAILED.*HVD_ENCRYPT is require on rank 0 and off on rank 1' "$tmp/err"
 
-ways='tcp unix shm'
-[ "$SANITIZERS" = no ] || ways='tcp shm'
+ways='tcp unix shm' worlds='blocking engine_threads optimizer' jobs='2 6'
+[ "$SANITIZERS" = no ] || ways='tcp shm' worlds=blocking jobs=6
 for HVD_ALGORITHM in ring direct recursive-doubling halving-doubling tree two-level; do
     export HVD_ALGORITHM
-    for world in blocking engine_threads optimizer; do
+    for world in $worlds; do
         ok "$world by $HVD_ALGORITHM" passes "$world"
     done
     for transport in $ways; do
-        for job in '-np 2' '-np 6 -H localhost:3,127.0.0.2:1,127.0.0.3:2'; do
-            # shellcheck disable=SC2086  # a list of words
-            run env HVD_TRANSPORT=$transport "$HVDRUN" $job "$WORLD" init collectives shutdown
-            is "$job over $transport by $HVD_ALGORITHM: every operation, type and count" 0 "$status"
+        for np in $jobs; do
+            hosts=localhost:2
+            [ "$np" = 2 ] || hosts=localhost:3,127.0.0.2:1,127.0.0.3:2
+            run env HVD_TRANSPORT=$transport "$HVDRUN" -np "$np" -H $hosts "$WORLD" init collectives shutdown
+            is "$np ranks over $transport by $HVD_ALGORITHM: every operation, type and count" 0 "$status"
         done
     done
 done
