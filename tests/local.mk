@@ -600,6 +600,8 @@ program_tests += \
 	tests/program/cuda_test.sh \
 	tests/program/cuda_toolkit_test.sh \
 	tests/program/cxx_test.sh \
+	tests/program/elastic_faults_test.sh \
+	tests/program/elastic_hosts_test.sh \
 	tests/program/elastic_test.sh \
 	tests/program/ending_test.sh \
 	tests/program/examples_hosts_test.sh \
@@ -676,8 +678,6 @@ EXTRA_DIST += \
 	tests/languages/hvd_cxx.cc \
 	tests/languages/hvd_fortran.f90 \
 	tests/libssh2.supp \
-	tests/program/elastic_faults_test.sh \
-	tests/program/elastic_hosts_test.sh \
 	tests/python/cases.py \
 	tests/python/compare_checkpoints.py \
 	tests/python/distributed_cases.py \
