@@ -132,7 +132,7 @@ static void group_check_work(struct cuda_group *group)
 static struct cuda_ticket *group_take(struct cuda_group *group, bool *stops)
 {
     struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += POLL_NS;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
@@ -217,7 +217,11 @@ struct cuda_group *cuda_group_create(struct cuda_reducer *reducer, int set, stru
     group->reducer = reducer;
     group->set = set;
     group->last = &group->first;
-    pthread_cond_init(&group->wanted, NULL);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&group->wanted, &attributes);
+    pthread_condattr_destroy(&attributes);
     int rc = cuda_device_enter(reducer->device, err);
     if (rc == HVD_OK) {
         rc = group_open(group, err);

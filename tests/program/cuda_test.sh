@@ -11,7 +11,7 @@ job() {
     shift 2
     run "$HVDRUN" -np "$np" -x HVD_DEVICE=cuda -x LD_LIBRARY_PATH="$STAGE$LIBDIR:$stand_in" -x STAND_IN_CUDA="$words" \
         -x HVD_CUDA_NCCL=0 "$@" \
-        "$HELLO"
+        sh -c 'trap "" TERM; exec "$0"' "$HELLO" # what it says is heard, also when hvdrun stops it
 }
 
 # refused SENTENCE PATTERN: the job failed, and says why.

@@ -50,7 +50,7 @@ for HVD_ALGORITHM in ring direct recursive-doubling halving-doubling tree two-le
         for np in $jobs; do
             hosts=localhost:2
             [ "$np" = 2 ] || hosts=localhost:3,127.0.0.2:1,127.0.0.3:2
-            run env HVD_TRANSPORT=$transport "$HVDRUN" -np "$np" -H $hosts "$WORLD" init collectives shutdown
+            run env HVD_TRANSPORT="$transport" "$HVDRUN" -np "$np" -H "$hosts" "$WORLD" init collectives shutdown
             is "$np ranks over $transport by $HVD_ALGORITHM: every operation, type and count" 0 "$status"
         done
     done
