@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The examples in Python: on 2, 3 and 4 ranks they end with the parameters of one rank that has the whole batch, with hvd.torch and,
+# The examples in Python: on 2 and 3 ranks they end with the parameters of one rank that has the whole batch, with hvd.torch and,
 # after a change of one line, with horovod.torch on libhvd; they train; what is wrong is told in one line.
 #
 #   FASHION_MNIST_DATA=DIRECTORY   of the images, if it is not Debian's
@@ -40,7 +40,7 @@ ended() {
     [ "$(grep -c "^status $1: " "$tmp/out")" -eq $((np * $(wc -l <"$tmp/commands"))) ] || complain "another status" || return
 }
 
-# ---- the same steps on 1 to 4 ranks ----
+# ---- the same steps on 1 to 3 ranks ----
 
 # One of 12 is the batch of a rank if there are 12 of them. OPTION... is for synthetic_benchmark.
 steps_of() {
@@ -57,7 +57,7 @@ END
 }
 names='function pinn synthetic'
 [ $has_images = no ] || names="$names fashion ddp"
-for ranks in 1 2 3 4; do
+for ranks in 1 2 3; do
     steps_of $ranks >"$tmp/commands"
     # With one rank also on a part of the samples, which must lead elsewhere.
     [ $ranks != 1 ] || steps_of 1 |
@@ -75,13 +75,13 @@ compare() {
     echo "$1 $5" >>"$tmp/sentences"
 }
 for name in $names; do
-    for ranks in 2 3 4; do
+    for ranks in 2 3; do
         compare same 1e-9 "$name.1" "$name.$ranks" "$name: $ranks ranks make the steps of one with the whole batch, to 1e-9"
     done
     [ "$name" = ddp ] || compare other 1e-5 "$name.1" "$name.part" "$name: a part of the batch leads elsewhere"
 done
 
-for ranks in 2 3 4; do
+for ranks in 2 3; do
     compare same 0 member.1 member.$ranks "pinn: the first of $ranks models of an ensemble is that of one rank, to the bit"
 done
 
