@@ -54,7 +54,7 @@ const char *ssh_key_kind_problem(enum ssh_key_kind kind)
 /* "ssh-ed25519-cert-v01@openssh.com" */
 static bool is_certificate(struct ssh_bytes type)
 {
-    return memmem(type.data, type.length, "-cert-v", 7) != NULL;
+    return type.length > 0 && memmem(type.data, type.length, "-cert-v", 7) != NULL;
 }
 
 enum ssh_key_kind ssh_key_type_kind(struct ssh_bytes type)

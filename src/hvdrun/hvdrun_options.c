@@ -64,9 +64,8 @@ static int choose_tree_width(struct hvdrun_options *options, const struct option
                              struct err *err)
 {
     const char *name = given(seen, "--tree-width");
-    if (!name)
-        options->tree_width = -1;
-    else if (options->tree_width > 0 && options->tree_width < HOST_TREE_WIDTH_MIN)
+    options->tree_width_given = name;
+    if (options->tree_width > 0 && options->tree_width < HOST_TREE_WIDTH_MIN)
         return bad_input(err, name, "out of range: '%d' (expected 0, or %d to %d)",
                          options->tree_width, HOST_TREE_WIDTH_MIN, HOST_TREE_WIDTH_MAX);
     return HVD_OK;

@@ -52,7 +52,8 @@ struct hvdrun_options {
     const char *remote_shell_source;   /* the option or $VARIABLE that set it; NULL */
     int launcher;                      /* enum launcher */
     bool ssh_accept_new;
-    int tree_width; /* 0: hvdrun connects to all hosts itself; -1: not given */
+    bool tree_width_given;
+    int tree_width; /* 0: hvdrun connects to all hosts itself */
 
     struct string_list interfaces; /* as given; see interface_option_for() (interface_option.h) */
     const char *interfaces_source; /* the option as written, or $VARIABLE; NULL */

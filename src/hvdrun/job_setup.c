@@ -348,7 +348,7 @@ static int tree_width(const struct job_setup *setup)
     const struct hvdrun_options *options = setup->options;
     if (options->elastic || setup->launcher.launcher == LAUNCHER_SLURM)
         return 0;
-    if (options->tree_width >= 0)
+    if (options->tree_width_given)
         return options->tree_width;
     return setup->plan.host_count >= HOST_TREE_FROM ? HOST_TREE_WIDTH : 0;
 }

@@ -738,7 +738,7 @@ START_TEST(the_defaults_of_variables_in_the_help_are_those_of_the_library)
         expect_same_settings(&set, &untouched);
         ndefaults++;
     }
-    ck_assert_int_eq(ndefaults, 10);
+    ck_assert_int_eq(ndefaults, 11);
 }
 END_TEST
 
