@@ -49,6 +49,15 @@ for file in "$debian"/*.install; do
     cat "$tmp/missing"
     ok "what $package wants is installed" [ ! -s "$tmp/missing" ]
 done
+# The other way round, for libraries: dh_missing and rpm refuse a file that no package has.
+cat "$debian"/*.install "$debian/not-installed" | while read -r path _; do
+    case $path in usr/lib/\*/*) place "$path" ;; esac
+done >"$tmp/packaged"
+find "$STAGE$LIBDIR" -type d \( -name 'python3*' -o -name systemd \) -prune -o ! -type d -print | while read -r file; do
+    grep -qxF -e "$file" -e "${file%/*}" "$tmp/packaged" || echo "# $file is in no package"
+done >"$tmp/extra"
+cat "$tmp/extra"
+ok "what is installed in libdir is in a package, or in not-installed" [ ! -s "$tmp/extra" ]
 is "the symbols of libhvd0 are those of lib/libhvd.abi" "$(sh "$debian/make-symbols")" "$(cat "$debian/libhvd0.symbols")"
 for script in "$debian"/hvdrendezvousd.post* "$debian/build" "$debian/make-symbols"; do
     ok "${script##*/} is a script" sh -n "$script"
