@@ -2,7 +2,7 @@
 /* The binary interface of the CUDA driver (libcuda.so.1), as far as this folder uses it: the
  * project builds and installs without CUDA's headers.
  *
- * tests/unit/lib/cuda/driver_abi_test.c compares names, sizes and numbers with cuda.h where that is
+ * tests/program/cuda_toolkit_test.sh compares names, sizes and numbers with cuda.h where that is
  * installed. */
 #ifndef LIB_CUDA_DRIVER_ABI_H
 #define LIB_CUDA_DRIVER_ABI_H
@@ -32,16 +32,13 @@ enum {
 /* CUdevice_attribute, CUpointer_attribute, CUmemorytype, and flags. */
 enum {
     CUDA_ATTRIBUTE_UNIFIED_ADDRESSING = 41,
-    CUDA_ATTRIBUTE_CAPABILITY_MAJOR = 75,
-    CUDA_ATTRIBUTE_CAPABILITY_MINOR = 76,
     CUDA_POINTER_MEMORY_TYPE = 2,
     CUDA_POINTER_IS_MANAGED = 8,
     CUDA_POINTER_ORDINAL = 9,
     CUDA_MEMORY_DEVICE = 2,
     CUDA_STREAM_NON_BLOCKING = 1,
     CUDA_EVENT_DISABLE_TIMING = 2,
-    CUDA_HOST_ALLOC_PORTABLE = 1,
-    CUDA_IPC_LAZY_PEER_ACCESS = 1
+    CUDA_HOST_ALLOC_PORTABLE = 1
 };
 
 struct cuda_context; /* CUcontext, CUstream, CUevent, CUmodule and CUfunction are pointers */
@@ -54,10 +51,6 @@ struct cuda_uuid { /* CUuuid */
     unsigned char bytes[16];
 };
 
-struct cuda_ipc_handle { /* CUipcMemHandle, passed by value */
-    char reserved[64];
-};
-
 /* CALL(member, name in cuda.h, suffix of the symbol, parameters): the entry points. Device memory
  * (CUdeviceptr) is a uint64_t. */
 #define CUDA_CALLS(CALL)                                                                           \
@@ -67,7 +60,6 @@ struct cuda_ipc_handle { /* CUipcMemHandle, passed by value */
     CALL(get_error_string, cuGetErrorString, "", (int error, const char **text))                   \
     CALL(device_get_count, cuDeviceGetCount, "", (int *count))                                     \
     CALL(device_get, cuDeviceGet, "", (int *gpu, int ordinal))                                     \
-    CALL(device_get_name, cuDeviceGetName, "", (char *name, int size, int gpu))                    \
     CALL(device_get_uuid, cuDeviceGetUuid, "_v2", (struct cuda_uuid * uuid, int gpu))              \
     CALL(device_get_attribute, cuDeviceGetAttribute, "", (int *value, int attribute, int gpu))     \
     CALL(primary_retain, cuDevicePrimaryCtxRetain, "", (struct cuda_context * *context, int gpu))  \
@@ -76,29 +68,19 @@ struct cuda_ipc_handle { /* CUipcMemHandle, passed by value */
     CALL(pop, cuCtxPopCurrent, "_v2", (struct cuda_context * *context))                            \
     CALL(host_alloc, cuMemHostAlloc, "", (void **memory, size_t nbytes, unsigned flags))           \
     CALL(host_free, cuMemFreeHost, "", (void *memory))                                             \
-    CALL(alloc, cuMemAlloc, "_v2", (uint64_t * memory, size_t nbytes))                             \
-    CALL(free, cuMemFree, "_v2", (uint64_t memory))                                                \
     CALL(copy_to_host, cuMemcpyDtoHAsync, "_v2",                                                   \
          (void *host, uint64_t memory, size_t nbytes, struct cuda_stream *stream))                 \
     CALL(copy_from_host, cuMemcpyHtoDAsync, "_v2",                                                 \
          (uint64_t memory, const void *host, size_t nbytes, struct cuda_stream *stream))           \
-    CALL(copy, cuMemcpyDtoDAsync, "_v2",                                                           \
-         (uint64_t to, uint64_t from, size_t nbytes, struct cuda_stream * stream))                 \
     CALL(pointer_get_attribute, cuPointerGetAttribute, "",                                         \
          (void *value, int attribute, uint64_t memory))                                            \
     CALL(stream_create, cuStreamCreate, "", (struct cuda_stream * *stream, unsigned flags))        \
     CALL(stream_destroy, cuStreamDestroy, "_v2", (struct cuda_stream * stream))                    \
-    CALL(stream_synchronize, cuStreamSynchronize, "", (struct cuda_stream * stream))               \
     CALL(event_create, cuEventCreate, "", (struct cuda_event * *event, unsigned flags))            \
     CALL(event_destroy, cuEventDestroy, "_v2", (struct cuda_event * event))                        \
     CALL(event_record, cuEventRecord, "",                                                          \
          (struct cuda_event * event, struct cuda_stream * stream))                                 \
     CALL(event_query, cuEventQuery, "", (struct cuda_event * event))                               \
-    CALL(ipc_get_handle, cuIpcGetMemHandle, "",                                                    \
-         (struct cuda_ipc_handle * handle, uint64_t memory))                                       \
-    CALL(ipc_open_handle, cuIpcOpenMemHandle, "_v2",                                               \
-         (uint64_t * memory, struct cuda_ipc_handle handle, unsigned flags))                       \
-    CALL(ipc_close_handle, cuIpcCloseMemHandle, "", (uint64_t memory))                             \
     CALL(module_load, cuModuleLoadDataEx, "",                                                      \
          (struct cuda_module_image * *module, const void *image, unsigned count, int *options,     \
           void **values))                                                                          \

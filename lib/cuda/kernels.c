@@ -10,16 +10,15 @@ static int kernels_find(struct cuda_kernels *kernels, const struct cuda_device *
                         struct err *err)
 {
     char name[KERNEL_NAME];
-    for (int dtype = 0; dtype < KERNEL_DTYPES; dtype++)
-        for (int op = 0; op < KERNEL_OPS; op++) {
-            if (!kernel_exists((enum hvd_dtype)dtype, (enum kernel_op)op))
-                continue;
-            kernel_name(name, (enum hvd_dtype)dtype, (enum kernel_op)op);
-            int result = device->driver->module_get_function(&kernels->functions[dtype][op],
-                                                             kernels->module, name);
-            if (result != CUDA_OK)
-                return cuda_driver_fail(device->driver, result, "cuModuleGetFunction", err);
-        }
+    for (int dtype = 0; dtype < KERNEL_DTYPES; dtype++) {
+        if (!kernel_exists((enum hvd_dtype)dtype))
+            continue;
+        kernel_name(name, (enum hvd_dtype)dtype);
+        int result =
+            device->driver->module_get_function(&kernels->functions[dtype], kernels->module, name);
+        if (result != CUDA_OK)
+            return cuda_driver_fail(device->driver, result, "cuModuleGetFunction", err);
+    }
     return HVD_OK;
 }
 
@@ -51,13 +50,13 @@ int cuda_kernels_scale(const struct cuda_kernels *kernels, const struct cuda_dev
                        size_t count, double factor, struct err *err)
 {
     uint64_t to = (uintptr_t)out, from = (uintptr_t)in, elements = count;
-    void *parameters[] = { &to, &from, &from, &elements, &factor };
+    void *parameters[] = { &to, &from, &elements, &factor };
     size_t wanted = (count + KERNEL_THREADS - 1) / KERNEL_THREADS;
     unsigned blocks = wanted < KERNEL_BLOCKS ? (unsigned)wanted : KERNEL_BLOCKS;
     if (count == 0)
         return HVD_OK;
-    int result = device->driver->launch(kernels->functions[dtype][KERNEL_SCALE], blocks, 1, 1,
-                                        KERNEL_THREADS, 1, 1, 0, stream, parameters, NULL);
+    int result = device->driver->launch(kernels->functions[dtype], blocks, 1, 1, KERNEL_THREADS, 1,
+                                        1, 0, stream, parameters, NULL);
     return result == CUDA_OK ? HVD_OK
                              : cuda_driver_fail(device->driver, result, "cuLaunchKernel", err);
 }

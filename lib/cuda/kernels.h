@@ -11,14 +11,14 @@
 
 struct cuda_kernels {
     struct cuda_module_image *module;
-    struct cuda_function *functions[KERNEL_DTYPES][KERNEL_OPS]; /* NULL: there is none */
+    struct cuda_function *functions[KERNEL_DTYPES]; /* NULL: there is none */
 };
 
 int cuda_kernels_load(struct cuda_kernels *kernels, const struct cuda_device *device,
                       struct err *err);
 void cuda_kernels_unload(struct cuda_kernels *kernels, const struct cuda_device *device);
 
-/* Puts out[i] = in[i] * factor on the stream. */
+/* Puts out[i] = in[i] * factor on the stream. There is a kernel for the type (kernel_exists()). */
 int cuda_kernels_scale(const struct cuda_kernels *kernels, const struct cuda_device *device,
                        struct cuda_stream *stream, enum hvd_dtype dtype, void *out, const void *in,
                        size_t count, double factor, struct err *err);

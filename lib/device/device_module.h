@@ -49,10 +49,6 @@ struct device_module {
 
     /* After the device was unregistered. NULL is fine. */
     void (*close)(void *context);
-
-    /* Writes lines of text about what is there, each with a newline, into `text`; fails as open()
-     * does. */
-    int (*describe)(char *text, size_t size, struct err *err);
 };
 
 typedef const struct device_module *device_module_fn(void);

@@ -6,7 +6,7 @@
  * What it checks, and what the driver would answer: cuInit() first; a current context on the
  * calling thread; handles that exist; memory that exists, all of it, and of which kind. Device
  * memory faults when the processor touches it. Each stream is a thread. Kernels are PTX, which it
- * interprets (stand_in_ptx.c). Memory can be opened by another process (cuIpc*).
+ * interprets (stand_in_ptx.c).
  *
  * STAND_IN_CUDA in the environment, or stand_in_configure(), is a list of words:
  *
@@ -34,7 +34,7 @@ STAND_IN_API void stand_in_configure(const char *words);
 /* What somebody has of it at the moment. */
 struct stand_in_holdings {
     int contexts; /* primary contexts retained, less released */
-    int streams, events, pieces, pinned, opened, images;
+    int streams, events, pieces, pinned, images;
     int pushed; /* contexts on the stacks of all threads */
 };
 STAND_IN_API struct stand_in_holdings stand_in_holdings(void);
@@ -53,6 +53,10 @@ STAND_IN_API void *stand_in_pointer(uint64_t memory, size_t nbytes);
 typedef int stand_in_work_fn(void *arg);
 STAND_IN_API int stand_in_enqueue(struct cuda_stream *stream, stand_in_work_fn *fn, void *arg);
 
+/* For it, too: what a call of its own is to return at once; whether this thread has a context. */
+STAND_IN_API int stand_in_fault(const char *call);
+STAND_IN_API bool stand_in_has_context(void);
+
 /* The entry points of the driver, by their real names. */
 #define STAND_IN_PROTOTYPE(member, name, suffix, parameters)                                       \
     STAND_IN_API int stand_in_call_##member parameters __asm__(#name suffix);
@@ -60,15 +64,13 @@ CUDA_CALLS(STAND_IN_PROTOTYPE)
 
 /* ---- between its files ---- */
 
-/* stand_in_faults.c: what a call named `call` is to return at once; CUDA_OK: carry it out. */
-int stand_in_fault(const char *call);
+/* stand_in_faults.c */
 int stand_in_late_fault(void);
 void stand_in_break(int result);
 int stand_in_number(const char *word, int otherwise);
 
 /* stand_in_context.c: likewise, for a call that needs cuInit(), or a current context. */
 int stand_in_enter(const char *call, bool context);
-int stand_in_current_ordinal(void);
 
 void stand_in_count_contexts(struct stand_in_holdings *holdings);
 

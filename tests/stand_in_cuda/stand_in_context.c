@@ -3,14 +3,12 @@
 #include "tests/stand_in_cuda/stand_in.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { GPUS_MAX = 8, STACK_MAX = 8 };
 
 struct cuda_context {
-    int ordinal;
     atomic_int retained;
 };
 
@@ -30,9 +28,9 @@ int stand_in_enter(const char *call, bool context)
     return context && depth == 0 ? CUDA_INVALID_CONTEXT : CUDA_OK;
 }
 
-int stand_in_current_ordinal(void)
+bool stand_in_has_context(void)
 {
-    return stack[depth - 1]->ordinal;
+    return depth > 0;
 }
 
 /* CUDA_VISIBLE_DEVICES names some of the GPUs by number, or one MIG instance. */
@@ -128,16 +126,6 @@ int stand_in_call_device_get(int *gpu, int ordinal)
     return result;
 }
 
-int stand_in_call_device_get_name(char *name, int size, int gpu)
-{
-    int result = stand_in_enter("cuDeviceGetName", false);
-    if (result == CUDA_OK && !is_gpu(gpu))
-        result = CUDA_INVALID_DEVICE;
-    if (result == CUDA_OK)
-        snprintf(name, (size_t)size, "stand-in, no GPU");
-    return result;
-}
-
 /* Ranks that see one GPU each, see different ones. */
 int stand_in_call_device_get_uuid(struct cuda_uuid *uuid, int gpu)
 {
@@ -159,7 +147,7 @@ int stand_in_call_device_get_attribute(int *value, int attribute, int gpu)
     if (result == CUDA_OK && !is_gpu(gpu))
         result = CUDA_INVALID_DEVICE;
     if (result == CUDA_OK)
-        *value = attribute == CUDA_ATTRIBUTE_UNIFIED_ADDRESSING ? 1 : 9;
+        *value = attribute == CUDA_ATTRIBUTE_UNIFIED_ADDRESSING;
     return result;
 }
 
@@ -170,7 +158,6 @@ int stand_in_call_primary_retain(struct cuda_context **context, int gpu)
         result = CUDA_INVALID_DEVICE;
     if (result != CUDA_OK)
         return result;
-    contexts[gpu].ordinal = gpu;
     atomic_fetch_add(&contexts[gpu].retained, 1);
     *context = &contexts[gpu];
     return CUDA_OK;

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory; see stand_in.h. A piece of a GPU's memory is a file without a name, mapped twice: where
- * the stand-in works, and, without access, at the address that callers know. Another process opens
- * it through /proc. */
+ * the stand-in works, and, without access, at the address that callers know. */
 #include "tests/stand_in_cuda/stand_in.h"
 
-#include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum kind { DEVICE, OPENED, MANAGED, PINNED };
+enum kind { DEVICE, MANAGED, PINNED };
 
 struct piece {
     enum kind kind;
@@ -21,12 +17,6 @@ struct piece {
     size_t nbytes, mapped;
     struct piece *next;
 };
-
-struct handle {
-    int pid, fd;
-    size_t nbytes;
-};
-_Static_assert(sizeof(struct handle) <= sizeof(struct cuda_ipc_handle), "a handle is as large");
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct piece *pieces;
@@ -121,14 +111,6 @@ void *stand_in_alloc(int ordinal, bool managed, size_t nbytes)
     return piece.address;
 }
 
-int stand_in_call_alloc(uint64_t *memory, size_t nbytes)
-{
-    int result = stand_in_enter("cuMemAlloc", true);
-    if (result == CUDA_OK && nbytes == 0)
-        result = CUDA_INVALID_VALUE;
-    return result == CUDA_OK ? make_piece(stand_in_current_ordinal(), nbytes, memory) : result;
-}
-
 static int remove_piece(uint64_t address, enum kind kind)
 {
     stand_in_drain();
@@ -142,7 +124,7 @@ static int remove_piece(uint64_t address, enum kind kind)
     if (!piece)
         return CUDA_INVALID_VALUE;
     munmap(piece->memory, piece->mapped);
-    if (piece->kind == DEVICE || piece->kind == OPENED) {
+    if (piece->kind == DEVICE) {
         munmap(piece->address, piece->mapped);
         close(piece->fd);
     }
@@ -154,12 +136,6 @@ void stand_in_release(void *memory)
 {
     if (remove_piece((uintptr_t)memory, DEVICE) != CUDA_OK)
         remove_piece((uintptr_t)memory, MANAGED);
-}
-
-int stand_in_call_free(uint64_t memory)
-{
-    int result = stand_in_enter("cuMemFree", true);
-    return result == CUDA_OK ? remove_piece(memory, DEVICE) : result;
 }
 
 int stand_in_call_host_alloc(void **memory, size_t nbytes, unsigned flags)
@@ -202,56 +178,11 @@ int stand_in_call_pointer_get_attribute(void *value, int attribute, uint64_t mem
     return CUDA_OK;
 }
 
-/* ---- between processes ---- */
-
-int stand_in_call_ipc_get_handle(struct cuda_ipc_handle *handle, uint64_t memory)
-{
-    struct piece piece;
-    int result = stand_in_enter("cuIpcGetMemHandle", true);
-    if (result == CUDA_OK && (!look_up(memory, &piece) || piece.kind != DEVICE))
-        result = CUDA_INVALID_VALUE;
-    if (result != CUDA_OK)
-        return result;
-    struct handle ours = { .pid = getpid(), .fd = piece.fd, .nbytes = piece.nbytes };
-    memset(handle, 0, sizeof *handle);
-    memcpy(handle, &ours, sizeof ours);
-    return CUDA_OK;
-}
-
-int stand_in_call_ipc_open_handle(uint64_t *memory, struct cuda_ipc_handle handle, unsigned flags)
-{
-    struct handle theirs;
-    char path[64];
-    int result = stand_in_enter("cuIpcOpenMemHandle", true);
-    memcpy(&theirs, &handle, sizeof theirs);
-    if (result == CUDA_OK && (flags != CUDA_IPC_LAZY_PEER_ACCESS || theirs.pid == getpid()))
-        result = CUDA_INVALID_CONTEXT;
-    if (result != CUDA_OK)
-        return result;
-    struct piece piece = { .kind = OPENED,
-                           .ordinal = stand_in_current_ordinal(),
-                           .nbytes = theirs.nbytes };
-    snprintf(path, sizeof path, "/proc/%d/fd/%d", theirs.pid, theirs.fd);
-    piece.fd = open(path, O_RDWR | O_CLOEXEC);
-    if (piece.fd < 0 || map_piece(&piece) != CUDA_OK)
-        return CUDA_INVALID_VALUE;
-    add_piece(&piece);
-    *memory = (uintptr_t)piece.address;
-    return CUDA_OK;
-}
-
-int stand_in_call_ipc_close_handle(uint64_t memory)
-{
-    int result = stand_in_enter("cuIpcCloseMemHandle", true);
-    return result == CUDA_OK ? remove_piece(memory, OPENED) : result;
-}
-
 void stand_in_count_memory(struct stand_in_holdings *holdings)
 {
     pthread_mutex_lock(&lock);
     for (const struct piece *piece = pieces; piece; piece = piece->next) {
         holdings->pieces += piece->kind == DEVICE;
-        holdings->opened += piece->kind == OPENED;
         holdings->pinned += piece->kind == PINNED;
     }
     pthread_mutex_unlock(&lock);

@@ -67,18 +67,10 @@ struct stand_in_kernel {
 #define COMPUTATIONS(DO)                                                                           \
     DO(add_u64, "add.u64", u64, a.u64 + b.u64)                                                     \
     DO(add_u32, "add.u32", u32, a.u32 + b.u32)                                                     \
-    DO(add_f32, "add.rn.f32", f32, a.f32 + b.f32)                                                  \
-    DO(add_f64, "add.rn.f64", f64, a.f64 + b.f64)                                                  \
     DO(mul_wide, "mul.wide.u32", u64, (uint64_t)a.u32 *b.u32)                                      \
     DO(mul_u64, "mul.lo.u64", u64, a.u64 *b.u64)                                                   \
-    DO(mul_u32, "mul.lo.u32", u32, a.u32 *b.u32)                                                   \
     DO(mul_f32, "mul.rn.f32", f32, a.f32 *b.f32)                                                   \
     DO(mul_f64, "mul.rn.f64", f64, a.f64 *b.f64)                                                   \
-    DO(div_s32, "div.s32", s32, (int32_t)((int64_t)a.s32 / b.s32))                                 \
-    DO(div_u32, "div.u32", u32, a.u32 / b.u32)                                                     \
-    DO(div_s64, "div.s64", s64, b.s64 == -1 ? (int64_t)(0 - a.u64) : a.s64 / b.s64)                \
-    DO(div_f32, "div.rn.f32", f32, a.f32 / b.f32)                                                  \
-    DO(div_f64, "div.rn.f64", f64, a.f64 / b.f64)                                                  \
     DO(min_f64, "min.f64", f64, fmin(a.f64, b.f64))                                                \
     DO(max_f64, "max.f64", f64, fmax(a.f64, b.f64))                                                \
     DO(and_b32, "and.b32", u32, a.u32 &b.u32)                                                      \
@@ -89,28 +81,11 @@ struct stand_in_kernel {
     DO(mov_u32, "mov.u32", u32, a.u32)                                                             \
     DO(cvta, "cvta.to.global.u64", u64, a.u64)                                                     \
     DO(setp_ge_u64, "setp.ge.u64", u64, a.u64 >= b.u64)                                            \
-    DO(setp_ne_u32, "setp.ne.u32", u64, a.u32 != b.u32)                                            \
     DO(setp_nan_f32, "setp.nan.f32", u64, isnan(a.f32) || isnan(b.f32))                            \
     DO(setp_nan_f64, "setp.nan.f64", u64, isnan(a.f64) || isnan(b.f64))                            \
-    DO(setp_lt_s32, "setp.lt.s32", u64, a.s32 < b.s32)                                             \
-    DO(setp_lt_u32, "setp.lt.u32", u64, a.u32 < b.u32)                                             \
-    DO(setp_lt_s64, "setp.lt.s64", u64, a.s64 < b.s64)                                             \
-    DO(setp_lt_f32, "setp.lt.f32", u64, a.f32 < b.f32)                                             \
-    DO(setp_lt_f64, "setp.lt.f64", u64, a.f64 < b.f64)                                             \
-    DO(setp_gt_s32, "setp.gt.s32", u64, a.s32 > b.s32)                                             \
-    DO(setp_gt_u32, "setp.gt.u32", u64, a.u32 > b.u32)                                             \
-    DO(setp_gt_s64, "setp.gt.s64", u64, a.s64 > b.s64)                                             \
-    DO(setp_gt_f32, "setp.gt.f32", u64, a.f32 > b.f32)                                             \
-    DO(setp_gt_f64, "setp.gt.f64", u64, a.f64 > b.f64)                                             \
     DO(selp_b32, "selp.b32", u32, c.u64 ? a.u32 : b.u32)                                           \
-    DO(selp_b64, "selp.b64", u64, c.u64 ? a.u64 : b.u64)                                           \
-    DO(selp_f32, "selp.f32", u32, c.u64 ? a.u32 : b.u32)                                           \
     DO(selp_f64, "selp.f64", u64, c.u64 ? a.u64 : b.u64)                                           \
     DO(cvt_u64_u32, "cvt.u64.u32", u64, a.u32)                                                     \
-    DO(cvt_u32_u8, "cvt.u32.u8", u32, (uint8_t)a.u32)                                              \
-    DO(cvt_u32_u16, "cvt.u32.u16", u32, (uint16_t)a.u32)                                           \
-    DO(cvt_s32_s8, "cvt.s32.s8", s32, (int8_t)a.u32)                                               \
-    DO(cvt_s32_s16, "cvt.s32.s16", s32, (int16_t)a.u32)                                            \
     DO(cvt_f64_s32, "cvt.rn.f64.s32", f64, a.s32)                                                  \
     DO(cvt_f64_u32, "cvt.rn.f64.u32", f64, a.u32)                                                  \
     DO(cvt_f64_s64, "cvt.rn.f64.s64", f64, (double)a.s64)                                          \
@@ -195,10 +170,9 @@ static const struct opcode {
 #define MEMORY(type, nbytes, is_signed)                                                            \
     { "ld.global." type, LOAD, NULL, nbytes, is_signed },                                          \
         { "st.global." type, STORE, NULL, nbytes, is_signed },
-        MEMORY("u8", 1, false) MEMORY("s8", 1, true) MEMORY("u16", 2, false) MEMORY("s16", 2, true)
-            MEMORY("b16", 2, false) MEMORY("s32", 4, true) MEMORY("s64", 8, true)
-                MEMORY("f32", 4, false)
-                    MEMORY("f64", 8, false){ "ld.param.u64", PARAMETER, NULL, 8, false },
+        MEMORY("u8", 1, false) MEMORY("s8", 1, true) MEMORY("u16", 2, false) MEMORY("b16", 2, false)
+            MEMORY("s32", 4, true) MEMORY("s64", 8, true) MEMORY("f32", 4, false)
+                MEMORY("f64", 8, false){ "ld.param.u64", PARAMETER, NULL, 8, false },
     { "ld.param.f64", PARAMETER, NULL, 8, false },
     { "bra", BRANCH, NULL, 0, false },
     { "ret", RETURN, NULL, 0, false },

@@ -169,19 +169,6 @@ void stand_in_drain(void)
     pthread_mutex_unlock(&lock);
 }
 
-int stand_in_call_stream_synchronize(struct cuda_stream *stream)
-{
-    int result = stand_in_enter("cuStreamSynchronize", true);
-    if (result != CUDA_OK)
-        return result;
-    pthread_mutex_lock(&lock);
-    bool exists = stream_exists(stream);
-    while (exists && stream->done < stream->put)
-        pthread_cond_wait(&changed, &lock);
-    pthread_mutex_unlock(&lock);
-    return exists ? stand_in_fault("") : CUDA_INVALID_HANDLE;
-}
-
 /* ---- events ---- */
 
 int stand_in_call_event_create(struct cuda_event **event, unsigned flags)
@@ -290,12 +277,6 @@ int stand_in_call_copy_from_host(uint64_t memory, const void *host, size_t nbyte
 {
     return put_copy("cuMemcpyHtoDAsync", stand_in_pointer(memory, nbytes),
                     stand_in_host_pointer(host, nbytes), nbytes, stream);
-}
-
-int stand_in_call_copy(uint64_t to, uint64_t from, size_t nbytes, struct cuda_stream *stream)
-{
-    return put_copy("cuMemcpyDtoDAsync", stand_in_pointer(to, nbytes),
-                    stand_in_pointer(from, nbytes), nbytes, stream);
 }
 
 struct stand_in_holdings stand_in_holdings(void)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels give what the loops of lib/reduce give, to the bit, except which NaN a NaN is. Their
+/* The kernels scale as the loops of lib/reduce do, to the bit, except which NaN a NaN is. Their
  * PTX text is interpreted by the stand-in for the driver (tests/stand_in_cuda), not by a GPU. */
 #include "lib/cuda/kernels_ptx.h"
 
+#include "lib/cuda/nccl.h"
 #include "lib/reduce/reduce.h"
 #include "tests/stand_in_cuda/stand_in.h"
 #include "tests/support/unit.h"
@@ -37,9 +38,8 @@ static uint64_t next_bits(void)
     return state ^= state << 17;
 }
 
-/* Bits of every kind: also infinities, NaNs, denormals, zeros of both signs; equal ones on both
- * sides. */
-static void fill(unsigned char *left, unsigned char *right, size_t size)
+/* Bits of every kind: also infinities, NaNs, denormals, zeros of both signs. */
+static void fill(unsigned char *in, size_t size)
 {
     static const uint64_t special[] = { 0,
                                         UINT64_MAX,
@@ -51,15 +51,10 @@ static void fill(unsigned char *left, unsigned char *right, size_t size)
                                         0x7f807c00fc007e00,
                                         0x0001000100010001 };
     for (size_t at = 0; at + size <= COUNT * size; at += size) {
-        uint64_t a = next_bits(), b = next_bits();
+        uint64_t bits = next_bits();
         if (at / size % 7 == 0)
-            a = special[next_bits() % 9];
-        if (at / size % 11 == 0)
-            b = special[next_bits() % 9];
-        if (at / size % 13 == 0)
-            b = a;
-        memcpy(left + at, &a, size);
-        memcpy(right + at, &b, size);
+            bits = special[next_bits() % 9];
+        memcpy(in + at, &bits, size);
     }
 }
 
@@ -81,50 +76,32 @@ static bool is_nan(enum hvd_dtype dtype, const unsigned char *element)
     }
 }
 
-static void expect(enum hvd_dtype dtype, enum kernel_op op, void *out, const void *left,
-                   const void *right, double factor)
-{
-    static const enum hvd_op ops[] = { [KERNEL_SUM] = HVD_SUM,
-                                       [KERNEL_PRODUCT] = HVD_PRODUCT,
-                                       [KERNEL_MIN] = HVD_MIN,
-                                       [KERNEL_MAX] = HVD_MAX };
-    if (op == KERNEL_AVERAGE)
-        divide_function(dtype)(out, left, right, COUNT, (int)factor);
-    else if (op == KERNEL_SCALE)
-        scale_function(dtype)(out, left, COUNT, factor);
-    else
-        reduce_function(dtype, ops[op])(out, left, right, COUNT);
-}
-
-static void check_kernel(enum hvd_dtype dtype, enum kernel_op op, double factor)
+static void check_kernel(enum hvd_dtype dtype, double factor)
 {
     char name[KERNEL_NAME];
     size_t size = dtype_size((int)dtype);
-    unsigned char left[COUNT * 8], right[COUNT * 8], expected[COUNT * 8];
-    void *memory = stand_in_alloc(0, false, 3 * COUNT * size);
-    unsigned char *there = stand_in_pointer((uintptr_t)memory, 3 * COUNT * size);
+    unsigned char in[COUNT * 8], expected[COUNT * 8];
+    void *memory = stand_in_alloc(0, false, 2 * COUNT * size);
+    unsigned char *there = stand_in_pointer((uintptr_t)memory, 2 * COUNT * size);
     uint64_t at = (uintptr_t)memory, bits;
-    fill(left, right, size);
-    expect(dtype, op, expected, left, right, factor);
-    memcpy(there + COUNT * size, left, COUNT * size);
-    memcpy(there + 2 * COUNT * size, right, COUNT * size);
-    kernel_name(name, dtype, op);
+    fill(in, size);
+    scale_function(dtype)(expected, in, COUNT, factor);
+    memcpy(there + COUNT * size, in, COUNT * size);
+    kernel_name(name, dtype);
     const struct stand_in_kernel *kernel = stand_in_find(kernels, nkernels, name);
     ck_assert_msg(kernel, "no %s", name);
     memcpy(&bits, &factor, sizeof bits);
-    const uint64_t parameters[] = { at, at + COUNT * size, at + 2 * COUNT * size, COUNT, bits };
+    const uint64_t parameters[] = { at, at + COUNT * size, COUNT, bits };
     ck_assert_int_eq(stand_in_interpret(kernel, parameters, BLOCKS, THREADS), CUDA_OK);
     for (size_t i = 0; i < COUNT; i++) {
         const unsigned char *got = there + i * size, *wanted = expected + i * size;
         bool same = memcmp(got, wanted, size) == 0 || (is_nan(dtype, got) && is_nan(dtype, wanted));
-        uint64_t shown[4] = { 0 };
-        memcpy(&shown[0], left + i * size, size);
-        memcpy(&shown[1], right + i * size, size);
-        memcpy(&shown[2], got, size);
-        memcpy(&shown[3], wanted, size);
-        ck_assert_msg(same, "%s of %llx and %llx by %g: %llx, not %llx", name,
-                      (unsigned long long)shown[0], (unsigned long long)shown[1], factor,
-                      (unsigned long long)shown[2], (unsigned long long)shown[3]);
+        uint64_t shown[3] = { 0 };
+        memcpy(&shown[0], in + i * size, size);
+        memcpy(&shown[1], got, size);
+        memcpy(&shown[2], wanted, size);
+        ck_assert_msg(same, "%s of %llx by %g: %llx, not %llx", name, (unsigned long long)shown[0],
+                      factor, (unsigned long long)shown[1], (unsigned long long)shown[2]);
     }
     stand_in_release(memory);
 }
@@ -132,34 +109,33 @@ static void check_kernel(enum hvd_dtype dtype, enum kernel_op op, double factor)
 START_TEST(a_kernel_gives_what_the_loop_of_the_host_gives)
 {
     static const double factors[] = { 0.5, -3.25, 1e-9, 1e30 };
-    static const int divisors[] = { 1, 2, 3, 7, 64 };
     enum hvd_dtype dtype = (enum hvd_dtype)_i;
-    for (int op = KERNEL_SUM; op < KERNEL_AVERAGE; op++)
-        check_kernel(dtype, (enum kernel_op)op, 1);
-    if (!kernel_exists(dtype, KERNEL_SCALE))
+    if (!kernel_exists(dtype))
         return;
     for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
-        check_kernel(dtype, KERNEL_SCALE, factors[i]);
-    for (size_t i = 0; i < sizeof divisors / sizeof *divisors; i++)
-        check_kernel(dtype, KERNEL_AVERAGE, divisors[i]);
+        check_kernel(dtype, factors[i]);
 }
 END_TEST
 
-START_TEST(bool_has_no_average_and_no_scale)
+START_TEST(the_types_that_nccl_reduces_have_a_kernel_and_no_others)
 {
-    ck_assert(!kernel_exists(HVD_BOOL, KERNEL_AVERAGE));
-    ck_assert(!kernel_exists(HVD_BOOL, KERNEL_SCALE));
-    ck_assert(!kernel_exists((enum hvd_dtype)KERNEL_DTYPES, KERNEL_SUM));
-    ck_assert_int_eq(nkernels, KERNEL_DTYPES * KERNEL_OPS - 2);
+    int nccl_dtype, nccl_op, types = 0;
+    for (int dtype = 0; dtype < KERNEL_DTYPES; dtype++) {
+        bool reduces = nccl_numbers((enum hvd_dtype)dtype, HVD_SUM, &nccl_dtype, &nccl_op);
+        ck_assert_int_eq(kernel_exists((enum hvd_dtype)dtype), reduces);
+        types += reduces;
+    }
+    ck_assert(!kernel_exists((enum hvd_dtype)KERNEL_DTYPES));
+    ck_assert_int_eq(nkernels, types);
 }
 END_TEST
 
 START_TEST(an_address_outside_of_memory_is_illegal)
 {
-    const struct stand_in_kernel *kernel = stand_in_find(kernels, nkernels, "hvd_sum_float32");
+    const struct stand_in_kernel *kernel = stand_in_find(kernels, nkernels, "hvd_scale_float32");
     void *memory = stand_in_alloc(0, false, 64);
     uint64_t at = (uintptr_t)memory;
-    const uint64_t beyond[] = { at, at, at, 17, 0 }, odd[] = { at + 2, at, at, 1, 0 };
+    const uint64_t beyond[] = { at, at, 17, 0 }, odd[] = { at + 2, at, 1, 0 };
     ck_assert_int_eq(stand_in_interpret(kernel, beyond, 1, 32), CUDA_ILLEGAL_ADDRESS);
     ck_assert_int_eq(stand_in_interpret(kernel, odd, 1, 32), CUDA_ILLEGAL_ADDRESS);
     stand_in_release(memory);
@@ -173,7 +149,7 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_add_checked_fixture(tcase, read_kernels, free_kernels);
     tcase_add_loop_test(tcase, a_kernel_gives_what_the_loop_of_the_host_gives, 0, KERNEL_DTYPES);
-    tcase_add_test(tcase, bool_has_no_average_and_no_scale);
+    tcase_add_test(tcase, the_types_that_nccl_reduces_have_a_kernel_and_no_others);
     tcase_add_test(tcase, an_address_outside_of_memory_is_illegal);
     return unit_run(suite);
 }
