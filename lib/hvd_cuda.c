@@ -47,5 +47,7 @@ int hvd_cuda_close(int device)
     int rc = device > 0
                  ? process_check_caller(&err)
                  : fail(&err, HVD_ERR_INVALID, "close cuda device: there is no device %d", device);
-    return process_answer(rc < 0 ? rc : device_load_close(device, &err), &err);
+    if (rc == HVD_OK && (rc = device_load_close(device, &err)) == HVD_OK)
+        vendor_forget(device);
+    return process_answer(rc, &err);
 }

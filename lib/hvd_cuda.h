@@ -17,7 +17,8 @@
  * (libcuda.so.1): nothing of CUDA is needed to build or install. A GPU is used in its primary
  * context, as the CUDA runtime and frameworks use it; no call changes the current context of the
  * calling thread. Memory of another GPU or of the host is refused (HVD_ERR_INVALID); managed memory
- * is accepted.
+ * is accepted. NCCL, if it is found, reduces between GPUs, but not between hosts while HVD_ENCRYPT
+ * wants encryption, which NCCL has not.
  *
  * This code has never run on a GPU: its tests use a stand-in for the driver (doc/gpu.md). */
 #ifndef HVD_CUDA_H
@@ -41,8 +42,9 @@ enum { HVD_CUDA_BY_LOCAL_RANK = -1 };
  * driver, it is too old, it shows no GPU, or it fails, in the driver's words. */
 HVD_API int hvd_cuda_open(int ordinal, int *device);
 
-/* Unregisters the device and releases the GPU. HVD_ERR_INVALID for a device that hvd_cuda_open() has
- * not made, or whose tensors are in flight. */
+/* Unregisters the device and releases the GPU; if it was the default device, there is none until
+ * the next hvd_init(). HVD_ERR_INVALID for a device that hvd_cuda_open() has not made, or whose
+ * tensors are in flight. */
 HVD_API int hvd_cuda_close(int device);
 
 #ifdef __cplusplus

@@ -63,6 +63,11 @@ int vendor_open_default(enum settings_device wanted, int local_rank, int local_s
     return HVD_OK;
 }
 
+void vendor_forget(int device)
+{
+    atomic_compare_exchange_strong(&default_device, &device, 0);
+}
+
 int vendor_default_device(void)
 {
     return atomic_load(&default_device);

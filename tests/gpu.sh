@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # gpu.sh BUILDDIR [-np 'N...']: on a machine with a GPU of NVIDIA: runs the unit tests of lib/cuda, then allreduces of tensors
 # in its memory at 2 and 4 ranks on this GPU, through the host and, where each rank has a GPU, with NCCL, and prints a table of
-# bandwidth beside copies of the driver. It is no part of "make check". CUDA_HOME has cuda.h (/usr/local/cuda).
+# bandwidth beside copies of the driver. It is no part of "make check". CUDA_HOME has cuda.h (/usr/local/cuda), GPU_BYTES is the
+# size of the tensors (67108864).
 set -eu
 build=${1:?the build directory}
 shift

@@ -3,7 +3,7 @@
  *
  *   waits for a request, or, while a communicator is at work, for a millisecond
  *   request: agree, if need be; prescale, reduce, postscale on the stream, or through the library
- *   at work: has it passed? has the world broken? then the communicator is aborted
+ *   at work: has it passed? has NCCL failed, or the world broken? then the communicator is aborted
  *
  * What fails, fails the request. */
 #include "lib/cuda/reducer_impl.h"
@@ -114,7 +114,20 @@ static int group_reduce(struct cuda_group *group, const struct hvd_device_allred
 
 /* ---- the thread ---- */
 
-/* Kernels that wait for a rank that is lost end with the communicator. */
+/* HVD_OK, or why what is at work will never pass, as far as NCCL knows. */
+static int group_check_nccl(struct cuda_group *group, struct err *err)
+{
+    int result = NCCL_OK;
+    const struct nccl *nccl = group->reducer->nccl;
+    int rc = nccl->comm_error(group->comm, &result);
+    result = rc == NCCL_OK ? result : rc;
+    return result == NCCL_OK || result == NCCL_IN_PROGRESS
+               ? HVD_OK
+               : nccl_fail(nccl, result, "ncclCommGetAsyncError", err);
+}
+
+/* Kernels that wait for a rank that is lost, or a network that NCCL has found broken, end with the
+ * communicator. */
 static void group_check_work(struct cuda_group *group)
 {
     struct err err;
@@ -125,7 +138,9 @@ static void group_check_work(struct cuda_group *group)
         group->at_work = false;
     cuda_device_leave(device);
     if (group->at_work && group->reducer->library->world_is_broken())
-        cuda_group_part(group);
+        cuda_group_part(group, NULL);
+    else if (group->at_work && group_check_nccl(group, &err) < 0)
+        cuda_group_part(group, &err);
 }
 
 /* The next request; NULL when there is none now, or none will come (`stops`). */
@@ -164,7 +179,7 @@ static void *group_run(void *arg)
         else if (group->at_work)
             group_check_work(group);
     }
-    cuda_group_part(group);
+    cuda_group_part(group, NULL);
     return NULL;
 }
 

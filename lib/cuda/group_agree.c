@@ -3,22 +3,36 @@
  * all ranks have the same library. */
 #include "lib/cuda/reducer_impl.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 struct record {
-    int32_t version; /* of NCCL */
+    int32_t version;  /* of NCCL */
+    int32_t encrypts; /* 1: what goes to other hosts has to be encrypted, as HVD_ENCRYPT says */
     struct cuda_uuid gpu;
     struct nccl_id id; /* of the set's first rank */
     char host[64];
+    char boot[40]; /* of its kernel: hosts may have one name; "" if not known */
 };
 
-void cuda_group_part(struct cuda_group *group)
+/* NCCL leaves the thread the context that it had. Without one it would make one on GPU 0. */
+static void group_abort(struct cuda_group *group)
 {
-    cuda_tickets_fail(group);
+    struct err err;
+    const struct cuda_device *device = group->reducer->device;
+    bool entered = cuda_device_enter(device, &err) == HVD_OK;
+    group->reducer->nccl->comm_abort(group->comm);
+    if (entered)
+        cuda_device_leave(device);
+}
+
+void cuda_group_part(struct cuda_group *group, const struct err *why)
+{
+    cuda_tickets_fail(group, why);
     if (group->comm)
-        group->reducer->nccl->comm_abort(group->comm);
+        group_abort(group);
     group->comm = NULL;
     group->path = GROUP_UNKNOWN;
     group->at_work = false;
@@ -52,7 +66,7 @@ static int agreement_holds(struct cuda_group *group, struct err *err)
         free(ranks);
         return 1;
     }
-    cuda_group_part(group);
+    cuda_group_part(group, NULL);
     free(group->ranks);
     group->ranks = ranks;
     group->size = size;
@@ -62,12 +76,23 @@ static int agreement_holds(struct cuda_group *group, struct err *err)
 
 /* ---- what they say ---- */
 
+static void record_read_boot(char *boot, size_t size)
+{
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (!file)
+        return;
+    if (!fgets(boot, (int)size, file))
+        *boot = '\0';
+    fclose(file);
+}
+
 static int make_record(const struct cuda_group *group, bool first, struct record *record,
                        struct err *err)
 {
     const struct cuda_reducer *reducer = group->reducer;
-    *record = (struct record){ .version = reducer->nccl->version };
+    *record = (struct record){ .version = reducer->nccl->version, .encrypts = reducer->encrypts };
     gethostname(record->host, sizeof record->host - 1);
+    record_read_boot(record->boot, sizeof record->boot);
     int result = reducer->device->driver->device_get_uuid(&record->gpu, reducer->device->gpu);
     if (result != CUDA_OK)
         return cuda_driver_fail(reducer->device->driver, result, "cuDeviceGetUuid", err);
@@ -93,11 +118,26 @@ static int gather_records(const struct cuda_group *group, const struct record *o
     return rc < 0 ? fail(err, rc, "%s", library->last_error()) : HVD_OK;
 }
 
+static bool is_one_host(const struct record *record, const struct record *other)
+{
+    return strcmp(record->host, other->host) == 0 && strcmp(record->boot, other->boot) == 0;
+}
+
+/* Two ranks cannot share a GPU in NCCL, and what it sends to another host is not encrypted. */
+static bool is_beyond_nccl(const struct record *record, const struct record *other)
+{
+    if (!is_one_host(record, other))
+        return record->encrypts || other->encrypts;
+    return memcmp(&record->gpu, &other->gpu, sizeof record->gpu) == 0;
+}
+
 /* Every rank has the same records, and comes to the same result. */
 static int judge_records(struct cuda_group *group, struct record *records, struct err *err)
 {
-    for (int i = 0; i < group->size; i++)
+    for (int i = 0; i < group->size; i++) {
         records[i].host[sizeof records[i].host - 1] = '\0';
+        records[i].boot[sizeof records[i].boot - 1] = '\0';
+    }
     for (int i = 1; i < group->size; i++)
         if (records[i].version != records[0].version)
             return fail(err, HVD_ERR_SYSTEM,
@@ -107,8 +147,7 @@ static int judge_records(struct cuda_group *group, struct record *records, struc
     group->path = GROUP_NCCL;
     for (int i = 0; i < group->size; i++)
         for (int k = 0; k < i; k++)
-            if (memcmp(&records[i].gpu, &records[k].gpu, sizeof records[i].gpu) == 0 &&
-                strcmp(records[i].host, records[k].host) == 0)
+            if (is_beyond_nccl(&records[i], &records[k]))
                 group->path = GROUP_HOST;
     return HVD_OK;
 }
@@ -157,6 +196,6 @@ int cuda_group_agree(struct cuda_group *group, struct err *err)
                   : agree_anew(group, rank, records, err);
     free(records);
     if (rc < 0)
-        cuda_group_part(group);
+        cuda_group_part(group, NULL);
     return rc;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tickets and their events; see reducer.h. */
+#include "lib/base/env_names.h"
 #include "lib/cuda/reducer_impl.h"
 
 #include <stdlib.h>
@@ -15,6 +16,12 @@ static int reducer_start(struct cuda_reducer *reducer, struct err *err)
     rc = cuda_kernels_load(&reducer->kernels, reducer->device, err);
     cuda_device_leave(reducer->device);
     return rc;
+}
+
+/* hvd_init() refuses a value that is none. */
+static bool encrypts(const char *text)
+{
+    return text && *text && strcmp(text, "off") != 0;
 }
 
 int cuda_reducer_create(struct cuda_reducer **reducer, struct cuda_device *device,
@@ -37,6 +44,7 @@ int cuda_reducer_create(struct cuda_reducer **reducer, struct cuda_device *devic
     made->device = device;
     made->library = options->library;
     made->nccl = nccl;
+    made->encrypts = encrypts(options->get(ENV_ENCRYPT));
     pthread_mutex_init(&made->lock, NULL);
     int rc = reducer_start(made, err);
     if (rc < 0) {
@@ -203,7 +211,7 @@ int cuda_reducer_passed(struct cuda_reducer *reducer, struct cuda_event *event, 
     return reducer_answer(reducer, event, true, err);
 }
 
-void cuda_tickets_fail(struct cuda_group *group)
+void cuda_tickets_fail(struct cuda_group *group, const struct err *why)
 {
     struct cuda_reducer *reducer = group->reducer;
     pthread_mutex_lock(&reducer->lock);
@@ -211,7 +219,10 @@ void cuda_tickets_fail(struct cuda_group *group)
         if (ticket->group != group || ticket->state != TICKET_LAUNCHED)
             continue;
         ticket->state = TICKET_FAILED;
-        fail(&ticket->err, HVD_ERR_SYSTEM, "the world ended before NCCL had reduced");
+        if (why)
+            ticket->err = *why;
+        else
+            fail(&ticket->err, HVD_ERR_SYSTEM, "the world ended before NCCL had reduced");
     }
     pthread_mutex_unlock(&reducer->lock);
 }

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Allreduces that GPUs do among themselves, with NCCL.
  *
- * A communicator takes long to make, and all ranks of a process set must come for that; functions of
- * the device's table may neither wait nor call the library. So each process set has a group: a
+ * A communicator takes long to make, and all ranks of a process set must come for that; functions
+ * of the device's table may neither wait nor call the library. So each process set has a group: a
  * thread, with a stream, which takes requests in order.
  *
  *   allreduce() -> ticket in the queue of the group -> its thread launches it -> event passes
  *
  * When a group's first request comes, its thread asks all ranks of the set, by an allgather of the
- * library, for their NCCL and their GPU; the id of the communicator comes with it from rank 0. If
- * two ranks share a GPU, NCCL cannot be used, and the thread lets the library reduce the tensors
- * through the host. All ranks learn the same, so they decide alike. Ranks with different versions
- * of NCCL fail, with one text. When the members of the set or the world have changed, the group
- * agrees anew.
+ * library, for their NCCL and their GPU; the id of the communicator comes with it from rank 0. The
+ * thread lets the library reduce the tensors through the host where NCCL cannot be used, because
+ * two ranks share a GPU, or must not, because ranks are on different hosts and HVD_ENCRYPT wants
+ * encryption. All ranks learn the same, so they decide alike. Ranks with different versions of NCCL
+ * fail, with one text. When the members of the set or the world have changed, the group agrees
+ * anew.
  *
- * When the world breaks, the thread aborts the communicator, whose kernels would otherwise wait for
- * the lost rank for ever.
+ * When the world breaks, or NCCL has failed meanwhile, the thread aborts the communicator, whose
+ * kernels would otherwise wait for the other ranks for ever.
  *
  * Communicators of different sets may be at work at once; NCCL needs the GPU to have room for
  * all. */

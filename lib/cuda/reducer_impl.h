@@ -47,6 +47,7 @@ struct cuda_reducer {
     struct cuda_device *device;
     const struct device_module_library *library;
     const struct nccl *nccl;
+    bool encrypts; /* HVD_ENCRYPT is not "off" */
     struct cuda_kernels kernels;
     pthread_mutex_t lock;
     struct cuda_group *groups;
@@ -65,12 +66,12 @@ bool cuda_group_is_calling(void);
 void cuda_ticket_done(struct cuda_ticket *ticket, int rc, const struct err *err);
 
 /* What was launched and has not been answered for fails: its communicator is about to be aborted,
- * and then its events pass without a result. */
-void cuda_tickets_fail(struct cuda_group *group);
+ * and then its events pass without a result. `why` is the failure; NULL: the world has ended. */
+void cuda_tickets_fail(struct cuda_group *group, const struct err *why);
 
 /* group_agree.c: makes sure that the ranks of the set agree on the way, and have a communicator. */
 int cuda_group_agree(struct cuda_group *group, struct err *err);
-void cuda_group_part(struct cuda_group *group);
+void cuda_group_part(struct cuda_group *group, const struct err *why);
 
 /* True when nothing more is to be waited for. */
 bool cuda_group_is_over(struct cuda_group *group);

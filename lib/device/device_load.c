@@ -35,14 +35,19 @@ void device_load_use(const struct device_module *module)
     pthread_mutex_unlock(&loaded.lock);
 }
 
-/* Beside this library, wherever it was installed. */
+/* Beside this library, wherever it was installed. A relative path would depend on the working
+ * directory, where anybody may have put a file of this name. */
 static int module_path(char path[PATH_MAX], struct err *err)
 {
     Dl_info info;
+    char quoted[QUOTED_SIZE];
     if (!dladdr((void *)device_load_open, &info) || !info.dli_fname)
         return fail(err, HVD_ERR_SYSTEM, "cannot tell where this library lies");
-    const char *slash = strrchr(info.dli_fname, '/');
-    int folder = slash ? (int)(slash + 1 - info.dli_fname) : 0;
+    if (*info.dli_fname != '/')
+        return fail(err, HVD_ERR_SYSTEM, "%s is looked for beside '%s', whose path is not absolute",
+                    module_file,
+                    quote_token(quoted, sizeof quoted, info.dli_fname, strlen(info.dli_fname)));
+    int folder = (int)(strrchr(info.dli_fname, '/') + 1 - info.dli_fname);
     if (snprintf(path, PATH_MAX, "%.*s%s", folder, info.dli_fname, module_file) >= PATH_MAX)
         return fail(err, HVD_ERR_SYSTEM, "the path of %s is too long", module_file);
     return HVD_OK;

@@ -2,8 +2,9 @@
 /* Devices of a module (device_module.h): loads hvdrun/hvd_cuda.so beside this library, opens an
  * accelerator and registers its table.
  *
- * Fails with HVD_ERR_SYSTEM when the module is missing or is of another installation, and as the
- * module does. The module stays loaded. Thread-safe. */
+ * Fails with HVD_ERR_SYSTEM when the module is missing or is of another installation, when this
+ * library was loaded by a relative path, and as the module does. The module stays loaded.
+ * Thread-safe. */
 #ifndef LIB_DEVICE_DEVICE_LOAD_H
 #define LIB_DEVICE_DEVICE_LOAD_H
 

@@ -53,4 +53,8 @@ else
 fi
 run "$HVDRUN" -np 1 -x HVD_DEVICE=cuda "$HELLO"
 refused "without the module it says where that was expected" 'lib/\.libs/hvdrun/hvd_cuda\.so: cannot open shared object file'
+cd "$STAGE$LIBDIR" || exit
+run "$HVDRUN" -np 1 -x HVD_DEVICE=cuda -x LD_LIBRARY_PATH=. "$HELLO"
+refused "a path that depends on the working directory is not trusted" \
+    "hvdrun/hvd_cuda\\.so is looked for beside '\\./libhvd\\.so\\.[0-9]+', whose path is not absolute"
 finish

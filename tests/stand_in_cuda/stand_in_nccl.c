@@ -96,7 +96,9 @@ int stand_in_nccl_comm_init(struct nccl_comm **comm, int size, struct nccl_id id
 
 int stand_in_nccl_comm_error(struct nccl_comm *comm, int *result)
 {
-    *result = atomic_load(&comm->hall->arrived) < comm->size ? NCCL_IN_PROGRESS : NCCL_OK;
+    *result = stand_in_fault("ncclCommGetAsyncError");
+    if (*result == NCCL_OK && atomic_load(&comm->hall->arrived) < comm->size)
+        *result = NCCL_IN_PROGRESS;
     return NCCL_OK;
 }
 
@@ -107,6 +109,8 @@ static void nap(void)
 
 int stand_in_nccl_comm_abort(struct nccl_comm *comm)
 {
+    if (!stand_in_has_context())
+        return INVALID_ARGUMENT;
     atomic_store(&comm->aborted, true);
     while (atomic_load(&comm->at_work) > 0)
         nap();

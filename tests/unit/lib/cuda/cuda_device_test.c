@@ -260,6 +260,25 @@ START_TEST(a_gpu_that_cannot_be_opened_says_why_and_leaves_nothing)
 }
 END_TEST
 
+static int close_default(int rank)
+{
+    (void)rank;
+    setenv("HVD_DEVICE", "cuda", 1);
+    init_world();
+    int first = hvd_default_device();
+    REQUIRE(first > 0);
+    REQUIRE_STATUS(hvd_cuda_close(first), HVD_OK);
+    REQUIRE(hvd_default_device() == 0);
+    REQUIRE_STATUS(hvd_shutdown(), HVD_OK);
+    return 0;
+}
+
+START_TEST(the_default_device_is_none_once_it_is_closed)
+{
+    ranks_run(&(struct mini_options){ .size = 1 }, close_default);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cuda_device");
@@ -275,5 +294,6 @@ int main(void)
     tcase_add_test(tcase, pinned_memory_that_is_lacking_is_an_error_of_the_call);
     tcase_add_loop_test(tcase, a_gpu_that_cannot_be_opened_says_why_and_leaves_nothing, 0,
                         sizeof openings / sizeof *openings);
+    tcase_add_test(tcase, the_default_device_is_none_once_it_is_closed);
     return unit_run(suite);
 }

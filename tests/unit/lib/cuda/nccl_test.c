@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Allreduces with NCCL, on the stand-ins for NCCL and the CUDA driver (tests/stand_in_cuda): the
  * results are those of the library; what NCCL cannot do the library does; ranks that share a GPU
- * go through the host; ranks with other versions of NCCL, and a rank that is lost, are told on all
- * ranks, and nothing is left. */
+ * go through the host; ranks with other versions of NCCL, a rank that is lost and a communicator
+ * that fails are told on all ranks, and nothing is left. */
 #include "lib/hvd_cuda.h"
 #include "tests/stand_in_cuda/stand_in_nccl.h"
 #include "tests/support/cuda_ranks.h"
@@ -93,6 +93,45 @@ static int share(int rank)
 START_TEST(ranks_that_share_a_gpu_go_through_the_host)
 {
     ranks_run(&(struct mini_options){ .size = 2 }, share);
+}
+END_TEST
+
+/* The name of this rank's host, in place of the C library's. */
+static const char *host = "host0";
+
+int gethostname(char *name, size_t size)
+{
+    snprintf(name, size, "%s", host);
+    return 0;
+}
+
+static const struct encryption {
+    const char *value;
+    bool one_host, nccl;
+} encryptions[] = {
+    { "off", false, true },
+    { "auto", true, true },
+    { "auto", false, false },
+    { "require", false, false },
+};
+
+static const struct encryption *encryption;
+
+static int reduce_encrypted(int rank)
+{
+    host = encryption->one_host || rank == 0 ? "host0" : "host1";
+    setenv("HVD_ENCRYPT", encryption->value, 1);
+    start(rank, 2);
+    for (int i = 0; i < TRIALS; i++)
+        trial_check(&trials[i]);
+    REQUIRE((stand_in_nccl_reduced() > 0) == encryption->nccl);
+    return leave();
+}
+
+START_TEST(nccl_does_not_carry_to_another_host_what_is_to_be_encrypted)
+{
+    encryption = &encryptions[_i];
+    ranks_run(&(struct mini_options){ .size = 2 }, reduce_encrypted);
 }
 END_TEST
 
@@ -198,6 +237,35 @@ START_TEST(a_rank_that_is_lost_leaves_no_kernel_waiting)
 }
 END_TEST
 
+/* NCCL fails on rank 0 while its kernel waits for rank 1's. */
+static int fail_at_work(int rank)
+{
+    int64_t handle;
+    start(rank, 2);
+    REQUIRE_STATUS(sum_of_one(), HVD_OK);
+    if (rank == 1)
+        stand_in_hold(true);
+    else
+        stand_in_configure("gpus=2 fail=ncclCommGetAsyncError:1:2");
+    REQUIRE_STATUS(submit_one(&handle), HVD_OK);
+    if (rank == 1) {
+        wait_for(0, 1);
+        stand_in_hold(false);
+    }
+    REQUIRE_STATUS(hvd_wait(handle), HVD_ERR_SYSTEM);
+    require_text("rank 0 on ");
+    require_text("failed to reduce (-");
+    require_text("): ncclCommGetAsyncError: unhandled system error (2)");
+    atomic_fetch_add(&shared->counters[0], 1);
+    return leave();
+}
+
+START_TEST(a_communicator_that_fails_at_work_ends_the_world_in_nccls_words)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, fail_at_work);
+}
+END_TEST
+
 START_TEST(a_variable_that_is_not_0_or_1_is_refused)
 {
     int number;
@@ -219,9 +287,12 @@ int main(void)
     tcase_add_loop_test(tcase, nccl_gives_what_the_library_gives, 1, 4);
     tcase_add_test(tcase, the_library_does_what_nccl_cannot);
     tcase_add_test(tcase, ranks_that_share_a_gpu_go_through_the_host);
+    tcase_add_loop_test(tcase, nccl_does_not_carry_to_another_host_what_is_to_be_encrypted, 0,
+                        sizeof encryptions / sizeof *encryptions);
     tcase_add_test(tcase, each_process_set_has_a_communicator);
     tcase_add_test(tcase, other_versions_of_nccl_end_the_world_with_both_named);
     tcase_add_test(tcase, a_rank_that_is_lost_leaves_no_kernel_waiting);
+    tcase_add_test(tcase, a_communicator_that_fails_at_work_ends_the_world_in_nccls_words);
     tcase_add_test(tcase, a_variable_that_is_not_0_or_1_is_refused);
     return unit_run(suite);
 }
