@@ -3,7 +3,8 @@
  *
  *   TUNNEL_OPEN   the command runs, in a session of its own; its stdin and stdout are the tunnel
  *   its end       of the stream and of the process; TUNNEL_END when both have come, or one of them
- *                 and TUNNEL_LAST_MS
+ *                 and TUNNEL_LAST_MS, which begins anew when hvdrun gives no credit or the link is
+ *                 full: what the command has written is not lost because hvdrun is slow
  *   TUNNEL_CLOSE  its stdin ends; the command, if it does not end by itself, is killed
  *   orphaned      the stdin of all of them ends: so do the agents at the other ends
  *
@@ -92,10 +93,12 @@ static void agent_tunnel_release(struct agent_tunnel *tunnel)
 static void send_tunnel_end(struct agent_tunnel *tunnel, const char *text)
 {
     struct agent *agent = tunnel->agent;
+    char cut[TUNNEL_TEXT_SIZE];
+    snprintf(cut, sizeof cut, "%s", text);
     tunnel->told = true;
     struct wire_writer *body = frame_link_begin(&agent->link, AGENT_TUNNEL_END);
     wire_put_u32(body, tunnel->end.number);
-    wire_put_string(body, text);
+    wire_put_string(body, cut);
     frame_link_send(&agent->link);
 }
 
@@ -155,9 +158,26 @@ static void agent_tunnel_advance(struct agent_tunnel *tunnel)
     }
 }
 
+/* The process has ended, and what it has written may not be read yet. */
+static bool agent_tunnel_is_held_up(const struct agent_tunnel *tunnel)
+{
+    return tunnel->process_over && !tunnel->stream_over && !tunnel->end.reading;
+}
+
+/* The stream may be read again: the rest of it has TUNNEL_LAST_MS from now on. */
+static void agent_tunnel_goes_on(struct agent_tunnel *tunnel, bool was_held_up)
+{
+    if (was_held_up && !agent_tunnel_is_held_up(tunnel))
+        uv_timer_start(&tunnel->timer, on_tunnel_timer, TUNNEL_LAST_MS, 0);
+}
+
 static void on_tunnel_timer(uv_timer_t *timer)
 {
     struct agent_tunnel *tunnel = timer->data;
+    if (agent_tunnel_is_held_up(tunnel)) {
+        uv_timer_start(timer, on_tunnel_timer, TUNNEL_LAST_MS, 0);
+        return;
+    }
     if (tunnel->hung_up || tunnel->told)
         kill_tunnel(tunnel, SIGKILL); /* agent_tunnel_reaped() follows */
     tell_tunnel_end(tunnel);
@@ -333,7 +353,12 @@ int agent_on_tunnel_credit(struct agent *agent, struct wire_reader *body, struct
     uint32_t nbytes = wire_get_u32(body);
     if (rc == HVD_OK)
         rc = agent_frame_finished(body, AGENT_TUNNEL_CREDIT, err);
-    return rc < 0 || !tunnel ? rc : tunnel_end_credit(&tunnel->end, nbytes, err);
+    if (rc < 0 || !tunnel)
+        return rc;
+    bool was_held_up = agent_tunnel_is_held_up(tunnel);
+    rc = tunnel_end_credit(&tunnel->end, nbytes, err);
+    agent_tunnel_goes_on(tunnel, was_held_up);
+    return rc;
 }
 
 static void hang_up_tunnel(struct agent_tunnel *tunnel, bool given_up)
@@ -365,8 +390,11 @@ int agent_on_tunnel_close(struct agent *agent, struct wire_reader *body, struct 
 
 void agent_tunnels_resume(struct agent *agent)
 {
-    for (struct agent_tunnel *tunnel = agent->tunnels.first; tunnel; tunnel = tunnel->next)
+    for (struct agent_tunnel *tunnel = agent->tunnels.first; tunnel; tunnel = tunnel->next) {
+        bool was_held_up = agent_tunnel_is_held_up(tunnel);
         tunnel_end_read(&tunnel->end);
+        agent_tunnel_goes_on(tunnel, was_held_up);
+    }
 }
 
 void agent_tunnels_hang_up(struct agent *agent)

@@ -248,8 +248,12 @@ static int dial_socket(bool *is_ip6)
     return fd >= 0 ? fd : socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
+/* Connections that have come by a port, earlier in this job or of a job before, do not occupy it:
+ * a range may have few ports. */
 static bool dial_bind(int fd, bool is_ip6, int port)
 {
+    int on = port != 0;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     struct sockaddr_in6 ip6 = { .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port) };
     struct sockaddr_in ip4 = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
     return (is_ip6 ? bind(fd, (struct sockaddr *)&ip6, sizeof ip6)

@@ -328,11 +328,14 @@ static void end_task(struct srun_host *host)
     host_transport_process_end(host->job->connect, 0);
 }
 
-/* A task that has ended before its agent has come. */
+/* A task that has ended before its agent has come. Slurm names its exit status; the cause is in the
+ * last line that such a task has written, as when hvdagent cannot connect to us. */
 static void fail_early(struct srun_host *host)
 {
-    char text[500];
-    snprintf(text, sizeof text, "hvdagent was not started: %s", host->why);
+    char text[900];
+    const char *said = host->srun->why;
+    snprintf(text, sizeof text, "hvdagent was not started: %s%s%s", host->why, *said ? ": " : "",
+             said);
     fail_host(host, STATUS_UNREACHABLE, text);
 }
 
@@ -406,6 +409,7 @@ static void send_copy(struct srun_host *host, const char *machine)
         struct srun *srun = host->srun;
         unlink_host(host);
         gather(srun->pool, host, true);
+        close_port(srun);
         if (srun->nhosts == 0) /* nobody waits for its end */
             uv_timer_start(&srun->timer, on_srun_late, SRUN_END_MS, 0);
         return;

@@ -89,8 +89,8 @@ enum { AGENT_VERSION = 13 };
 enum { STREAM_WINDOW = 128 * 1024, STDIN_WINDOW = 64 * 1024 };
 
 /* Bytes of a tunnel in one direction that its reader may not have taken yet; the number of tunnels
- * that an agent opens in its life, at most. */
-enum { TUNNEL_WINDOW = 256 * 1024, TUNNELS_MAX = 16384 };
+ * that an agent opens in its life, at most; bytes of TUNNEL_END's text, and a zero byte. */
+enum { TUNNEL_WINDOW = 256 * 1024, TUNNELS_MAX = 16384, TUNNEL_TEXT_SIZE = 200 };
 
 /* Bytes of a request or answer of EXCHANGE. */
 enum { AGENT_EXCHANGE_MAX = 4096 };

@@ -178,7 +178,7 @@ static int on_tunnel_errors(struct tunnel *tunnel, struct wire_reader *body, str
 
 static int on_tunnel_end(struct tunnel *tunnel, struct wire_reader *body, struct err *err)
 {
-    char text[200] = "";
+    char text[TUNNEL_TEXT_SIZE] = "";
     wire_get_string(body, text, sizeof text);
     int rc = agent_frame_finished(body, AGENT_TUNNEL_END, err);
     if (rc < 0 || !tunnel)

@@ -64,7 +64,8 @@ is "--launcher has precedence over HVD_REMOTE_SHELL" 0 "$status"
 
 # ---- srun ----
 
-# As srun --label: one task for each node, whose stdin is srun's own; a task on a node named broken ends at once.
+# As srun --label: one task for each node, whose stdin is srun's own; a task on a node named broken ends at once, and a node named bare has
+# no hvdagent.
 mkdir "$tmp/srun"
 stand_in srun "exec sh $tmp/srun.sh \"\$@\""
 cat >"$tmp/srun.sh" <<'.'
@@ -79,12 +80,15 @@ cat >"$d/stdin.$$"
 n=0 pids=
 for node in $(echo "$nodes" | tr , ' '); do
     [ "$node" != broken ] || {
+        echo "$n: hvdagent: hvdrun is not reached" >&2
         echo "srun: error: broken: task $n: Exited with exit code 97" >&2
         continue
     }
+    script=$word
+    [ "$node" != bare ] || script=$(printf '%s\n' "$word" | sed 's|^agent=.*|agent=/nonexistent/hvdagent|')
     {
         exec 3>&1
-        cat "$d/stdin.$$" | SLURMD_NODENAME=$node SLURM_PROCID=$n SLURM_LAUNCH_NODE_IPADDR=127.0.0.1 sh -c "$word" 2>&1 >&3 3>&- |
+        cat "$d/stdin.$$" | SLURMD_NODENAME=$node SLURM_PROCID=$n SLURM_LAUNCH_NODE_IPADDR=127.0.0.1 sh -c "$script" 2>&1 >&3 3>&- |
             sed -u "s/^/$n: /" >&2
     } | sed -u "s/^/$n: /" &
     pids="$pids $!"
@@ -137,7 +141,8 @@ is "without srun slurm is status 2, whatever is installed" "2 hvdrun: error: --l
 # A host whose shell ends at once
 run env SLURM_JOB_NODELIST='far1,broken' SLURM_TASKS_PER_NODE='1(x2)' "$HVDRUN" true
 is "a host whose task ends has no agent: status 69" 69 "$status"
-like "the last line has Slurm's words" '^hvdrun: FAILED on broken: connect: hvdagent was not started: Slurm: broken: task 1: Exited with exit code 97' "$tmp/err"
+like "the last line has Slurm's words, and those of the task" \
+    '^hvdrun: FAILED on broken: connect: hvdagent was not started: Slurm: broken: task 1: Exited with exit code 97: hvdagent: hvdrun is not reached' "$tmp/err"
 
 # An installation that the hosts do not have: a copy goes with a second srun
 : >"$tmp/words"
@@ -147,6 +152,18 @@ run "$tmp/place/hvdrun" sh -c 'readlink /proc/$PPID/exe; echo on $HOROVOD_HOSTNA
 is "an hvdagent that others could have put there is not run: a copy is" "0 6" "$status $(grep -c 'hvdagent\.[^/]*/hvdagent (deleted)' "$tmp/out")"
 is "by a second srun" 2 "$(grep -c '^srun ' "$tmp/words")"
 is "and no copy is left" '' "$(find "$tmp" -maxdepth 1 -name 'hvdagent.*')"
+
+# listening PID: the ports at which a process listens.
+listening() {
+    for inode in $(find "/proc/$1/fd" -lname 'socket:*' -printf '%l\n' | tr -cd '0-9\n'); do
+        awk -v inode="$inode" '$4 == "0A" && $10 == inode { print $2 }' /proc/net/tcp /proc/net/tcp6 2>/dev/null
+    done
+}
+start env SLURM_JOB_NODELIST='far1,bare' SLURM_TASKS_PER_NODE='1(x2)' "$HVDRUN" sh -c 'echo up; exec sleep 100'
+both_up() { [ "$(grep -c 'up$' "$tmp/out")" = 2 ]; }
+ok "one host may have hvdagent, and another not" until_true both_up
+is "no port is open any more when both agents have come" '' "$(listening "$pid")"
+stop_with TERM
 
 # Slurm ends the job
 says='slurmstepd-far1: error: *** STEP 1.0 ON far1 CANCELLED AT 2026-11-24T23:42:35 DUE TO TIME LIMIT ***'

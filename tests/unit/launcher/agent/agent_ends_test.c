@@ -250,6 +250,84 @@ START_TEST(the_end_of_a_rank_does_not_wait_for_a_flood_of_another)
 }
 END_TEST
 
+static void open_tunnel(const char *const *words)
+{
+    struct wire_writer body = { 0 };
+    wire_put_u32(&body, 0);
+    for (; *words; words++)
+        wire_put_string(&body, *words);
+    agent_fixture_send(&agent, AGENT_TUNNEL_OPEN, body.data, body.length);
+    wire_writer_fini(&body);
+}
+
+/* Reads from tunnel 0 until so many bytes have come; returns how many there are. */
+static size_t read_tunnel(size_t have, size_t wanted)
+{
+    while (have < wanted) {
+        struct wire_reader body = agent_fixture_until(&agent, AGENT_TUNNEL_DATA);
+        ck_assert_uint_eq(wire_get_u32(&body), 0);
+        have += body.left;
+    }
+    return have;
+}
+
+static void read_tunnel_end(char why[TUNNEL_TEXT_SIZE])
+{
+    struct wire_reader body = agent_fixture_until(&agent, AGENT_TUNNEL_END);
+    ck_assert_uint_eq(wire_get_u32(&body), 0);
+    wire_get_string(&body, why, TUNNEL_TEXT_SIZE);
+    ck_assert(wire_reader_finished(&body));
+}
+
+/* A byte that is no ASCII takes four in a message. */
+START_TEST(a_long_reason_why_a_command_did_not_start_is_cut)
+{
+    char name[100] = "", why[TUNNEL_TEXT_SIZE];
+    memset(name, 0xc3, sizeof name - 1);
+    bring_to(PREPARED);
+    open_tunnel(COMMAND(name));
+    read_tunnel_end(why);
+    ck_assert_ptr_eq(strstr(why, "command not found: '"), why);
+    ck_assert_int_eq(agent_fixture_stop(&agent), 0);
+}
+END_TEST
+
+/* hvdrun gives credit only when the command has ended for longer than an agent waits for the end of
+ * its stream. */
+START_TEST(what_a_command_has_written_waits_for_a_slow_hvdrun)
+{
+    enum { REST = 60000 };
+    char script[64];
+    snprintf(script, sizeof script, "exec head -c %d /dev/zero", TUNNEL_WINDOW + REST);
+    bring_to(PREPARED);
+    open_tunnel(COMMAND("sh", "-c", script));
+    ck_assert_uint_eq(read_tunnel(0, TUNNEL_WINDOW), TUNNEL_WINDOW);
+    struct pollfd link = { agent.link, POLLIN, 0 };
+    ck_assert_int_eq(poll(&link, 1, 1500), 0);
+    agent_fixture_send_numbers(&agent, AGENT_TUNNEL_CREDIT, 2, 0, TUNNEL_WINDOW);
+    ck_assert_uint_eq(read_tunnel(TUNNEL_WINDOW, TUNNEL_WINDOW + REST), TUNNEL_WINDOW + REST);
+    char why[TUNNEL_TEXT_SIZE];
+    read_tunnel_end(why);
+    ck_assert_str_eq(why, "");
+    ck_assert_int_eq(agent_fixture_stop(&agent), 0);
+}
+END_TEST
+
+START_TEST(a_tunnel_that_waits_for_credit_ends_when_hvdrun_hangs_up)
+{
+    char script[64];
+    snprintf(script, sizeof script, "exec head -c %d /dev/zero", TUNNEL_WINDOW + 60000);
+    bring_to(PREPARED);
+    open_tunnel(COMMAND("sh", "-c", script));
+    read_tunnel(0, TUNNEL_WINDOW);
+    agent_fixture_send(&agent, AGENT_TUNNEL_CLOSE, "\0\0\0\0\0", 5);
+    agent_fixture_until(&agent, AGENT_TUNNEL_END);
+    agent_fixture_send_numbers(&agent, AGENT_STOP, 2, SIGTERM, 0);
+    agent_fixture_until(&agent, AGENT_DONE);
+    ck_assert_int_eq(agent_fixture_wait(&agent), 0);
+}
+END_TEST
+
 START_TEST(who_asks_and_does_not_read_is_not_answered_for_ever)
 {
     pid_t rank = bring_to(RUNS);
@@ -347,6 +425,9 @@ int main(void)
     tcase_add_loop_test(tcase, a_heartbeat_is_echoed_at_every_stage, NOTHING_SAID, RUNS + 1);
     tcase_add_test(tcase, a_heartbeat_overtakes_what_ranks_write);
     tcase_add_test(tcase, the_end_of_a_rank_does_not_wait_for_a_flood_of_another);
+    tcase_add_test(tcase, a_long_reason_why_a_command_did_not_start_is_cut);
+    tcase_add_test(tcase, what_a_command_has_written_waits_for_a_slow_hvdrun);
+    tcase_add_test(tcase, a_tunnel_that_waits_for_credit_ends_when_hvdrun_hangs_up);
     tcase_add_test(tcase, who_asks_and_does_not_read_is_not_answered_for_ever);
     tcase_add_test(tcase, a_missing_heartbeat_ends_the_agent_and_its_ranks);
     tcase_add_test(tcase, a_missing_heartbeat_before_the_start_ends_the_agent);

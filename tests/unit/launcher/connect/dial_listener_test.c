@@ -80,6 +80,9 @@ static pid_t start_agent(const struct job_key *its_key)
     }
     struct err err = { 0 };
     char byte;
+    for (int fd = 3; fd < 256; fd++) /* the listener's, too */
+        if (fd != input)
+            close(fd);
     setenv("SLURM_PROCID", "7", 1);
     setenv("SLURMD_NODENAME", "far7", 1);
     setenv("SLURM_LAUNCH_NODE_IPADDR", "127.0.0.1", 1);
@@ -250,6 +253,25 @@ START_TEST(a_range_of_ports_without_a_free_one_is_an_error)
 }
 END_TEST
 
+START_TEST(a_port_can_be_used_again_while_an_agent_that_came_by_it_is_connected)
+{
+    struct err err = { 0 };
+    int port = dial_listener_port(listener);
+    dial_listener_close(listener);
+    listener = dial_listener_open(&loop, &key, port, port, on_test_agent, NULL, &err);
+    ck_assert_msg(listener != NULL, "%s", err.text);
+    pid_t pid = start_agent(&key);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    ck_assert_int_eq(nagents, 1);
+    listener = dial_listener_open(&loop, &key, port, port, on_test_agent, NULL, &err);
+    ck_assert_msg(listener != NULL, "%s", err.text);
+    ck_assert_int_eq(dial_listener_port(listener), port);
+    ck_assert_int_eq(write(agent_fd, "!", 1), 1);
+    ck_assert_int_eq(wait_for(pid), 0);
+    close(agent_fd);
+}
+END_TEST
+
 /* ---- the test is hvdrun ---- */
 
 START_TEST(an_agent_names_what_it_has_tried)
@@ -309,6 +331,7 @@ int main(void)
     tcase_add_test(tcase, another_version_is_refused);
     tcase_add_test(tcase, who_is_not_an_agent_yet_is_hung_up_on_when_the_port_is_closed);
     tcase_add_test(tcase, a_range_of_ports_without_a_free_one_is_an_error);
+    tcase_add_test(tcase, a_port_can_be_used_again_while_an_agent_that_came_by_it_is_connected);
     tcase_add_test(tcase, an_agent_names_what_it_has_tried);
     tcase_add_test(tcase, an_invitation_that_ends_early_is_an_error);
     tcase_add_test(tcase, an_invitation_leaves_what_is_behind_it);
