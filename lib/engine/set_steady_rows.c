@@ -6,7 +6,7 @@
  * What other ranks contribute is checked before anything is written. Contributions that are
  * malformed, or do not fit into the caller's memory, are left to the long way, which says what is
  * wrong (decisions.c). */
-#include "lib/engine/engine_impl.h"
+#include "lib/engine/set_steady_impl.h"
 
 #include "lib/base/wire.h"
 #include "lib/negotiation/contribution.h"
@@ -100,7 +100,8 @@ bool set_steady_rows_fit(const struct process_set *set, const struct tensor *ten
     size_t offsets[2], room = tensor->output_size, row_size = tensor_row_size(tensor);
     for (int rank = 0; rank < set->size; rank++) {
         take_one(set, rank, number, &agreed, offsets);
-        int64_t rows = rows_from(set, tensor, &agreed);
+        bool is_inline = !steady_kept_at(set, rank, number)->is_sent;
+        int64_t rows = is_inline ? rows_from(set, tensor, &agreed) : -1;
         if (rows < 0 || (size_t)rows * row_size > room)
             return false;
         room -= (size_t)rows * row_size;

@@ -148,7 +148,7 @@ static bool is_right(const struct process_set *set, const struct tensor *tensor,
     if (collective_has_own_rows(description->kind)) {
         size_t row_size = tensor_row_size(tensor);
         return row_size == 0
-                   ? kept->nbytes == 0
+                   ? kept->nbytes == 0 && kept->rows <= (uint64_t)ROWS_MAX
                    : kept->nbytes % row_size == 0 && kept->nbytes / row_size == kept->rows;
     }
     size_t nbytes = part_for(set, tensor, set->rank).nbytes;

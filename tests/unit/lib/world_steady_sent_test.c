@@ -2,7 +2,7 @@
 /* Worlds over TCP that repeat operations of some KiB: in the steady state the data come with the
  * commitment (lib/engine/set_steady_sent.c). Results stay right, errors name ranks and values, and
  * nobody waits for ever. */
-#include "lib/engine/engine_impl.h"
+#include "lib/engine/set_steady_impl.h"
 #include "lib/hvd.h"
 #include "lib/process.h"
 #include "lib/world.h"
@@ -356,6 +356,126 @@ START_TEST(a_rank_that_is_killed_is_named)
 }
 END_TEST
 
+/* ---- frames that no rank makes: rank 1 sends one in place of its commitment ---- */
+
+static void sum_floats(int expected)
+{
+    REQUIRE_STATUS(hvd_allreduce("sum", given, got, ROWS, HVD_FLOAT32, HVD_SUM), expected);
+}
+
+static void gather_many_rows(int expected)
+{
+    gather_rows("rows", ROWS, expected);
+}
+
+static void gather_one_row(int expected)
+{
+    gather_rows("row", 1, expected);
+}
+
+enum { IN_ALL = sizeof(float) * ROWS };
+
+static const struct wrong_frame {
+    void (*repeated)(int expected);
+    enum tree_frame type;
+    size_t head;     /* its first so many bytes */
+    uint32_t digest; /* differs in these bits */
+    uint64_t rows;
+    size_t nbytes; /* of data */
+    const char *text;
+} wrong_frames[] = {
+    { gather_many_rows, TREE_SENT, 19, 0, ROWS, 0, "wrong length" },
+    { gather_many_rows, TREE_SENT, 20, 0, MANY, SENT_GREATEST + 4, "wrong length" },
+    { gather_many_rows, TREE_SENT, 20, 1, ROWS, IN_ALL, "for another one" },
+    { gather_many_rows, TREE_SENT, 20, 0, ROWS + 1, IN_ALL, "for another one" },
+    { gather_many_rows, TREE_SENT, 20, 0, ROWS, IN_ALL + 1, "for another one" },
+    { gather_many_rows, TREE_STEADY, 20, 0, 1, 4, "for another one" },
+    { gather_one_row, TREE_SENT, 20, 0, 1, 4, "for another one" },
+    { gather_one_row, TREE_SENT, 20, 0, ROWS, IN_ALL, "for another one" },
+    { sum_floats, TREE_SENT, 20, 0, 0, IN_ALL - 4, "for another one" },
+    { sum_floats, TREE_SENT, 20, 0, 0, IN_ALL + 4, "for another one" },
+    { sum_floats, TREE_SENT, 20, 0, 0, 0, "for another one" },
+    { sum_floats, TREE_SENT, 20, 0, ROWS, IN_ALL, "for another one" },
+};
+
+static size_t wrong_number;
+
+static void put_wrong_frame(const struct wrong_frame *wrong)
+{
+    struct err err;
+    unsigned char head[20];
+    struct wire_writer writer = { .data = head, .capacity = sizeof head };
+    struct world *world = process_enter(&err);
+    REQUIRE(world != NULL);
+    struct engine *engine = world_engine(world);
+    engine_lock(engine);
+    struct process_set *set = engine->sets.at[0];
+    uint32_t number = set->steady.state.committed;
+    REQUIRE(set->steady.state.phase == STEADY_ON && number == set->steady.state.done);
+    steady_put_head(&writer, set->steady.state.epoch, number);
+    wire_put_u32(&writer, steady_operation_at(set, number)->digest ^ wrong->digest);
+    wire_put_u64(&writer, wrong->rows);
+    tree_link_put_parts(set_tree_at(set, 0), wrong->type, head, wrong->head, given, wrong->nbytes);
+    while (!set_is_flushed(set))
+        engine_move(engine);
+    engine_unlock(engine);
+    process_exit();
+}
+
+static bool is_on(void)
+{
+    struct err err;
+    struct world *world = process_enter(&err);
+    REQUIRE(world != NULL);
+    struct engine *engine = world_engine(world);
+    engine_lock(engine);
+    bool is_on = engine->sets.at[0]->steady.state.phase == STEADY_ON;
+    engine_unlock(engine);
+    process_exit();
+    return is_on;
+}
+
+/* Until no rank has left the steady state; while nothing is in flight, none leaves it. */
+static void repeat_until_all_are_on(const struct wrong_frame *wrong)
+{
+    int awaited = 0, were_on = 0, are_on = 0;
+    while (are_on - were_on < 2) {
+        were_on = are_on;
+        for (int i = 0; i < LEARNT; i++)
+            wrong->repeated(HVD_OK);
+        atomic_fetch_add(&shared->counters[0], is_on());
+        atomic_fetch_add(&shared->counters[1], 1);
+        wait_for(1, awaited += 2);
+        are_on = atomic_load(&shared->counters[0]);
+        atomic_fetch_add(&shared->counters[2], 1);
+        wait_for(2, awaited);
+    }
+}
+
+static int send_wrong_frame(int rank)
+{
+    const struct wrong_frame *wrong = &wrong_frames[wrong_number];
+    init_world_over_tcp();
+    repeat_until_all_are_on(wrong);
+    if (rank == 1) {
+        put_wrong_frame(wrong);
+        wait_for(3, 1);
+        return leave_world();
+    }
+    wrong->repeated(HVD_ERR_PROTOCOL);
+    require_text("rank 1");
+    require_text(wrong->text);
+    atomic_fetch_add(&shared->counters[3], 1);
+    return leave_world();
+}
+
+START_TEST(a_frame_for_another_operation_or_of_another_size_is_refused_and_its_rank_named)
+{
+    wrong_number = (size_t)_i;
+    ranks_run(&(struct mini_options){ .size = 2 }, send_wrong_frame);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("world_steady_sent");
@@ -370,5 +490,8 @@ int main(void)
     tcase_add_loop_test(
         tcase, another_root_on_one_rank_is_an_error_that_names_it_and_the_world_goes_on, 2, 4);
     tcase_add_loop_test(tcase, a_rank_that_is_killed_is_named, 2, 4);
+    tcase_add_loop_test(
+        tcase, a_frame_for_another_operation_or_of_another_size_is_refused_and_its_rank_named, 0,
+        sizeof wrong_frames / sizeof *wrong_frames);
     return unit_run(suite);
 }
