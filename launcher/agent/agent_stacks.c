@@ -210,6 +210,13 @@ static void on_trace_dying(uv_timer_t *timer)
     trace_end(trace);
 }
 
+/* With the processes that it has started: it may be a script around the real one. */
+static void kill_debugger(const struct agent_trace *trace)
+{
+    if (kill(-trace->debugger, SIGKILL) < 0)
+        kill(trace->debugger, SIGKILL); /* it has no process group of its own yet */
+}
+
 /* Kills the debugger, and ends the trace when it is gone. Does nothing the second time. */
 static void trace_kill_debugger(struct agent_trace *trace)
 {
@@ -217,7 +224,7 @@ static void trace_kill_debugger(struct agent_trace *trace)
         return;
     trace->killed = true;
     trace_close_pipe(trace);
-    kill(trace->debugger, SIGKILL);
+    kill_debugger(trace);
     uv_timer_start(&trace->limit, on_trace_dying, DEBUGGER_CHECK_MS, DEBUGGER_CHECK_MS);
 }
 
@@ -288,7 +295,7 @@ static char *find_debugger(char **words, char *room, size_t size, pid_t pid)
                                  "-iex",
                                  "set debuginfod enabled off",
                                  "-ex",
-                                 "thread apply all backtrace 32",
+                                 "thread apply all -ascending backtrace 32",
                                  "-p" };
     static char *const stack[] = { "eu-stack", "-n", "32", "-p" };
     const char *path = getenv("PATH");
@@ -393,7 +400,8 @@ static void trace_start(struct agent *agent, const struct agent_rank *rank)
         trace->next->link = &trace->next;
     agent->stacks.first = trace;
     agent->stacks.ntraces++;
-    int fd = connect_python(trace->pid);
+    /* A process that is stopped would not answer. */
+    int fd = process_state(trace->pid) == 'T' ? -1 : connect_python(trace->pid);
     if (fd >= 0)
         trace_read(trace, fd, PYTHON_MS);
     else
@@ -477,7 +485,7 @@ void agent_stacks_close(struct agent *agent)
     agent->stacks.asked = false;
     while (agent->stacks.first) {
         if (agent->stacks.first->debugger)
-            kill(agent->stacks.first->debugger, SIGKILL);
+            kill_debugger(agent->stacks.first);
         trace_close(agent->stacks.first);
     }
     uv_close((uv_handle_t *)&agent->stacks.limit, NULL);

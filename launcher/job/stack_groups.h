@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+enum { STACK_GROUPS_MAX = 200 };
+
 struct stack_group;
 
 struct stack_groups {
@@ -20,7 +22,8 @@ struct stack_groups {
 
 void stack_groups_init(struct stack_groups *self, int nranks);
 
-/* Adds one thread of a rank. The text is made printable, and copied. */
+/* Adds one thread of a rank. The text is made printable, and copied. Beyond STACK_GROUPS_MAX places
+ * only the ranks are kept, in one line more. */
 void stack_groups_add(struct stack_groups *self, int rank, const char *where);
 
 /* Calls `say` for each line. */

@@ -144,8 +144,8 @@ pid_t process_of_rank(pid_t pid)
     size_t count = 1;
     bool chain = true;
     for (size_t i = 0; i < count; i++) {
-        if (has_libhvd(list[i]))
-            return list[i];
+        if (process_state(list[i]) == 'D' || has_libhvd(list[i]))
+            return list[i]; /* in state D it may hold what reading its maps would wait for */
         size_t added = add_children(list[i], list + count, PROCESSES_MAX - count);
         chain = chain && added == 1;
         if (chain)

@@ -4,13 +4,17 @@
  * same user with what faulthandler prints, then closes it. No signal is used.
  *
  * The answer is written by a helper thread that holds the interpreter's lock, so that no frame
- * changes meanwhile. If the helper does not get the lock within LOCK_MS, another thread keeps it
- * inside a call in C, and its frames do not change either: then the answer is written without the
- * lock, as faulthandler does in a crash. The helper that still waits writes nothing when its turn
- * comes; while it waits, no other is started.
+ * changes meanwhile. If the helper does not get the lock in LOCK_SLICES slices, another thread keeps
+ * it inside a call in C, and its frames do not change either: then the answer is written without
+ * the lock, as faulthandler does in a crash. A pause of the whole process uses up one slice only.
+ * The helper that still waits writes nothing when its turn comes; while it waits, no other is
+ * started.
+ *
+ * The answer goes into a file in memory first. A client that does not read would hold up the thread
+ * that writes, and with it the interpreter's lock.
  *
  * Without _Py_DumpTracebackThreads(), which faulthandler uses too, nobody listens. Listening ends
- * before the interpreter does (stacks_stop(), by atexit). */
+ * before the interpreter does, and so does the helper (stacks_stop(), by atexit). */
 #include "_hvd.h"
 
 #include <dlfcn.h>
@@ -20,12 +24,13 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { LOCK_MS = 500, SEND_S = 1 };
+enum { LOCK_SLICES = 25, SLICE_MS = 20, SEND_S = 1 };
 
 typedef const char *dump_fn(int fd, void *interpreter, void *current);
 
@@ -39,7 +44,7 @@ static struct {
     bool gave_up;  /* it must not write any more */
     bool writes;   /* it has begun */
     bool stopping; /* the interpreter ends */
-    int client;
+    int text;      /* the file in memory that the answer goes into */
 } stacks = { .listener = -1,
              .mutex = PTHREAD_MUTEX_INITIALIZER,
              .changed = PTHREAD_COND_INITIALIZER };
@@ -69,7 +74,7 @@ static void *help(void *nothing)
     stacks.writes = write;
     pthread_mutex_unlock(&stacks.mutex);
     if (write)
-        stacks.dump(stacks.client, NULL, NULL);
+        stacks.dump(stacks.text, NULL, NULL);
     PyGILState_Release(state);
     pthread_mutex_lock(&stacks.mutex);
     stacks.helping = stacks.writes = false;
@@ -91,28 +96,51 @@ static struct timespec time_after_ms(int ms)
 /* Holding the mutex. False if the helper did not write, and will not. */
 static bool wait_for_help(void)
 {
-    struct timespec limit = time_after_ms(LOCK_MS);
-    int rc = 0;
-    while (stacks.helping && (rc == 0 || stacks.writes))
-        rc = stacks.writes ? pthread_cond_wait(&stacks.changed, &stacks.mutex)
-                           : pthread_cond_timedwait(&stacks.changed, &stacks.mutex, &limit);
+    for (int slice = 0; stacks.helping && !stacks.writes && slice < LOCK_SLICES; slice++) {
+        struct timespec limit = time_after_ms(SLICE_MS);
+        pthread_cond_timedwait(&stacks.changed, &stacks.mutex, &limit);
+    }
+    while (stacks.helping && stacks.writes)
+        pthread_cond_wait(&stacks.changed, &stacks.mutex);
     stacks.gave_up = stacks.helping;
     return !stacks.helping;
 }
 
-static void answer(int client)
+static void write_answer(int text)
 {
     pthread_mutex_lock(&stacks.mutex);
     bool written = stacks.stopping;
     if (!written && !stacks.helping) {
-        stacks.client = client;
+        stacks.text = text;
         stacks.gave_up = false;
         stacks.helping = start_thread(help) == 0;
         written = stacks.helping && wait_for_help();
     }
     if (!written && !stacks.stopping)
-        stacks.dump(client, NULL, NULL);
+        stacks.dump(text, NULL, NULL);
     pthread_mutex_unlock(&stacks.mutex);
+}
+
+/* Ends when the client is gone, or has read nothing for SEND_S. */
+static void send_answer(int client, int text)
+{
+    char piece[4096];
+    ssize_t length;
+    for (off_t at = 0; (length = pread(text, piece, sizeof piece, at)) > 0; at += length) {
+        length = send(client, piece, (size_t)length, MSG_NOSIGNAL);
+        if (length <= 0)
+            return;
+    }
+}
+
+static void answer(int client)
+{
+    int text = memfd_create("hvd-stacks", MFD_CLOEXEC);
+    if (text < 0)
+        return;
+    write_answer(text);
+    send_answer(client, text);
+    close(text);
 }
 
 static bool is_same_user(int client)
@@ -156,9 +184,11 @@ PyObject *stacks_stop(PyObject *module, PyObject *nothing)
     (void)module, (void)nothing;
     if (stacks.listener >= 0 && stacks.pid == getpid()) {
         shutdown(stacks.listener, SHUT_RDWR); /* wakes accept4() */
-        Py_BEGIN_ALLOW_THREADS                /* an answer may be on its way */
+        Py_BEGIN_ALLOW_THREADS                /* a helper may wait for the lock */
             pthread_mutex_lock(&stacks.mutex);
         stacks.stopping = true;
+        while (stacks.helping)
+            pthread_cond_wait(&stacks.changed, &stacks.mutex);
         pthread_mutex_unlock(&stacks.mutex);
         Py_END_ALLOW_THREADS
     }
@@ -179,7 +209,7 @@ static int stop_at_exit(PyObject *module)
 
 int stacks_start(PyObject *module)
 {
-    if (!getenv("HVD_STACK_TRACES"))
+    if (!getenv("HVD_STACK_TRACES") || stacks.listener >= 0)
         return 0;
     stacks.dump = (dump_fn *)dlsym(RTLD_DEFAULT, "_Py_DumpTracebackThreads");
     if (!stacks.dump)

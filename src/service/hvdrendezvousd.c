@@ -264,15 +264,19 @@ static void say_ports(const struct service *service)
     }
 }
 
+static bool filters_system_calls(const struct hvdrendezvousd_options *options)
+{
+    return options->seccomp == SECCOMP_ON ||
+           (options->seccomp == SECCOMP_AUTO && syscall_filter_exists());
+}
+
 /* Keeps no more rights than serving needs: 0, or an exit status and `err`. */
 static int restrict_process(const struct hvdrendezvousd_options *options, struct err *err)
 {
     int rc = options->user ? privileges_drop(options->user, err) : HVD_OK;
     if (rc < 0)
         return rc == HVD_ERR_INVALID ? STATUS_USAGE : STATUS_RESOURCE;
-    bool filter = options->seccomp == SECCOMP_ON ||
-                  (options->seccomp == SECCOMP_AUTO && syscall_filter_exists());
-    return filter && syscall_filter_apply(err) < 0 ? STATUS_RESOURCE : 0;
+    return filters_system_calls(options) && syscall_filter_apply(err) < 0 ? STATUS_RESOURCE : 0;
 }
 
 static int refuse_port_file(struct err *err)
@@ -309,6 +313,8 @@ static int serve(struct service *service)
 {
     struct err err = { 0 };
     raise_descriptors();
+    if (filters_system_calls(&service->options) && syscall_filter_prepare(&err) < 0)
+        return hvdrendezvousd_refuse(STATUS_RESOURCE, &err);
     uv_must(uv_loop_init(&service->loop), "event loop");
     hvdrendezvousd_watch_signals(service);
     start_watchdog(service);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An allow list for libseccomp; see syscall_filter.h. Names that this machine's kernel does not have
- * are skipped. Fails when the kernel has no seccomp or refuses the filter. */
+ * are skipped. Fails when the kernel has no seccomp or refuses the filter. The list is for other C
+ * libraries and kernels too: a stat is stat, newfstatat or statx. */
 #include <config.h>
 
 #include "src/service/syscall_filter.h"
@@ -25,7 +26,8 @@ static const char *const allowed[] = {
     "recvmsg", "sendmsg", "sendto", "setsockopt", "shutdown",
     /* descriptors */
     "close", "fcntl", "fcntl64", "fstat", "fstat64", "newfstatat", "fstatat64", "statx", "stat",
-    "lseek", "_llseek", "read", "readv", "pread64", "write", "writev", "unlink", "unlinkat",
+    "stat64", "lstat", "lstat64", "lseek", "_llseek", "read", "readv", "pread64", "write", "writev",
+    "unlink", "unlinkat",
     /* the loop */
     "epoll_create1", "epoll_ctl", "epoll_pwait", "epoll_pwait2", "epoll_wait", "eventfd2", "pipe2",
     "poll", "ppoll",
@@ -36,9 +38,9 @@ static const char *const allowed[] = {
     "brk", "madvise", "mremap", "munlock", "munmap",
     /* this process and its threads */
     "exit", "exit_group", "futex", "futex_time64", "getegid", "geteuid", "getgid", "getpid",
-    "getrandom", "getrusage", "gettid", "getuid", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn",
-    "sched_getaffinity", "sched_yield", "set_robust_list", "sigaltstack", "sysinfo", "tgkill",
-    "uname"
+    "getrandom", "getrlimit", "getrusage", "gettid", "getuid", "rt_sigaction", "rt_sigprocmask",
+    "rt_sigreturn", "sched_getaffinity", "sched_yield", "set_robust_list", "sigaltstack", "sysinfo",
+    "tgkill", "uname"
 };
 
 /* Allowed if an argument, under a mask, has a value. */
@@ -54,6 +56,7 @@ static const struct {
     { "mmap2", 2, PROT_EXEC, 0 },
     { "mprotect", 2, PROT_EXEC, 0 },
     { "ioctl", 1, (scmp_datum_t)-1, FIONBIO },
+    { "prlimit64", 2, (scmp_datum_t)-1, 0 }, /* getrlimit() */
 };
 
 /* 0, or a negative errno. */
@@ -75,21 +78,37 @@ static int add_rules(scmp_filter_ctx filter)
     return rc;
 }
 
+static int refuse_io_uring(scmp_filter_ctx filter)
+{
+    int number = seccomp_syscall_resolve_name("io_uring_setup");
+    return number >= 0 ? seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), number, 0) : 0;
+}
+
+static int load_filter(uint32_t otherwise, int (*add)(scmp_filter_ctx filter), struct err *err)
+{
+    scmp_filter_ctx filter = seccomp_init(otherwise);
+    if (!filter)
+        return fail(err, HVD_ERR_SYSTEM, "seccomp: no filter can be made");
+    int rc = add(filter);
+    if (rc == 0)
+        rc = seccomp_load(filter);
+    seccomp_release(filter);
+    return rc == 0 ? HVD_OK : fail_errno(err, HVD_ERR_SYSTEM, -rc, "seccomp");
+}
+
 bool syscall_filter_exists(void)
 {
     return true;
 }
 
+int syscall_filter_prepare(struct err *err)
+{
+    return load_filter(SCMP_ACT_ALLOW, refuse_io_uring, err);
+}
+
 int syscall_filter_apply(struct err *err)
 {
-    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-    if (!filter)
-        return fail(err, HVD_ERR_SYSTEM, "seccomp: no filter can be made");
-    int rc = add_rules(filter);
-    if (rc == 0)
-        rc = seccomp_load(filter);
-    seccomp_release(filter);
-    return rc == 0 ? HVD_OK : fail_errno(err, HVD_ERR_SYSTEM, -rc, "seccomp");
+    return load_filter(SCMP_ACT_ERRNO(EPERM), add_rules, err);
 }
 
 #else
@@ -97,6 +116,11 @@ int syscall_filter_apply(struct err *err)
 bool syscall_filter_exists(void)
 {
     return false;
+}
+
+int syscall_filter_prepare(struct err *err)
+{
+    return syscall_filter_apply(err);
 }
 
 int syscall_filter_apply(struct err *err)

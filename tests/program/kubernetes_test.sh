@@ -25,10 +25,15 @@ is "the rendezvous is hvdrendezvousd, on all networks of its pod" "hvdrendezvous
 port=$(sed -n 's/.*containerPort: \([0-9]*\).*/\1/p' "$manifests/rendezvous.yaml")
 is "on the port that the probes, the Service and the ranks have" "29400 29400 hvd:29400" \
     "$port $(sed -n 's/.*{ name: rendezvous, port: \([0-9]*\) }/\1/p' "$manifests/rendezvous.yaml") $(variable indexed-job.yaml HVD_RENDEZVOUS)"
-"$HVDRENDEZVOUSD" --key-file "$tmp/key/service.key" --listen 127.0.0.1:0 --port-file "$tmp/port" >/dev/null 2>&1 &
+# As in the volume of a Secret: the mode is that of the manifest, and under fsGroup the group may read
+chmod "$(sed -n 's/.*defaultMode: \([0-7]*\).*/\1/p' "$manifests/rendezvous.yaml")" "$tmp/key/service.key"
+chmod g+r "$tmp/key/service.key"
+credentials=$(variable rendezvous.yaml CREDENTIALS_DIRECTORY)
+env ${credentials:+CREDENTIALS_DIRECTORY="$tmp$credentials"} "$HVDRENDEZVOUSD" --key-file "$tmp/key/service.key" --listen 127.0.0.1:0 --port-file "$tmp/port" >/dev/null 2>&1 &
 service=$!
 trap 'kill $service 2>/dev/null; rm -rf "$tmp"' EXIT
-until_true [ -s "$tmp/port" ]
+ok "it takes the key as a Secret of its pod has it" until_true [ -s "$tmp/port" ]
+chmod 600 "$tmp/key/service.key" # as whoever has made it keeps it
 port=$(cat "$tmp/port")
 path=$(sed -n 's/.*httpGet: { path: \([^,]*\),.*/\1/p' "$manifests/rendezvous.yaml" | sort -u)
 is "both probes ask without a key, and are answered" 200 "$(curl -s -o /dev/null -w '%{http_code}' "http://127.0.0.1:$port$path")"

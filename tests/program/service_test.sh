@@ -139,6 +139,9 @@ service_down INT
 is "SIGINT is a good end, with workers waiting" 0 "$status"
 kill -KILL "$pid_a" "$pid_b"
 ended a && ended b
+free=$((20000 + $$ % 4000)) # not one of those that the kernel gives to others meanwhile
+while [ -n "$(ss -Hltn "sport = :$free")" ]; do free=$((free + 1)); done
+listen=127.0.0.1:$free
 service_up
 worker a HOROVOD_SIZE=3 -- init barriers 1 shutdown
 come 1
@@ -146,14 +149,13 @@ worker b HOROVOD_SIZE=3 -- init barriers 1 shutdown
 come 2
 service_down
 is "a service that stops does not blame those that wait" "" "$(grep 'disconnected' "$tmp/service")"
-listen=127.0.0.1:$port
 service_up
-unset listen
 worker c HOROVOD_SIZE=3 -- init barriers 1 shutdown
 ends "who waited for others finds the service that comes after" a 0
 ends "so does another" b 0
 ends "as does who comes later" c 0
 service_down
+unset listen
 service_up
 worker a -- init barriers 1 print up barriers 1
 worker b -- init barriers 1 print up stay
@@ -173,6 +175,16 @@ is "a port that is taken is status 71" "71 hvdrendezvousd: error: listen on 127.
 (ulimit -n 1024 && exec "$HVDRENDEZVOUSD" --key-file "$tmp/key" --listen "127.0.0.1:$port") >"$tmp/out" 2>"$tmp/err" && status=0 || status=$?
 ok "also where few descriptors are allowed: one line" refused hvdrendezvousd 71 "listen on 127.0.0.1:$port: Address already in use"
 service_down
+
+if command -v prlimit >/dev/null; then
+    on_host='prlimit --nofile=1024:1024'
+    service_up
+    unset on_host
+    ok "few descriptors are warned of" service_said 'warning: at most 1024 descriptors'
+    service_down
+else
+    skip "few descriptors are warned of" "no prlimit"
+fi
 
 # The file with the port
 service_up

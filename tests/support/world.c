@@ -26,6 +26,7 @@
  *   wait F            waits until the file F exists
  *   patient           ignores SIGTERM from now on, so that it sees what others ran into
  *   stay              waits for ever outside the library
+ *   threads N         starts N threads that wait for ever
  *   become C          exec of a shell that runs the command C
  *   die N             sends itself signal N
  *   exit N            ends at once with status N, without cleaning up
@@ -36,6 +37,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -440,6 +442,20 @@ static void act_patient(const char *argument)
     signal(SIGTERM, SIG_IGN);
 }
 
+static void *wait_for_ever(void *nothing)
+{
+    (void)nothing;
+    for (;;)
+        pause();
+}
+
+static void act_threads(const char *argument)
+{
+    pthread_t thread;
+    for (int i = atoi(argument); i > 0; i--)
+        require(pthread_create(&thread, NULL, wait_for_ever, NULL) == 0, "pthread_create");
+}
+
 static void act_stay(const char *argument)
 {
     (void)argument;
@@ -485,6 +501,7 @@ static const struct {
     { "patient", act_patient, false },   { "stay", act_stay, false },
     { "become", act_become, true },      { "die", act_die, true },
     { "exit", act_exit, true },          { "return", act_return, true },
+    { "threads", act_threads, true },
 };
 
 /* Performs, or only counts, the act that argument[0] names; returns how many arguments it took. */

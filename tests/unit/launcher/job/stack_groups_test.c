@@ -7,7 +7,7 @@
 #include <string.h>
 
 static struct stack_groups groups;
-static char said[2000];
+static char said[8000];
 
 static void on_line(void *context, const char *line)
 {
@@ -52,6 +52,21 @@ START_TEST(threads_of_a_rank_stay_in_their_order_and_are_told_once)
 }
 END_TEST
 
+START_TEST(ranks_at_places_beyond_the_limit_are_one_line)
+{
+    char where[16];
+    stack_groups_init(&groups, STACK_GROUPS_MAX + 2);
+    for (int rank = 0; rank < STACK_GROUPS_MAX + 2; rank++) {
+        snprintf(where, sizeof where, "f%d", rank);
+        stack_groups_add(&groups, rank, where);
+    }
+    stack_groups_add(&groups, STACK_GROUPS_MAX + 1, "f7");
+    ck_assert_uint_eq(groups.count, STACK_GROUPS_MAX + 1);
+    ck_assert_ptr_nonnull(strstr(tell(), "ranks 7, 201: f7\n"));
+    ck_assert_ptr_nonnull(strstr(said, "ranks 200, 201: at places that are not told"));
+}
+END_TEST
+
 START_TEST(ranks_that_do_not_exist_are_ignored_and_texts_made_one_line)
 {
     stack_groups_init(&groups, 2);
@@ -71,6 +86,7 @@ int main(void)
     tcase_add_test(tcase, nothing_is_told_of_no_rank);
     tcase_add_test(tcase, ranks_at_the_same_place_are_one_line_in_the_order_of_the_lowest);
     tcase_add_test(tcase, threads_of_a_rank_stay_in_their_order_and_are_told_once);
+    tcase_add_test(tcase, ranks_at_places_beyond_the_limit_are_one_line);
     tcase_add_test(tcase, ranks_that_do_not_exist_are_ignored_and_texts_made_one_line);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
