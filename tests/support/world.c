@@ -444,9 +444,9 @@ static void act_patient(const char *argument)
 
 static void *wait_for_ever(void *nothing)
 {
-    (void)nothing;
-    for (;;)
-        pause();
+    while (pause() < 0)
+        continue;
+    return nothing;
 }
 
 static void act_threads(const char *argument)
