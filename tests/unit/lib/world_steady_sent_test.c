@@ -418,6 +418,7 @@ static void put_wrong_frame(const struct wrong_frame *wrong)
     tree_link_put_parts(set_tree_at(set, 0), wrong->type, head, wrong->head, given, wrong->nbytes);
     while (!set_is_flushed(set))
         engine_move(engine);
+    progress_wake(engine); /* as progress_sleep.c asks who moves data without it */
     engine_unlock(engine);
     process_exit();
 }
