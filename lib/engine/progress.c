@@ -24,7 +24,7 @@
 #include <sys/eventfd.h>
 #include <time.h>
 
-#define CHECK_NS 250000000ull
+uint64_t progress_check_ns = 250000000;
 
 #define YIELD_NS 2000ull
 
@@ -108,7 +108,7 @@ bool engine_move(struct engine *engine)
 /* Checks the links now and then while something is in flight, also when other links move. */
 static void check_links(struct engine *engine, uint64_t now)
 {
-    if (engine->in_flight.count == 0 || now - engine->progress.checked_ns < CHECK_NS)
+    if (engine->in_flight.count == 0 || now - engine->progress.checked_ns < progress_check_ns)
         return;
     engine->progress.checked_ns = now;
     engine_check_links(engine);
@@ -125,7 +125,8 @@ uint64_t progress_next_check(struct engine *engine, uint64_t now)
     if (failure_check(engine->failure, NULL) < 0)
         engine_move(engine);
     check_links(engine, now);
-    return engine->in_flight.count == 0 ? UINT64_MAX : engine->progress.checked_ns + CHECK_NS;
+    return engine->in_flight.count == 0 ? UINT64_MAX
+                                        : engine->progress.checked_ns + progress_check_ns;
 }
 
 /* ---- callers ---- */

@@ -97,6 +97,10 @@ bool engine_move(struct engine *engine);
 void progress_enter(struct engine *engine);
 bool progress_is_entered(const struct engine *engine);
 
+/* How often the links are checked while something is in flight. A test that looks for lost wake-ups
+ * makes it very long before any world, so that a thread that nobody wakes sleeps on. */
+extern uint64_t progress_check_ns;
+
 /* Called when nothing has moved: returns when to check again. The driver sleeps until then, or
  * until something comes. */
 uint64_t progress_next_check(struct engine *engine, uint64_t now);
