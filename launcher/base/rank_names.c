@@ -4,9 +4,9 @@
 
 #include <stdio.h>
 
-/* The longest output: RANK_NAMES_SHOWN times ", 65535-65535" and the number of others. */
+/* The longest output: RANK_NAMES_SHOWN times ", 131070-131071" and the number of others. */
 struct ranges {
-    char text[240];
+    char text[RANK_NAMES_SIZE];
     size_t used;
     int shown, named; /* ranges, and ranks in them */
     int found;        /* ranks, named or not */

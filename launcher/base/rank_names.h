@@ -7,11 +7,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The most ranges that are named. */
-enum { RANK_NAMES_SHOWN = 16 };
+/* The most ranges that are named; and bytes of the longest text, with its NUL. */
+enum { RANK_NAMES_SHOWN = 16, RANK_NAMES_SIZE = 272 };
 
 /* Writes the names of ranks 0 to `nranks` - 1 for which `is_one` is true to `text`, which has room
- * for 256 bytes or more; "" if there are none. Returns their number. */
+ * for RANK_NAMES_SIZE bytes; "" if there are none. Returns their number. */
 int rank_names_text(char *text, size_t size, int nranks,
                     bool (*is_one)(const void *context, int rank), const void *context);
 

@@ -35,7 +35,9 @@ enum { GIVEN_UP_GRACE_MS = 300, READS_IN_TURN = 16 };
 struct command_transport {
     const struct host_transport_job *job;
     struct string_list words;
-    struct spawned spawned; /* pid 0: the start failed */
+    char *path;                     /* of the command; it and the environment are used until the */
+    struct string_list environment; /* exec is confirmed, because the child shares our memory */
+    struct spawned spawned;         /* pid 0: the start failed */
     uv_timer_t timer;       /* checks the exec, later kills */
     uv_poll_t errors_poll;
     int stream;      /* our end; -1 after it was handed over */
@@ -59,28 +61,33 @@ static void describe_environment(struct string_list *list, const char *job_id)
     string_list_take(list, xasprintf("%s%s", name, job_id));
 }
 
-static int spawn_command(struct command_transport *command, const char *path, int stream,
-                         int errors)
+static int spawn_command(struct command_transport *command, int stream, int errors)
 {
-    struct string_list environment = { 0 };
-    describe_environment(&environment, command->job->settings->job_id);
+    describe_environment(&command->environment, command->job->settings->job_id);
     struct spawn_request request = {
-        .path = path,
+        .path = command->path,
         .argv = command->words.items,
-        .envp = environment.items,
+        .envp = command->environment.items,
         .stdio = { stream, stream, errors },
         .new_session = true,
         .death_signal = SIGTERM, /* it may not read its stdin yet */
         .nofile = command->job->settings->nofile,
+        .share_memory = true,
     };
-    int rc = spawn_start(&request, &command->spawned, &command->err);
-    string_list_fini(&environment);
-    return rc;
+    return spawn_start(&request, &command->spawned, &command->err);
+}
+
+/* The child has left our memory. */
+static void forget_request(struct command_transport *command)
+{
+    string_list_fini(&command->environment);
+    free(command->path);
+    command->path = NULL;
 }
 
 static void on_transport_command_process_end(void *context, pid_t pid, int wait_status);
 
-static void spawn_with_streams(struct command_transport *command, const char *path)
+static void spawn_with_streams(struct command_transport *command)
 {
     int pair[2], errors[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
@@ -94,7 +101,7 @@ static void spawn_with_streams(struct command_transport *command, const char *pa
     } else {
         command->errors = errors[0];
         fcntl(errors[0], F_SETFL, O_RDONLY | O_NONBLOCK);
-        if (spawn_command(command, path, pair[1], errors[1]) == HVD_OK)
+        if (spawn_command(command, pair[1], errors[1]) == HVD_OK)
             children_watch(command->job->children, command->spawned.pid,
                            on_transport_command_process_end, command);
         close(errors[1]);
@@ -109,14 +116,12 @@ static void transport_command_start(struct command_transport *command)
         command->exit_status = STATUS_USAGE;
         return;
     }
-    char *path = NULL;
-    if (program_find(command->words.items[0], getenv("PATH"), &path, &command->err) == 0) {
-        spawn_with_streams(command, path);
+    if (program_find(command->words.items[0], getenv("PATH"), &command->path, &command->err) == 0) {
+        spawn_with_streams(command);
     } else {
         command->exit_status = STATUS_UNREACHABLE;
         fail_context(&command->err, "remote shell");
     }
-    free(path);
 }
 
 /* ---- while it runs ---- */
@@ -167,6 +172,7 @@ static void on_transport_command_turn(uv_timer_t *timer)
     struct command_transport *command = timer->data;
     struct host_connect *connect = command->job->connect;
     int code = command->spawned.pid > 0 ? spawn_confirm(&command->spawned) : 0;
+    forget_request(command);
     host_transport_step(connect, STEP_CONNECT);
     if (code != 0) {
         command->exit_status = STATUS_UNREACHABLE;
@@ -209,6 +215,7 @@ static void on_transport_command_handle_closed(uv_handle_t *handle)
     if (--command->open_handles > 0)
         return;
     string_list_fini(&command->words);
+    forget_request(command);
     free(command);
     host_transport_closed(connect);
 }

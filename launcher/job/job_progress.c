@@ -136,7 +136,7 @@ static bool waits_for_others(const void *context, int rank)
 /* Do ranks wait in hvd_init for others? False in a job that does not use libhvd. */
 static bool is_joining(const struct job *job)
 {
-    char names[256];
+    char names[RANK_NAMES_SIZE];
     return rank_names_text(names, sizeof names, job_world_size(job), has_met, job) > 0 &&
            rank_names_text(names, sizeof names, job_world_size(job), has_not_met, job) > 0;
 }
@@ -158,7 +158,7 @@ static bool rank_states(const struct job *job, char *text, size_t size)
     size_t used = 0;
     text[0] = '\0';
     for (size_t i = is_joining(job) ? 0 : 2; i < sizeof states / sizeof *states; i++) {
-        char names[256];
+        char names[RANK_NAMES_SIZE];
         int count =
             rank_names_text(names, sizeof names, job_world_size(job), states[i].is_one, job);
         if (count > 0 && used < size)

@@ -13,6 +13,9 @@
  * later than LATE_MS shows that this process was stopped, and frames may be unread. */
 enum { LAST_LINE_MS = 2000, LATE_MS = 500 };
 
+/* Bytes that do not wait for the end of the turn. */
+enum { TURN_BYTES = 64 * 1024 };
+
 static void frame_link_end(struct frame_link *link, const struct err *err)
 {
     if (link->ended)
@@ -125,8 +128,9 @@ int frame_link_open(struct frame_link *link, uv_loop_t *loop, int input, int out
     init_handle(link, loop, &link->input);
     init_handle(link, loop, &link->output);
     uv_timer_init(loop, &link->ending);
-    link->ending.data = link;
-    link->open_handles++;
+    uv_idle_init(loop, &link->turn);
+    link->ending.data = link->turn.data = link;
+    link->open_handles += 2;
     if (output == input)
         output = fcntl(input, F_DUPFD_CLOEXEC, 3);
     int rc = open_handle(&link->output, output, err);
@@ -179,6 +183,14 @@ static void frame_link_flush(struct frame_link *link)
         on_frame_link_written(&link->write, rc);
 }
 
+static void on_frame_link_turn(uv_idle_t *turn)
+{
+    struct frame_link *link = turn->data;
+    uv_idle_stop(turn);
+    if (!link->writing && link->next.length > 0)
+        frame_link_flush(link);
+}
+
 void frame_link_send(struct frame_link *link)
 {
     if (link->ended || link->reader_gone) {
@@ -192,8 +204,12 @@ void frame_link_send(struct frame_link *link)
         return;
     }
     frame_end(&link->next, link->frame_begin);
-    if (!link->writing)
+    if (link->writing)
+        return;
+    if (link->next.length >= TURN_BYTES)
         frame_link_flush(link);
+    else
+        uv_idle_start(&link->turn, on_frame_link_turn);
 }
 
 size_t frame_link_queued(const struct frame_link *link)
@@ -224,6 +240,9 @@ void frame_link_close(struct frame_link *link, void (*on_closed)(void *context))
 {
     link->closing = link->ended = true;
     link->on_closed = on_closed;
+    if (!link->writing && link->next.length > 0)
+        frame_link_flush(link);
+    uv_close((uv_handle_t *)&link->turn, on_frame_link_handle_closed);
     uv_close((uv_handle_t *)&link->input, on_frame_link_handle_closed);
     uv_close((uv_handle_t *)&link->output, on_frame_link_handle_closed);
     uv_close((uv_handle_t *)&link->ending, on_frame_link_handle_closed);

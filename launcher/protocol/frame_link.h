@@ -2,7 +2,8 @@
 /* A byte stream that carries frames, on a libuv loop: hvdrun's end of an agent link, and the
  * agent's.
  *
- * Frames that are sent while a write is under way gather and go out in the next write. */
+ * All frames that are sent in one iteration of the loop go out in one write, at the beginning of
+ * the next. Frames that are sent while a write is under way gather and go out in the next write. */
 #ifndef LAUNCHER_PROTOCOL_FRAME_LINK_H
 #define LAUNCHER_PROTOCOL_FRAME_LINK_H
 
@@ -31,6 +32,7 @@ struct frame_link_events {
 
 struct frame_link {
     uv_pipe_t input, output;
+    uv_idle_t turn;     /* until the frames of this iteration of the loop are written */
     uv_timer_t ending;  /* until the end is reported after memory or the other side's reader has
                          * gone */
     uint64_t ending_ms; /* when `ending` is due */
@@ -38,7 +40,7 @@ struct frame_link {
     struct err why;     /* the cause of the end */
     uv_write_t write;
     struct frame_reader reader;
-    struct wire_writer next;   /* gathers while `flying` is under way */
+    struct wire_writer next;   /* gathers in a turn, and while `flying` is under way */
     struct wire_writer flying; /* owned by the write until it ends */
     size_t frame_begin;        /* of the frame that is being written into `next` */
     uint64_t flown;            /* bytes of all writes so far */
@@ -70,7 +72,8 @@ size_t frame_link_queued(const struct frame_link *link);
  * leaves. */
 uint64_t frame_link_written(const struct frame_link *link, bool *waits);
 
-/* Drops queued bytes. `on_closed` may be NULL; `link` must stay until it has been called. */
+/* Writes what the other side takes at once of frames that were sent in this iteration of the loop,
+ * and drops other queued bytes. `on_closed` may be NULL; `link` must stay until it has been called. */
 void frame_link_close(struct frame_link *link, void (*on_closed)(void *context));
 
 #endif

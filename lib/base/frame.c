@@ -94,8 +94,8 @@ void frame_reader_init(struct frame_reader *reader, size_t body_max)
 
 void frame_reader_fini(struct frame_reader *reader)
 {
-    if (reader->secret && reader->capacity > 0)
-        explicit_bzero(reader->data, reader->capacity);
+    if (reader->secret && reader->end > 0) /* behind the end nothing has been, or it was wiped */
+        explicit_bzero(reader->data, reader->end);
     free(reader->data);
     *reader = (struct frame_reader){ 0 };
 }

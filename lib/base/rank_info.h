@@ -14,6 +14,6 @@ struct rank_info {
     int cross_rank, cross_size;
 };
 
-enum { WORLD_SIZE_MAX = 65536 };
+enum { WORLD_SIZE_MAX = 131072 };
 
 #endif

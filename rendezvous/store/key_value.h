@@ -25,7 +25,7 @@ enum {
     KEY_VALUE_SCOPE_MAX = 128,
     KEY_VALUE_KEY_MAX = 512,
     KEY_VALUE_SIZE_MAX = 4 * 1024 * 1024,
-    KEY_VALUE_KEYS_MAX = 65536,  /* in a scope */
+    KEY_VALUE_KEYS_MAX = 131072, /* in a scope */
     KEY_VALUE_SCOPES_MAX = 4096, /* beside those that are planned */
     KEY_VALUE_NAME_COST = 128,   /* bytes that a scope or key takes beside its name and value */
     KEY_VALUE_TOTAL_MAX = 256 * 1024 * 1024 /* values, names and what they cost */

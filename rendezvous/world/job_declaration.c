@@ -31,9 +31,9 @@ static const struct field {
     bool (*good)(double value);
     const char *expected;
 } fields[] = {
-    { "size", 1, WORLD_SIZE_MAX, is_whole, "a whole number from 1 to 65536" },
-    { "min", 1, WORLD_SIZE_MAX, is_whole, "a whole number from 1 to 65536" },
-    { "max", 1, WORLD_SIZE_MAX, is_whole, "a whole number from 1 to 65536" },
+    { "size", 1, WORLD_SIZE_MAX, is_whole, "a whole number from 1 to 131072" },
+    { "min", 1, WORLD_SIZE_MAX, is_whole, "a whole number from 1 to 131072" },
+    { "max", 1, WORLD_SIZE_MAX, is_whole, "a whole number from 1 to 131072" },
     { "start_timeout_s", 0.001, 86400, is_any, "a number of seconds from 0.001 to 86400" },
 };
 

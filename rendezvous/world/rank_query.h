@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { RANK_QUERY_MS = 2000, RANK_QUERY_MEMORY = 16 << 20, RANK_QUERY_TEXT_MIN = 256 };
+enum { RANK_QUERY_MS = 2000, RANK_QUERY_MEMORY = 16 << 20, RANK_QUERY_TEXT_MIN = 128 };
 
 struct rank_answer {
     char *text; /* owned; NULL: none yet */

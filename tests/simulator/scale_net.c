@@ -10,23 +10,40 @@
 
 enum { TUNNEL_HEAD = FRAME_HEADER_SIZE + 4 }; /* around what is passed on: a frame, and a number */
 
+struct scale_frame {
+    scale_deliver_fn *deliver;
+    void *context;
+    struct scale_frame *next;
+};
+
 struct scale_message {
     struct packet packet;
     struct scale_net *net;
-    int at, next, to;
+    int from, at, next, to;
     size_t nbytes;
-    scale_deliver_fn *deliver;
-    void *context;
+    int nframes;
+    struct scale_frame *frames, **end_of_frames;
+    struct scale_message **open; /* in the net's table, until the message leaves */
 };
 
-void scale_net_init(struct scale_net *net, int nhosts, int width, const struct cluster_speed *speed,
-                    double message_ns)
+static void *scale_net_alloc(size_t count, size_t size)
 {
-    *net = (struct scale_net){ .nhosts = nhosts, .width = width, .message_ns = message_ns };
+    void *memory = calloc(count, size);
+    if (!memory)
+        errx(1, "out of memory for a network");
+    return memory;
+}
+
+void scale_net_init(struct scale_net *net, int nhosts, int width, const struct cluster_speed *speed,
+                    double message_ns, double frame_ns)
+{
+    *net = (struct scale_net){
+        .nhosts = nhosts, .width = width, .message_ns = message_ns, .frame_ns = frame_ns
+    };
     cluster_init(&net->cluster, &net->queue, nhosts + 1, speed);
-    net->lost = calloc((size_t)nhosts + 1, sizeof *net->lost);
-    if (!net->lost)
-        errx(1, "out of memory for %d hosts", nhosts);
+    net->lost = scale_net_alloc((size_t)nhosts + 1, sizeof *net->lost);
+    net->down = scale_net_alloc((size_t)nhosts + 1, sizeof *net->down);
+    net->up = scale_net_alloc((size_t)nhosts + 1, sizeof *net->up);
 }
 
 void scale_net_fini(struct scale_net *net)
@@ -34,6 +51,8 @@ void scale_net_fini(struct scale_net *net)
     cluster_fini(&net->cluster);
     event_queue_fini(&net->queue);
     free(net->lost);
+    free(net->down);
+    free(net->up);
 }
 
 int scale_net_parent(const struct scale_net *net, int node)
@@ -68,6 +87,24 @@ static int neighbour_towards(const struct scale_net *net, int from, int to)
 
 static void message_hop(struct scale_message *message);
 
+/* What a node works for a message: it looks into the frames at both ends only. */
+static double message_work(const struct scale_message *message, int node)
+{
+    bool at_end = node == message->from || node == message->to;
+    return message->net->message_ns + (at_end ? message->nframes * message->net->frame_ns : 0);
+}
+
+static void message_end(struct scale_message *message, bool delivered)
+{
+    for (struct scale_frame *frame = message->frames, *next; frame; frame = next) {
+        next = frame->next;
+        if (delivered)
+            frame->deliver(frame->context, message->to);
+        free(frame);
+    }
+    free(message);
+}
+
 /* The node has handled the message: it was for it, or it is passed on. */
 static void on_message_handled(void *arg)
 {
@@ -77,8 +114,7 @@ static void on_message_handled(void *arg)
         message_hop(message);
         return;
     }
-    message->deliver(message->context, message->at);
-    free(message);
+    message_end(message, true);
 }
 
 static void on_message_comes(void *arg)
@@ -86,11 +122,12 @@ static void on_message_comes(void *arg)
     struct scale_message *message = arg;
     struct scale_net *net = message->net;
     if (net->lost[message->next] || net->lost[message->at]) {
-        free(message);
+        message_end(message, false);
         return;
     }
-    event_queue_add(&net->queue, cluster_work(&net->cluster, message->next, net->message_ns),
-                    on_message_handled, message);
+    double ns = message_work(message, message->next);
+    event_queue_add(&net->queue, cluster_work(&net->cluster, message->next, ns), on_message_handled,
+                    message);
 }
 
 static void on_message_leaves(void *arg)
@@ -111,26 +148,49 @@ static void message_hop(struct scale_message *message)
     message->packet.nbytes = message->nbytes + (size_t)above * TUNNEL_HEAD;
     net->messages++;
     net->root_messages += message->at == 0 || message->next == 0;
-    event_queue_add(&net->queue, cluster_work(&net->cluster, message->at, net->message_ns),
-                    on_message_leaves, message);
+    double ns = message_work(message, message->at);
+    event_queue_add(&net->queue, cluster_work(&net->cluster, message->at, ns), on_message_leaves,
+                    message);
+}
+
+/* The end of the turn in which the message was begun. */
+static void on_message_turn(void *arg)
+{
+    struct scale_message *message = arg;
+    if (*message->open == message)
+        *message->open = NULL;
+    message_hop(message);
+}
+
+/* The message from one node to the other in this turn. */
+static struct scale_message *message_of_turn(struct scale_net *net, int from, int to)
+{
+    struct scale_message **open = from < to ? &net->down[to] : &net->up[from];
+    if (*open && (*open)->from == from && (*open)->to == to)
+        return *open;
+    struct scale_message *message = scale_net_alloc(1, sizeof *message);
+    *message = (struct scale_message){ .net = net, .from = from, .at = from, .to = to };
+    message->end_of_frames = &message->frames;
+    message->open = open;
+    message->packet.deliver = on_message_comes;
+    message->packet.arg = message;
+    *open = message;
+    event_queue_add(&net->queue, net->queue.now_ns, on_message_turn, message);
+    return message;
 }
 
 void scale_net_send(struct scale_net *net, int from, int to, size_t nbytes,
                     scale_deliver_fn *deliver, void *context)
 {
-    struct scale_message *message = calloc(1, sizeof *message);
-    if (!message)
-        errx(1, "out of memory for a message");
-    if (net->lost[from]) {
-        free(message);
+    if (net->lost[from])
         return;
-    }
-    *message = (struct scale_message){
-        .net = net, .at = from, .to = to, .nbytes = nbytes, .deliver = deliver, .context = context
-    };
-    message->packet.deliver = on_message_comes;
-    message->packet.arg = message;
-    message_hop(message);
+    struct scale_message *message = message_of_turn(net, from, to);
+    struct scale_frame *frame = scale_net_alloc(1, sizeof *frame);
+    *frame = (struct scale_frame){ .deliver = deliver, .context = context };
+    *message->end_of_frames = frame;
+    message->end_of_frames = &frame->next;
+    message->nbytes += nbytes;
+    message->nframes++;
 }
 
 uint64_t scale_net_run(struct scale_net *net)

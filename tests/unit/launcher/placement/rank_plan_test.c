@@ -163,9 +163,10 @@ START_TEST(a_count_that_cannot_be_placed_is_refused_in_words)
         { "a,b,c,d,e", 6,
           "-np: 6 ranks asked for, but 5 slots on 5 hosts (a:1, b:1, c:1, d:1, ...); "
           "write a:2,b:2,c:2,d:2,..." },
-        { "a:65536,b", 0, "65537 slots on 2 hosts, and a job has at most 65536 ranks (-np)" },
-        { "a", -1, "-np: out of range (1 to 65536): '-1'" },
-        { "a:65536,b", 65537, "-np: out of range (1 to 65536): '65537'" },
+        { "a:65536,b:65536,c", 0,
+          "131073 slots on 3 hosts, and a job has at most 131072 ranks (-np)" },
+        { "a", -1, "-np: out of range (1 to 131072): '-1'" },
+        { "a:65536,b:65536,c", 131073, "-np: out of range (1 to 131072): '131073'" },
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         set_hosts(cases[i].hosts);
@@ -180,11 +181,11 @@ END_TEST
 START_TEST(the_largest_world_on_the_most_hosts_adds_up)
 {
     static const enum rank_order orders[] = { RANKS_BY_SLOT, RANKS_BY_NODE };
-    char text[HOST_COUNT_MAX * 9], *at = text;
+    char text[HOST_COUNT_MAX * 10], *at = text;
     for (int i = 0; i < HOST_COUNT_MAX; i++)
-        at += sprintf(at, "%sh%d:%d", i ? "," : "", i, 1 + i % 7);
+        at += sprintf(at, "%sh%d:%d", i ? "," : "", i, 1 + i % 15);
     set_hosts(text);
-    ck_assert_int_eq(rank_plan_make(&plan, &hosts, 65528, orders[_i], &err), HVD_OK);
+    ck_assert_int_eq(rank_plan_make(&plan, &hosts, 131050, orders[_i], &err), HVD_OK);
     long cross = 0;
     for (int rank = 0; rank < plan.size; rank++) {
         const struct rank_info *rank_info = &plan.ranks[rank].rank_info;
@@ -193,7 +194,7 @@ START_TEST(the_largest_world_on_the_most_hosts_adds_up)
         ck_assert_int_lt(rank_info->cross_rank, rank_info->cross_size);
         cross += rank_info->cross_rank == 0; /* one for each local rank that exists */
     }
-    ck_assert_int_eq(cross, 7);
+    ck_assert_int_eq(cross, 15);
 }
 END_TEST
 

@@ -80,8 +80,41 @@ START_TEST(what_fits_into_the_kernel_does_not_wait)
     ck_assert_uint_eq(frame_link_written(&ours, &waits), 0);
     ck_assert(!waits);
     send_frame(8);
+    uv_run(&loop, UV_RUN_NOWAIT);
     ck_assert_uint_eq(frame_link_written(&ours, &waits), FRAME_HEADER_SIZE + 8);
-    ck_assert(!waits); /* though on_drained() has not been called yet */
+    ck_assert(!waits);
+}
+END_TEST
+
+/* Bytes that the other side can read now. */
+static ssize_t readable(void)
+{
+    static char body[LARGE];
+    return recv(other, body, sizeof body, MSG_DONTWAIT | MSG_PEEK);
+}
+
+START_TEST(the_frames_of_a_turn_leave_together_at_its_end)
+{
+    send_frame(8);
+    send_frame(0);
+    send_frame(8);
+    ck_assert_int_lt(readable(), 0);
+    ck_assert_uint_eq(frame_link_queued(&ours), 3 * FRAME_HEADER_SIZE + 16);
+    uv_run(&loop, UV_RUN_NOWAIT);
+    ck_assert_int_eq(readable(), 3 * FRAME_HEADER_SIZE + 16);
+}
+END_TEST
+
+START_TEST(what_a_turn_has_sent_leaves_before_the_link_is_closed)
+{
+    send_frame(8);
+    send_frame(8);
+    frame_link_close(&ours, NULL);
+    ck_assert_int_eq(readable(), 2 * FRAME_HEADER_SIZE + 16);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    ck_assert_int_eq(uv_loop_close(&loop), 0);
+    close(other);
+    setup(); /* for teardown() */
 }
 END_TEST
 
@@ -137,6 +170,8 @@ int main(void)
     TCase *tcase = tcase_create("written");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, what_fits_into_the_kernel_does_not_wait);
+    tcase_add_test(tcase, the_frames_of_a_turn_leave_together_at_its_end);
+    tcase_add_test(tcase, what_a_turn_has_sent_leaves_before_the_link_is_closed);
     tcase_add_test(tcase, what_does_not_fit_leaves_as_it_is_read);
     tcase_add_test(tcase, out_of_memory_the_end_is_not_told_to_who_is_sending);
     tcase_add_test(tcase, an_other_side_that_reads_no_more_is_the_end);

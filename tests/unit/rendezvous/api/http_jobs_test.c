@@ -210,7 +210,7 @@ START_TEST(what_is_no_declaration_makes_no_job)
 {
     setup_service(3);
     expect(http_job_put, "a", "{\"size\":0}", 400);
-    expect_text("{\"error\":\"field \\\"size\\\": expected a whole number from 1 to 65536\"}\n");
+    expect_text("{\"error\":\"field \\\"size\\\": expected a whole number from 1 to 131072\"}\n");
     expect(http_job_put, "a", NULL, 400);
     ck_assert_int_eq(server.job_table.count, 0);
     teardown();

@@ -239,7 +239,7 @@ START_TEST(a_store_that_is_full_says_what_it_holds)
         expect_now(http_key_value_put, target, large, 200, "");
     }
     expect_now(http_key_value_put, "/s/kk", large, 507,
-               "no room for key \"kk\": expected at most 65536 keys in a scope, 4096 scopes and "
+               "no room for key \"kk\": expected at most 131072 keys in a scope, 4096 scopes and "
                "256 MiB, or less if other jobs leave less\n");
     expect_now(http_key_value_get, "/s/kk", "", 404, "");
 }

@@ -484,7 +484,7 @@ START_TEST(the_largest_world_can_be_told)
     ck_assert_int_eq(rendezvous_job_assign(job, 1000, &err), HVD_OK);
     json = status_json_job_in_full(job, false, EPOCH_MS, 2000);
     ck_assert_str_eq(at("host_count"), "997");
-    ck_assert_str_eq(at("states.running"), "65536");
+    ck_assert_str_eq(at("states.running"), "131072");
     teardown();
 }
 END_TEST

@@ -139,7 +139,7 @@ START_TEST(a_value_has_4_mib_at_most)
 }
 END_TEST
 
-START_TEST(a_scope_has_65536_keys_at_most)
+START_TEST(a_scope_has_131072_keys_at_most)
 {
     char key[16];
     int kept = 0;
@@ -524,7 +524,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, names_have_known_characters_and_lengths, 0,
                         (int)(sizeof names / sizeof *names));
     tcase_add_test(tcase, a_value_has_4_mib_at_most);
-    tcase_add_test(tcase, a_scope_has_65536_keys_at_most);
+    tcase_add_test(tcase, a_scope_has_131072_keys_at_most);
     tcase_add_test(tcase, there_are_4096_scopes_at_most_beside_the_planned);
     tcase_add_test(tcase, all_of_it_has_256_mib_at_most);
     tcase_add_test(tcase, a_put_that_is_refused_leaves_the_old_value);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define OBJECT "expected one JSON object, such as {\"size\": 4, \"start_timeout_s\": 60}"
-#define SIZE "field \"size\": expected a whole number from 1 to 65536"
+#define SIZE "field \"size\": expected a whole number from 1 to 131072"
 #define TIMEOUT "field \"start_timeout_s\": expected a number of seconds from 0.001 to 86400"
 #define UNKNOWN(field)                                                                             \
     "field \"" field                                                                               \
@@ -24,7 +24,7 @@ static const struct row {
 } rows[] = {
     { "{\"size\":4}", NULL, 4, 0 },
     { "{\"size\":1}", NULL, 1, 0 },
-    { "{\"size\":65536}", NULL, 65536, 0 },
+    { "{\"size\":131072}", NULL, 131072, 0 },
     { "{\"size\":4e2}", NULL, 400, 0 },
     { "{\"size\":4.0e02}", NULL, 400, 0 },
     { " {\r\n\t\"size\" : 4 , \"start_timeout_s\" : 1.5 }\n", NULL, 4, 1500 },
@@ -61,12 +61,12 @@ static const struct row {
     { "{\"size\":[[[[[[[[[[1]]]]]]]]]]}", OBJECT, 0, 0 },
     { "{\"a\":{\"b\":{\"c\":{\"d\":{\"e\":{\"f\":{\"g\":{\"h\":1}}}}}}}}}", OBJECT, 0, 0 },
 
-    { "{}", "field \"size\" is missing: expected a whole number from 1 to 65536", 0, 0 },
+    { "{}", "field \"size\" is missing: expected a whole number from 1 to 131072", 0, 0 },
     { "{\"start_timeout_s\":5}",
-      "field \"size\" is missing: expected a whole number from 1 to 65536", 0, 0 },
+      "field \"size\" is missing: expected a whole number from 1 to 131072", 0, 0 },
     { "{\"size\":0}", SIZE, 0, 0 },
     { "{\"size\":-1}", SIZE, 0, 0 },
-    { "{\"size\":65537}", SIZE, 0, 0 },
+    { "{\"size\":131073}", SIZE, 0, 0 },
     { "{\"size\":4.5}", SIZE, 0, 0 },
     { "{\"size\":1e999}", SIZE, 0, 0 },
     { "{\"size\":18446744073709551617}", SIZE, 0, 0 },
@@ -116,12 +116,12 @@ static const struct {
     int min, max;
 } elastic_rows[] = {
     { "{\"min\":2,\"max\":8}", NULL, 2, 8 },
-    { "{\"max\":65536,\"min\":1,\"start_timeout_s\":5}", NULL, 1, 65536 },
+    { "{\"max\":131072,\"min\":1,\"start_timeout_s\":5}", NULL, 1, 131072 },
     { "{\"min\":4,\"max\":4}", NULL, 4, 4 },
-    { "{\"min\":2}", "field \"max\" is missing: expected a whole number from 1 to 65536", 0, 0 },
-    { "{\"max\":2}", "field \"min\" is missing: expected a whole number from 1 to 65536", 0, 0 },
-    { "{\"min\":0,\"max\":2}", "field \"min\": expected a whole number from 1 to 65536", 0, 0 },
-    { "{\"min\":1,\"max\":65537}", "field \"max\": expected a whole number from 1 to 65536", 0, 0 },
+    { "{\"min\":2}", "field \"max\" is missing: expected a whole number from 1 to 131072", 0, 0 },
+    { "{\"max\":2}", "field \"min\" is missing: expected a whole number from 1 to 131072", 0, 0 },
+    { "{\"min\":0,\"max\":2}", "field \"min\": expected a whole number from 1 to 131072", 0, 0 },
+    { "{\"min\":1,\"max\":131073}", "field \"max\": expected a whole number from 1 to 131072", 0, 0 },
     { "{\"min\":3,\"max\":2}", "field \"min\" is 3 but field \"max\" is 2", 0, 0 },
     { "{\"size\":3,\"min\":2,\"max\":4}",
       "field \"size\" is there, but a job with \"min\" and \"max\" is elastic", 0, 0 },

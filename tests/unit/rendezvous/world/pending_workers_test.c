@@ -288,7 +288,7 @@ static const struct {
     { "a=3", 4, 30000, "ranks 0-2 of 4 have not come within 30 s" },
     { "a=3 a=0 a=1", 4, 1500, "rank 2 of 4 has not come within 1500 ms" },
     { "a=1 a=3 a=4", 8, 30000, "ranks 0, 2, 5-7 of 8 have not come within 30 s" },
-    { "a=5", 65536, 30000, "ranks 0-4, 6-65535 of 65536 have not come within 30 s" },
+    { "a=5", 131072, 30000, "ranks 0-4, 6-131071 of 131072 have not come within 30 s" },
     { "node1 node2 node1", 4, 30000,
       "3 of 4 workers have come within 30 s: 2 from node1, 1 from node2" },
     { "b", 2, 30000, "1 of 2 workers has come within 30 s: 1 from b" },

@@ -627,7 +627,7 @@ START_TEST(many_missing_ranks_fit_one_line)
     char text[JOIN_TEXT_MAX];
     missing_on_one_host(text, WORLD_SIZE_MAX, "localhost", 2);
     ck_assert_mem_eq(text, "ranks 1, 3, 5, 7, ", 18);
-    ck_assert_ptr_nonnull(strstr(text, " on localhost and 327"));
+    ck_assert_ptr_nonnull(strstr(text, " on localhost and 65"));
     ck_assert_ptr_nonnull(strstr(text, " others have not called hvd_init within 30 s"));
 }
 END_TEST
