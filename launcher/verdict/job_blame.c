@@ -222,6 +222,17 @@ static bool blame_named(struct job_blame *blame, const struct job_report *report
     return true;
 }
 
+/* Blames the origin, which has said that it failed, for a rank that says nothing of the origin: both
+ * have failed at the same time, for instance, and the origin is slow to end. */
+static bool blame_origin(struct job_blame *blame, const struct job_report *report)
+{
+    int origin = origin_rank(report);
+    if (origin < 0 || origin == blame->rank || report->origin.how.kind != RANK_END_FAILED)
+        return false;
+    blame_gone(blame, report, BLAME_NAMED);
+    return true;
+}
+
 /* -1: none. */
 static int find_unresponsive(const struct job_report *report)
 {
@@ -325,11 +336,12 @@ static void blame_another(struct job_blame *blame, const struct job_report *repo
     if (blame_named(blame, report) ||
         (left && find_unresponsive(report) >= 0 && blame_host(blame, report)))
         return;
-    if (left)
-        blame_who_left(blame, report);
-    else if (!blame_who_ended(blame, report) &&
-             (status != HVD_ERR_PEER_LOST || !blame_host(blame, report)))
-        blame_who_disconnected(blame, report);
+    bool found = left ? blame_who_left(blame, report)
+                      : blame_who_ended(blame, report) ||
+                            (status == HVD_ERR_PEER_LOST && blame_host(blame, report)) ||
+                            blame_who_disconnected(blame, report);
+    if (!found && !blame_origin(blame, report))
+        quote_own(blame, report);
 }
 
 /* A host may also be lost because of the stop, for instance when its agent hangs then: so a lost

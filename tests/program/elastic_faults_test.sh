@@ -70,13 +70,14 @@ ok "with nobody left behind" until_true no_survivors
 
 # ---- the job as a whole ----
 
-for signal in INT TERM HUP; do
+for ending in INT:130 TERM:143 HUP:129; do
+    signal=${ending%:*}
     elastic -np 2 --min-np 1 -H localhost:2
     all_joined 0 0 1
     kill_worker 0
     all_joined 1 1
-    stop_with $signal
-    is "SIG$signal ends an elastic job" $((128 + $(kill -l $signal))) "$status"
+    stop_with "$signal"
+    is "SIG$signal ends an elastic job" "${ending#*:}" "$status"
     like "and says so" "^hvdrun: stopped by signal [0-9]+ \\(SIG$signal\\) after" "$tmp/err"
     ok "and leaves nobody" until_true no_survivors
 done
@@ -97,7 +98,9 @@ kill -KILL "$pid"
 ok "when hvdrun is killed nobody is left" until_true no_survivors
 wait "$pid" 2>/dev/null
 
-elastic -np 2 --min-np 1 -H localhost:2
+# The last rank leaves right after it goes on, when the agent may be sending SIGCONT still, which is no moment to look for leaks
+# (host_fault_test.sh).
+elastic -np 2 --min-np 1 -H localhost:2 -x "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
 all_joined 0 0 1
 kill_worker 0
 all_joined 1 1

@@ -44,9 +44,9 @@ clean "and nothing is left on any host"
 
 # Two batches on one host: the agent of one is lost, the workers of the other stay.
 printf '%s\n' "$(slots 1 1 | tr , '\n')" >"$tmp/hosts"
+rm -f "$tmp/end"
 start on 0 env LD_LIBRARY_PATH="$STAGE$LIBDIR" "$HVDRUN" --grace 1 -x LD_LIBRARY_PATH -np 2 --min-np 1 --max-np 4 \
     --host-discovery-script "cat '$tmp/hosts'" "$ELASTIC_WORKER" "$tmp"
-rm -f "$tmp/end"
 all_joined 0 0 1
 printf '%s\n' "$(slots 1 2 | tr , '\n')" >"$tmp/hosts.new"
 mv "$tmp/hosts.new" "$tmp/hosts"

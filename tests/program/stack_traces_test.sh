@@ -4,6 +4,10 @@
 # debugger, one that hangs, is refused or floods, a rank that is stopped, an agent that does not answer. The job goes on.
 . "$srcdir/tests/tap.sh"
 
+# The leak check of a rank uses ptrace itself when the rank ends. It fails if a debugger still looks at the rank then, and a
+# debugger may: each SIGUSR2 is a question, and the job may end while the last one is open.
+no_leaks=ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
+
 # ask_until_said PATTERN: asks again and again, because ranks need a moment to come to what they wait for.
 ask_until_said() {
     until_true ask_and_look "$1"
@@ -27,7 +31,7 @@ can_look() {
 
 # pausing ARGUMENT...: hvdrun, as a job of four ranks in which rank 2 does not come to a barrier until $tmp/go is there.
 pausing() {
-    start "$@" -np 4 "$WORLD" init print up barriers 1 only 2 wait "$tmp/go" all barriers 1 shutdown
+    start "$@" -np 4 -x "$no_leaks" "$WORLD" init print up barriers 1 only 2 wait "$tmp/go" all barriers 1 shutdown
     for rank in 0 1 2 3; do until_said "\[$rank\]<stdout>:up"; done
 }
 
@@ -60,7 +64,7 @@ if [ "$SANITIZERS" != no ] || ! can_look gdb -nx -batch -ex backtrace; then # gd
 else
     mkdir "$tmp/gdb"
     ln -s "$(command -v gdb)" "$tmp/gdb"
-    start env PATH="$tmp/gdb" "$HVDRUN" --stack-traces -np 1 "$WORLD" init threads 40 print up wait "$tmp/go" shutdown
+    start env PATH="$tmp/gdb" "$HVDRUN" --stack-traces -np 1 -x "$no_leaks" "$WORLD" init threads 40 print up wait "$tmp/go" shutdown
     until_said up
     ok "gdb does as well, of more threads than are kept" ask_until_said '^hvdrun: rank 0: .*sleep.* <- act_wait <- (perform <- )?main$'
     ends_well "gdb"
@@ -93,18 +97,22 @@ case $rank in
 esac
 END
 chmod +x "$tmp/fake/eu-stack"
+# Each question starts another, and its number may be in use again.
+hanging_is_gone() {
+    not grep -qzx 1000 "/proc/$(cat "$tmp/fake/hanging")/cmdline" 2>/dev/null
+}
 pausing env PATH="$tmp/fake:$PATH" "$HVDRUN" --stack-traces
 kill -USR2 "$pid"
-ok "a debugger that hangs is killed, and said to" until_said '^hvdrun: rank 0: .*\(the debugger took longer than 4 s\)$' "$tmp/err"
+ok "a debugger that hangs is killed, and said to" until_true said_or_ask '^hvdrun: rank 0: .*\(the debugger took longer than 4 s\)$'
 ok "one that the kernel refuses is quoted" until_true said_or_ask '^hvdrun: rank 1: .*\(eu-stack: .*Operation not permitted\)$'
 ok "one that floods is cut" until_true said_or_ask '^hvdrun: rank 2: .* \(x+\)$'
 ok "and frames of a good one are told" until_true said_or_ask '^hvdrun: rank 3: read <- load_batch <- main$'
 ok "by thread" until_true said_or_ask '^hvdrun: rank 3: thread of another name: think$'
-ok "the one that hung is gone" until_true not kill -0 "$(cat "$tmp/fake/hanging")"
+ok "the one that hung is gone" until_true hanging_is_gone
 ends_well "bad debuggers, one of which has stopped a rank"
 
 # An agent that does not answer
-pausing "$HVDRUN" --stack-traces --heartbeat-timeout 60
+pausing "$HVDRUN" --stack-traces --heartbeat-timeout 600
 agent=$(survivors | cut -d/ -f3 | while read -r process; do
     [ "$(cat "/proc/$process/comm")" != hvdagent ] || echo "$process"
 done)
@@ -119,7 +127,7 @@ ends_well "a hanging agent"
 
 # --timeout
 for timeout in 1 5 20 80; do # the ranks may not be there yet
-    run "$HVDRUN" --stack-traces --timeout $timeout --grace 100 -np 2 "$WORLD" init only 1 stay all barriers 1
+    run "$HVDRUN" --stack-traces --timeout $timeout --grace 100 -np 2 -x "$no_leaks" "$WORLD" init only 1 stay all barriers 1
     ! grep -q '^hvdrun: rank.* 1: ' "$tmp/err" || break
 done
 is "a job whose time has passed ends" 124 "$status"
@@ -127,7 +135,7 @@ like "and tells where ranks stand" '^hvdrun: rank.* 1: ' "$tmp/err"
 like "before its last line" '^hvdrun: FAILED: [0-9]+ s have passed \(--timeout\)' "$tmp/err"
 
 # Without the option, and without a world
-start "$HVDRUN" -np 1 "$WORLD" init print up wait "$tmp/go" shutdown
+start "$HVDRUN" -np 1 -x "$no_leaks" "$WORLD" init print up wait "$tmp/go" shutdown
 until_said up
 ok "without the option nobody looks" ask_until_said '^hvdrun: rank 0 on localhost: in no collective$'
 unlike "into a rank" '^hvdrun: rank 0: ' "$tmp/err"

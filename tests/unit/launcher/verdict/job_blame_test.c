@@ -385,6 +385,40 @@ START_TEST(who_failed_first_is_to_blame_though_it_did_not_end_in_failure)
 }
 END_TEST
 
+/* It had failed by itself, or has said nothing, before it heard of the origin, which had no time to
+ * end. */
+START_TEST(who_failed_first_is_to_blame_though_who_ended_first_says_nothing_of_it)
+{
+    struct job_blame blame;
+    all_know_of_rank_2(SIGTERM, 2000);
+    ranks[2].end = END_TERMINATED;
+    parts_by(1, 1, 1, "another failure");
+    for (int i = 0; i < 2; i++) {
+        ck_assert(job_blame_choose(&blame, &report));
+        ck_assert_int_eq(blame.rank, 2);
+        ck_assert_int_eq(blame.reporter, 1);
+        ck_assert_int_eq(blame.reason, BLAME_NAMED);
+        ck_assert_str_eq(job_cause_text(text, &blame), FULL ", and rank 1 failed for it");
+        ranks[1].left_because = NULL;
+    }
+}
+END_TEST
+
+/* The connection of rank 2 ended first, and rank 2 was lost with its host. */
+START_TEST(who_has_failed_by_itself_is_quoted_though_another_was_lost_before)
+{
+    struct job_blame blame;
+    loses(2, 900, disconnected);
+    ranks[2].end = END_LOST;
+    fails(1, EXITED(3), 1000, 0);
+    parts_by(1, 1, 1, FULL);
+    ck_assert(job_blame_choose(&blame, &report));
+    ck_assert_int_eq(blame.rank, 1);
+    ck_assert_int_eq(blame.reporter, -1);
+    ck_assert_str_eq(job_cause_text(text, &blame), FULL);
+}
+END_TEST
+
 START_TEST(who_was_not_heard_but_ended_after_the_origin_was_known_is_not_to_blame)
 {
     all_know_of_rank_2(EXITED(5), 2000);
@@ -509,6 +543,8 @@ int main(void)
     tcase_add_test(tcase, a_failure_of_ones_own_comes_before_one_that_followed_a_departure);
     tcase_add_test(tcase, who_failed_first_is_to_blame_though_another_ended_first);
     tcase_add_test(tcase, who_failed_first_is_to_blame_though_it_did_not_end_in_failure);
+    tcase_add_test(tcase, who_failed_first_is_to_blame_though_who_ended_first_says_nothing_of_it);
+    tcase_add_test(tcase, who_has_failed_by_itself_is_quoted_though_another_was_lost_before);
     tcase_add_test(tcase, who_was_not_heard_but_ended_after_the_origin_was_known_is_not_to_blame);
     tcase_add_test(tcase, who_was_killed_before_is_to_blame_whatever_a_rank_says_of_itself);
     tcase_add_test(tcase, an_origin_that_does_not_exist_is_not_to_blame);
