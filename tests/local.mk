@@ -400,6 +400,7 @@ unit_tests += \
 	tests/unit/src/service/port_file_test \
 	tests/unit/launcher/process/process_tree_test \
 	tests/unit/launcher/process/program_image_test \
+	tests/unit/launcher/base/ran_time_test \
 	tests/unit/launcher/base/rank_attributes_test \
 	tests/unit/launcher/base/rank_names_test \
 	tests/unit/launcher/placement/rank_plan_test \

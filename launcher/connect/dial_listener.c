@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The listening side of launcher/protocol/agent_dial.h:
  *   accept -> HELLO -> CHALLENGE -> PROOF -> on_agent();  anything else, or DIAL_ANSWER_MS -> closed
- * Fails when no port can be had. When too many connections are open, or no descriptor is left,
- * nothing is accepted until one is closed. */
+ * Fails when no port can be had. When too many connections are open, each that waits takes the place
+ * of the oldest that has had DIAL_TURN_MS and says nothing. When no descriptor is left, nothing is accepted
+ * until the next tick. Limits count time in which this process ran. */
 #include "launcher/connect/dial_listener.h"
 
+#include "launcher/base/ran_time.h"
 #include "launcher/base/uv_must.h"
 #include "launcher/base/xalloc.h"
 #include "lib/base/frame.h"
@@ -15,6 +17,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -25,8 +28,8 @@ struct dial_client {
     struct dial_listener *listener;
     struct dial_client *next;
     uv_poll_t poll;
-    int fd; /* -1 once it was handed over or closed */
-    uint64_t until_ms;
+    int fd;            /* -1 once it was handed over or closed */
+    uint64_t since_ms; /* by ran_ms of the listener */
     struct frame_reader reader;
     bool challenged, gone;
     struct dial_hello hello;
@@ -42,9 +45,10 @@ struct dial_listener {
     void *context;
     uv_poll_t poll;
     uv_timer_t tick; /* closes connections that are too slow, and accepts again */
-    struct dial_client *clients;
-    int nclients;
-    int open_handles; /* of the listener */
+    uint64_t ran_ms, checked_ms;
+    struct dial_client *clients; /* the youngest first */
+    int nclients;                /* that are not gone */
+    int open_handles;            /* of the listener */
     bool closing;
 };
 
@@ -197,7 +201,7 @@ static void add_client(struct dial_listener *listener, int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     client->listener = listener;
     client->fd = fd;
-    client->until_ms = uv_now(listener->loop) + DIAL_ANSWER_MS;
+    client->since_ms = listener->ran_ms;
     frame_reader_init(&client->reader, DIAL_BODY_MAX);
     uv_must(uv_poll_init(listener->loop, &client->poll, fd), "connections");
     client->poll.data = client;
@@ -207,15 +211,38 @@ static void add_client(struct dial_listener *listener, int fd)
     uv_must(uv_poll_start(&client->poll, UV_READABLE, on_dial_readable), "connections");
 }
 
+static bool dial_client_is_silent(const struct dial_client *client)
+{
+    int unread = 0;
+    return ioctl(client->fd, FIONREAD, &unread) == 0 && unread == 0;
+}
+
+/* The connection that gives its place to the next, or NULL. One whose bytes this process has not
+ * read yet keeps its place: many agents come at once, and this process may be slow. */
+static struct dial_client *oldest_client(const struct dial_listener *listener)
+{
+    struct dial_client *oldest = NULL;
+    for (struct dial_client *client = listener->clients; client; client = client->next)
+        if (!client->gone && listener->ran_ms - client->since_ms >= DIAL_TURN_MS &&
+            dial_client_is_silent(client))
+            oldest = client;
+    return oldest;
+}
+
 static void on_dial_connection(uv_poll_t *poll, int status, int events)
 {
     struct dial_listener *listener = poll->data;
     (void)status;
     (void)events;
-    while (listener->nclients < DIAL_CLIENTS_MAX) {
+    for (;;) {
+        struct dial_client *oldest = NULL;
+        if (listener->nclients >= DIAL_CLIENTS_MAX && !(oldest = oldest_client(listener)))
+            break;
         int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0) {
             add_client(listener, fd);
+            if (oldest)
+                dial_client_end(oldest, true);
             continue;
         }
         if (errno == EAGAIN)
@@ -229,8 +256,9 @@ static void on_dial_connection(uv_poll_t *poll, int status, int events)
 static void on_dial_tick(uv_timer_t *timer)
 {
     struct dial_listener *listener = timer->data;
+    listener->ran_ms += ran_time_check(&listener->checked_ms, DIAL_TICK_MS, uv_now(listener->loop));
     for (struct dial_client *client = listener->clients; client; client = client->next)
-        if (uv_now(listener->loop) >= client->until_ms)
+        if (listener->ran_ms - client->since_ms >= DIAL_ANSWER_MS)
             dial_client_end(client, true);
     if (!uv_is_active((uv_handle_t *)&listener->poll))
         uv_poll_start(&listener->poll, UV_READABLE, on_dial_connection);
@@ -303,6 +331,7 @@ struct dial_listener *dial_listener_open(uv_loop_t *loop, const struct job_key *
     listener->loop = loop;
     listener->key = *key;
     listener->fd = fd;
+    listener->checked_ms = uv_now(loop);
     listener->port = dial_port_of(fd);
     listener->on_agent = on_agent;
     listener->context = context;
