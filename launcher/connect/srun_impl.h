@@ -27,7 +27,8 @@ enum srun_host_phase {
 
 struct srun_host {
     const struct host_transport_job *job;
-    struct srun *srun;
+    struct srun *srun;   /* NULL: left */
+    struct srun *former; /* whose task has found no hvdagent; NULL: none, or left */
     struct srun_host *next;
     enum srun_host_phase phase;
     uv_timer_t later;              /* reports the end of the transport, outside close() */
@@ -45,7 +46,7 @@ struct srun {
     const struct connect_settings *settings;
     struct children *children;
     struct srun_host *first, **end_of_hosts;
-    int nhosts;      /* that are not closed */
+    int nhosts;      /* that have not left, with those that have gone to another srun */
     size_t nnames;   /* bytes of their names */
     bool has_copy;   /* stdin begins with a copy of hvdagent */
     bool incomplete; /* a host was closed before its agent came */
@@ -63,7 +64,7 @@ struct srun {
     struct job_key key;
     bool ended, told;
     int wait_status;
-    struct srun_host *last; /* waits to be closed until srun has ended */
+    struct srun_host *last; /* leaves when srun has ended */
     enum srun_line_kind explained;
     char why[400];
 };
@@ -73,18 +74,18 @@ struct srun_pool {
     struct srun *gathering[2];
 };
 
-/* transport_srun.c. srun_gather() adds a host to the srun that is gathering; srun_unlink() takes it
- * from the one that it has. */
-void srun_gather(struct srun_pool *pool, struct srun_host *host, bool has_copy);
-void srun_unlink(struct srun_host *host);
+/* transport_srun.c. The host goes on to an srun that has a copy of hvdagent. */
+void srun_send_copy(struct srun_host *host);
 struct srun_host *srun_find_node(const struct srun *srun, const char *node);
 void srun_fail_host(struct srun_host *host, int exit_status, const char *text);
 
 /* Closes the port, unless somebody is to come. */
 void srun_close_port(struct srun *srun);
 
-/* Says that the transport of the host is closed, in a later iteration of the loop. */
-void srun_finish_host(struct srun_host *host);
+/* The host leaves the sruns that it has, one after the other. The last host of an srun that lives
+ * waits for its end: this is called again then. The transport of the host is closed afterwards, in a
+ * later iteration of the loop. */
+void srun_leave(struct srun_host *host);
 
 /* srun_command.c. The two parts of what srun's stdin has; srun_command_put_copy() returns 0, or an
  * errno. */

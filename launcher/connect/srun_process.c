@@ -120,10 +120,11 @@ static void on_srun_process_ended(void *context, pid_t pid, int wait_status)
     (void)pid;
     srun->ended = true;
     srun->wait_status = wait_status;
-    if (srun->last || !srun->first) { /* all hosts were closed, or wait for another srun */
-        if (srun->last)
-            srun_finish_host(srun->last);
+    uv_timer_stop(&srun->timer);
+    struct srun_host *last = srun->last;
+    if (last) { /* all hosts were closed */
         srun_process_release(srun);
+        srun_leave(last);
         return;
     }
     srun_process_read(srun, 0);
@@ -132,8 +133,6 @@ static void on_srun_process_ended(void *context, pid_t pid, int wait_status)
     for (struct srun_host *host = srun->first; host; host = host->next)
         srun_says_task_ended(host);
     srun_close_port(srun);
-    if (!srun->first)
-        srun_process_release(srun);
 }
 
 /* ---- the beginning ---- */

@@ -113,19 +113,14 @@ static char *srun_says_next_word(char **rest)
     return word;
 }
 
-static void srun_says_send_copy(struct srun_host *host, const char *machine)
+static void srun_says_missing(struct srun_host *host, const char *machine)
 {
     struct utsname here;
     char own[2 * sizeof here.sysname] = "", text[300];
     if (uname(&here) == 0)
         snprintf(own, sizeof own, "%s %s", here.sysname, here.machine);
     if (strcmp(own, machine) == 0) {
-        struct srun *srun = host->srun;
-        srun_unlink(host);
-        srun_gather(srun->pool, host, true);
-        srun_close_port(srun);
-        if (srun->nhosts == 0) /* nobody waits for its end */
-            uv_timer_start(&srun->timer, srun_process_late, SRUN_END_MS, 0);
+        srun_send_copy(host);
         return;
     }
     snprintf(text, sizeof text,
@@ -143,7 +138,7 @@ static void srun_says_take_mark(struct srun *srun, char *rest)
     if (!host || host->phase != SRUN_HOST_OPENING)
         return;
     if (strcmp(word, "missing") == 0 && !srun->has_copy) {
-        srun_says_send_copy(host, rest);
+        srun_says_missing(host, rest);
     } else if (strcmp(word, "fail") == 0) {
         snprintf(text, sizeof text, "hvdagent is not installed there, and cannot be sent: %s",
                  rest);

@@ -67,7 +67,7 @@ static struct srun *srun_create(const struct host_transport_job *job, struct sru
 
 /* Adds a host to the srun that is gathering. An elastic job may want a second agent for a host; each
  * srun has one task for each. */
-void srun_gather(struct srun_pool *pool, struct srun_host *host, bool has_copy)
+static void srun_gather(struct srun_pool *pool, struct srun_host *host, bool has_copy)
 {
     const char *name = host->job->target->host;
     struct srun **gathering = &pool->gathering[has_copy];
@@ -85,7 +85,7 @@ void srun_gather(struct srun_pool *pool, struct srun_host *host, bool has_copy)
     srun->nnames += strlen(name) + 1;
 }
 
-void srun_unlink(struct srun_host *host)
+static void srun_unlink(struct srun_host *host)
 {
     struct srun *srun = host->srun;
     for (struct srun_host **at = &srun->first; *at; at = &(*at)->next) {
@@ -96,7 +96,6 @@ void srun_unlink(struct srun_host *host)
             srun->end_of_hosts = at;
         break;
     }
-    srun->nhosts--;
 }
 
 void srun_fail_host(struct srun_host *host, int exit_status, const char *text)
@@ -141,30 +140,52 @@ static void on_srun_host_closed(uv_handle_t *handle)
     host_transport_closed(connect);
 }
 
-void srun_finish_host(struct srun_host *host)
+/* Waits for the end of the process. */
+static void srun_leave_last(struct srun *srun, struct srun_host *host)
 {
+    srun->last = host;
+    dial_listener_close(srun->listener);
+    srun->listener = NULL;
+    if (!srun->told)
+        uv_timer_start(&srun->timer, srun_process_late, srun->incomplete ? 0 : SRUN_END_MS, 0);
+}
+
+void srun_leave(struct srun_host *host)
+{
+    while (host->srun) {
+        struct srun *srun = host->srun;
+        host->srun = host->former;
+        host->former = NULL;
+        if (--srun->nhosts > 0) {
+            srun_close_port(srun);
+        } else if (srun_process_lives(srun)) {
+            srun_leave_last(srun, host);
+            return;
+        } else {
+            srun_process_release(srun);
+        }
+    }
     uv_close((uv_handle_t *)&host->later, on_srun_host_closed);
 }
 
 static void close_srun_host(void *transport)
 {
     struct srun_host *host = transport;
-    struct srun *srun = host->srun;
-    srun->incomplete |= host->phase != SRUN_HOST_CONNECTED;
+    host->srun->incomplete |= host->phase != SRUN_HOST_CONNECTED;
     host->phase = SRUN_HOST_CLOSING;
     srun_unlink(host);
-    if (srun->nhosts > 0) {
-        srun_close_port(srun);
-        srun_finish_host(host);
-    } else if (srun_process_lives(srun)) {
-        srun->last = host;
-        dial_listener_close(srun->listener);
-        srun->listener = NULL;
-        uv_timer_start(&srun->timer, srun_process_late, srun->incomplete ? 0 : SRUN_END_MS, 0);
-    } else {
-        srun_finish_host(host);
-        srun_process_release(srun);
-    }
+    srun_leave(host);
+}
+
+void srun_send_copy(struct srun_host *host)
+{
+    struct srun *srun = host->srun;
+    srun_unlink(host);
+    host->former = srun;
+    srun_gather(srun->pool, host, true);
+    srun_close_port(srun);
+    if (!srun->first && srun_process_lives(srun)) /* it has nothing left to do */
+        uv_timer_start(&srun->timer, srun_process_late, SRUN_END_MS, 0);
 }
 
 /* ---- an agent has come ---- */

@@ -95,6 +95,7 @@ for node in $(echo "$nodes" | tr , ' '); do
     n=$((n + 1))
 done
 [ -z "${SRUN_SAYS-}" ] || until [ -e "$d/say" ]; do sleep 0.05; done
+[ -z "${SRUN_STAYS-}" ] || { wait $pids && exec sleep 0.3; }
 [ -z "${SRUN_SAYS-}" ] || { printf '%s\n' "$SRUN_SAYS" >&2; kill -TERM $(cat "$d/agents"); }
 wait $pids
 .
@@ -152,6 +153,10 @@ run "$tmp/place/hvdrun" sh -c 'readlink /proc/$PPID/exe; echo on $HOROVOD_HOSTNA
 is "an hvdagent that others could have put there is not run: a copy is" "0 6" "$status $(grep -c 'hvdagent\.[^/]*/hvdagent (deleted)' "$tmp/out")"
 is "by a second srun" 2 "$(grep -c '^srun ' "$tmp/words")"
 is "and no copy is left" '' "$(find "$tmp" -maxdepth 1 -name 'hvdagent.*')"
+
+run env SRUN_STAYS=1 "$tmp/place/hvdrun" -np 1 true
+is "an srun whose hosts have gone to the second one may end later than the job" 0 "$status"
+ok "and nothing is left" until_true no_survivors
 
 # listening PID: the ports at which a process listens.
 listening() {
