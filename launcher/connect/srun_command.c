@@ -18,16 +18,63 @@
 
 extern char **environ;
 
-/* Variables of Slurm that srun would take for options of ours: the step has all processors of the
- * allocation, and one task for each host. */
+/* Variables of Slurm that srun would take for options, of those that it is not given as words: the
+ * step has all processors and accelerators of the allocation, one task for each host, our pipes as
+ * its streams, no time limit of its own, and no program but ours; and srun says what becomes of its
+ * tasks, and no more than that (srun_line.h). */
 static bool srun_command_is_option(const char *entry)
 {
     static const char *const names[] = {
-        "SLURM_CPUS_PER_TASK=",   "SLURM_DISTRIBUTION=",   "SLURM_EXACT=",
-        "SLURM_EXCLUSIVE=",       "SLURM_GPUS_PER_TASK=",  "SLURM_HINT=",
-        "SLURM_NTASKS_PER_CORE=", "SLURM_NTASKS_PER_GPU=", "SLURM_NTASKS_PER_SOCKET=",
-        "SLURM_NTASKS_PER_TRES=", "SLURM_OVERLAP=",        "SLURM_TRES_PER_TASK=",
+        "SLURM_BCAST=",
+        "SLURM_BCAST_EXCLUDE=",
+        "SLURM_CORE_SPEC=",
+        "SLURM_CPUS_PER_GPU=",
+        "SLURM_CPUS_PER_TASK=",
+        "SLURM_DEBUG=",
+        "SLURM_DISABLE_STATUS=",
+        "SLURM_DISTRIBUTION=",
+        "SLURM_DIST_PLANESIZE=",
+        "SLURM_EPILOG=",
+        "SLURM_EXACT=",
+        "SLURM_EXCLUSIVE=",
+        "SLURM_EXIT_ERROR=",
+        "SLURM_EXIT_IMMEDIATE=",
+        "SLURM_GPUS_PER_TASK=",
+        "SLURM_GPU_BIND=",
+        "SLURM_HINT=",
+        "SLURM_IMMEDIATE=",
+        "SLURM_MEM_BIND=",
+        "SLURM_MULTI_PROG=",
+        "SLURM_NTASKS_PER_CORE=",
+        "SLURM_NTASKS_PER_GPU=",
+        "SLURM_NTASKS_PER_SOCKET=",
+        "SLURM_NTASKS_PER_TRES=",
+        "SLURM_OPEN_MODE=",
+        "SLURM_OVERCOMMIT=",
+        "SLURM_OVERLAP=",
+        "SLURM_PROLOG=",
+        "SLURM_RELATIVE=",
+        "SLURM_SIGNAL=",
+        "SLURM_SRUN_REDUCE_TASK_EXIT_MSG=",
+        "SLURM_STDERRMODE=",
+        "SLURM_STDINMODE=",
+        "SLURM_STDOUTMODE=",
+        "SLURM_STEP_KILLED_MSG_NODE_ID=",
+        "SLURM_TASK_EPILOG=",
+        "SLURM_TASK_PROLOG=",
+        "SLURM_TEST_EXEC=",
+        "SLURM_THREADS=",
+        "SLURM_THREADS_PER_CORE=",
+        "SLURM_THREAD_SPEC=",
+        "SLURM_TIMELIMIT=",
+        "SLURM_TRES_BIND=",
+        "SLURM_TRES_PER_TASK=",
+        "SLURM_UNBUFFEREDIO=",
+        "SLURM_WHOLE=",
         "SRUN_CPUS_PER_TASK=",
+        "SRUN_ERROR=",
+        "SRUN_INPUT=",
+        "SRUN_OUTPUT=",
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strncmp(entry, names[i], strlen(names[i])) == 0)

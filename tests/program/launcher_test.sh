@@ -139,6 +139,12 @@ mkdir "$tmp/none"
 run env PATH="$tmp/none" "$HVDRUN" --launcher slurm -np 1 true
 is "without srun slurm is status 2, whatever is installed" "2 hvdrun: error: --launcher: slurm: srun is not found in \$PATH" "$status $(cat "$tmp/err")"
 
+# What srun would take for options of the user's
+run env SLURM_CONF=/etc/slurm.conf SLURM_STDINMODE=none SLURM_STDOUTMODE="$tmp/away" SLURM_STDERRMODE="$tmp/away" SLURM_UNBUFFEREDIO=1 SLURM_TIMELIMIT=1 \
+    SLURM_GPU_BIND=closest SLURM_DEBUG=3 SRUN_OUTPUT="$tmp/away" "$HVDRUN" -np 1 true
+is "srun has the variables that say where the job is, and none that change its streams or the step" "0 SLURM_CONF=/etc/slurm.conf" \
+    "$status $(grep -E '^(SLURM_(CONF|STD|UNBUFF|TIMELIMIT|GPU_BIND|DEBUG)|SRUN_OUTPUT)' "$tmp/srun/env")"
+
 # A host whose shell ends at once
 run env SLURM_JOB_NODELIST='far1,broken' SLURM_TASKS_PER_NODE='1(x2)' "$HVDRUN" true
 is "a host whose task ends has no agent: status 69" 69 "$status"
