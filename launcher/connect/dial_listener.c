@@ -6,13 +6,13 @@
  * until the next tick. Limits count time in which this process ran. */
 #include "launcher/connect/dial_listener.h"
 
+#include "launcher/base/port.h"
 #include "launcher/base/ran_time.h"
 #include "launcher/base/uv_must.h"
 #include "launcher/base/xalloc.h"
 #include "lib/base/frame.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -266,51 +266,19 @@ static void on_dial_tick(uv_timer_t *timer)
 
 /* ---- the beginning ---- */
 
-/* IPv4 and IPv6 by one socket; IPv4 alone where there is no IPv6. */
-static int dial_socket(bool *is_ip6)
-{
-    int off = 0, fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    *is_ip6 = fd >= 0;
-    if (fd >= 0)
-        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-    return fd >= 0 ? fd : socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-}
-
-/* Connections that have come by a port, earlier in this job or of a job before, do not occupy it:
- * a range may have few ports. */
-static bool dial_bind(int fd, bool is_ip6, int port)
-{
-    int on = port != 0;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    struct sockaddr_in6 ip6 = { .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port) };
-    struct sockaddr_in ip4 = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
-    return (is_ip6 ? bind(fd, (struct sockaddr *)&ip6, sizeof ip6)
-                   : bind(fd, (struct sockaddr *)&ip4, sizeof ip4)) == 0 &&
-           listen(fd, DIAL_BACKLOG) == 0;
-}
-
-static uint16_t dial_port_of(int fd)
-{
-    struct sockaddr_storage address = { 0 };
-    socklen_t size = sizeof address;
-    getsockname(fd, (struct sockaddr *)&address, &size);
-    return ntohs(address.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&address)->sin6_port
-                                               : ((struct sockaddr_in *)&address)->sin_port);
-}
-
-/* A listening descriptor, or -1 and errno. A failed listen() leaves a socket that has a port. */
+/* A listening descriptor, or -1 and errno. A failed listen() leaves a socket that has a port.
+ * Connections that have come by a port, earlier in this job or of a job before, do not occupy it: a
+ * range may have few ports. */
 static int dial_listen(int low, int high)
 {
     int errnum = 0;
     for (int port = low; port <= high; port++) {
-        bool is_ip6;
-        int fd = dial_socket(&is_ip6);
-        if (fd < 0)
-            return -1;
-        if (dial_bind(fd, is_ip6, port))
+        int fd = port_bind((uint16_t)port, port != 0);
+        if (fd >= 0 && listen(fd, DIAL_BACKLOG) == 0)
             return fd;
         errnum = errno;
-        close(fd);
+        if (fd >= 0)
+            close(fd);
         if (errnum != EADDRINUSE)
             break;
     }
@@ -332,7 +300,7 @@ struct dial_listener *dial_listener_open(uv_loop_t *loop, const struct job_key *
     listener->key = *key;
     listener->fd = fd;
     listener->checked_ms = uv_now(loop);
-    listener->port = dial_port_of(fd);
+    listener->port = port_of_socket(fd);
     listener->on_agent = on_agent;
     listener->context = context;
     uv_must(uv_poll_init(loop, &listener->poll, fd), "connections");
