@@ -89,7 +89,11 @@ case $rank in
     ;;
 1) echo "eu-stack: dwfl_linux_proc_attach pid $pid: Operation not permitted" >&2 && exit 1 ;;
 2) exec tr '\0' x </dev/zero ;;
-3) printf 'TID %d:\n#0  0x1 read\n#1  0x2 load_batch\n#2  0x3 main\nTID 1:\n#0  0x1 think\n' "$pid" ;;
+3) # ends before a process that it has started
+    sleep 1000 &
+    echo $! >"${0%/*}/left"
+    printf 'TID %d:\n#0  0x1 read\n#1  0x2 load_batch\n#2  0x3 main\nTID 1:\n#0  0x1 think\n' "$pid"
+    ;;
 esac
 END
 chmod +x "$tmp/fake/eu-stack"
@@ -101,6 +105,7 @@ ok "one that floods is cut" until_true said_or_ask '^hvdrun: rank 2: .* \(x+\)$'
 ok "and frames of a good one are told" until_true said_or_ask '^hvdrun: rank 3: read <- load_batch <- main$'
 ok "by thread" until_true said_or_ask '^hvdrun: rank 3: thread of another name: think$'
 ok "the one that hung is gone" until_true not kill -0 "$(cat "$tmp/fake/hanging")"
+ok "and what another has left behind" until_true not kill -0 "$(cat "$tmp/fake/left")"
 ends_well "bad debuggers, one of which has stopped a rank"
 
 # An agent that does not answer
