@@ -72,6 +72,7 @@ unit_tests = \
 	tests/unit/lib/device/device_test \
 	tests/unit/lib/collective/direct_flow_test \
 	tests/unit/lib/engine/decision_rows_test \
+	tests/unit/lib/engine/set_steady_kept_test \
 	tests/unit/lib/engine/directory_test \
 	tests/unit/lib/collective/doubling_schedule_test \
 	tests/unit/lib/engine/engine_ends_test \
