@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Many hosts, played by this machine: an agent for each, reached by a shell, with a rank on each.
 #
-#   [BUILD=build] bench/scale.sh [-n HOSTS] [-r ROUNDS] [-w WIDTH,...] [true|init|kill...]
+#   [BUILD=build] bench/scale.sh [-n HOSTS] [-r ROUNDS] [-w WIDTH,...] [true|init|kill|host...]
 #
 #   true   `true` on every host, from start to end
 #   init   hvd_init, a barrier, hvd_shutdown
 #   kill   from killing hvdrun -9, with a rank asleep on every host, to the end of the last process of the job
+#   host   the same from killing -9 all processes of the first host, which in a tree has others below it
 #
 # HOSTS (1000) for each --tree-width (0,32), in turn, ROUNDS times (3). Prints a TSV: what, width, median and worst in seconds; for
 # "kill" also how many children hvdrun has (one watches over it), and its peak memory in MiB.
@@ -19,11 +20,11 @@ while getopts n:r:w: option; do
     n) hosts=$OPTARG ;;
     r) rounds=$OPTARG ;;
     w) widths=$OPTARG ;;
-    *) echo "usage: $0 [-n HOSTS] [-r ROUNDS] [-w WIDTH,...] [true|init|kill...]" >&2 && exit 2 ;;
+    *) echo "usage: $0 [-n HOSTS] [-r ROUNDS] [-w WIDTH,...] [true|init|kill|host...]" >&2 && exit 2 ;;
     esac
 done
 shift $((OPTIND - 1))
-[ $# -gt 0 ] || set -- true init kill
+[ $# -gt 0 ] || set -- true init kill host
 build=${BUILD-build}
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
@@ -55,11 +56,16 @@ run_to_end() {
     note "$1.$2" $(($(now_ms) - began))
 }
 
-kill_it() {
+# sleepers WIDTH: a job with a rank asleep on every host, as $!; $tmp/out has their agents.
+sleepers() {
     : >"$tmp/out"
     # shellcheck disable=SC2016
     job "$1" sh -c 'echo $PPID; exec sleep 1000' >"$tmp/out" 2>/dev/null &
     until [ "$(wc -l <"$tmp/out")" -ge "$hosts" ]; do sleep 0.2; done
+}
+
+kill_it() {
+    sleepers "$1"
     # The name may be cut: it is the process with the most children.
     pid=$(pgrep -P $! -x hvdrun || echo $!)
     pgrep -c -P "$pid" >"$tmp/children.$1"
@@ -68,6 +74,16 @@ kill_it() {
     kill -KILL "$pid"
     while left; do :; done
     note "kill.$1" $(($(now_ms) - began))
+}
+
+kill_host() {
+    sleepers "$1"
+    agent=$(sed -n 's/^\[0\]<stdout>://p' "$tmp/out")
+    began=$(now_ms)
+    # shellcheck disable=SC2046 # words
+    kill -KILL $(ps -o ppid= -p "$agent") "$agent" $(pgrep -P "$agent")
+    while left; do :; done
+    note "host.$1" $(($(now_ms) - began))
 }
 
 printf 'what\twidth\tmedian_s\tworst_s\tchildren\tMiB\n'
@@ -80,6 +96,7 @@ while [ $round -lt "$rounds" ]; do
             true) run_to_end true "$width" true ;;
             init) run_to_end init "$width" "${build:-build}/bench/init" ;;
             kill) kill_it "$width" 2>/dev/null ;;
+            host) kill_host "$width" 2>/dev/null ;;
             esac
         done
     done

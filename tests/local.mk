@@ -72,6 +72,7 @@ unit_tests = \
 	tests/unit/lib/device/device_test \
 	tests/unit/lib/collective/direct_flow_test \
 	tests/unit/lib/engine/decision_rows_test \
+	tests/unit/lib/engine/set_steady_kept_test \
 	tests/unit/lib/engine/directory_test \
 	tests/unit/lib/collective/doubling_schedule_test \
 	tests/unit/lib/engine/engine_ends_test \
@@ -400,6 +401,7 @@ unit_tests += \
 	tests/unit/src/service/port_file_test \
 	tests/unit/launcher/process/process_tree_test \
 	tests/unit/launcher/process/program_image_test \
+	tests/unit/launcher/base/ran_time_test \
 	tests/unit/launcher/base/rank_attributes_test \
 	tests/unit/launcher/base/rank_names_test \
 	tests/unit/launcher/placement/rank_plan_test \

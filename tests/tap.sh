@@ -88,12 +88,18 @@ stop_with() {
     finish_job
 }
 
-# finish_job: waits for the job in the background, as long as a test that fails waits for anything; fills $status.
-finish_job() {
+# finish_process PID: waits for a child in the background, as long as a test that fails waits for anything; fills $status, and fails
+# if it has not ended by then.
+finish_process() {
     status=none
-    until_true job_has_ended || { kill_job; return; }
+    until_true not is_child "$1" || return
     status=0
-    wait "$pid" 2>/dev/null || status=$?
+    wait "$1" 2>/dev/null || status=$?
+}
+
+# finish_job: the same for the job in the background, which is killed if it has not ended by then.
+finish_job() {
+    finish_process "$pid" || kill_job
 }
 
 job_has_ended() {

@@ -9,6 +9,7 @@
 #include "launcher/base/number.h"
 #include "launcher/base/text_buffer.h"
 #include "launcher/protocol/agent_dial.h"
+#include "lib/base/clock.h"
 #include "lib/base/frame.h"
 
 #include <arpa/inet.h>
@@ -22,21 +23,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
-
-static uint64_t agent_dial_now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 /* Waits until something can be done with `fd`, or until the time has come. */
 static bool agent_dial_wait(int fd, short events, uint64_t until_ms)
 {
     for (;;) {
-        uint64_t now_ms = agent_dial_now_ms();
+        uint64_t now_ms = monotonic_ms();
         struct pollfd watched = { .fd = fd, .events = events };
         int n = poll(&watched, 1, now_ms < until_ms ? (int)(until_ms - now_ms) : 0);
         if (n > 0)
@@ -51,7 +44,7 @@ static int agent_dial_read(int fd, uint16_t type, unsigned char *body, size_t *l
                            struct err *err)
 {
     unsigned char header[FRAME_HEADER_SIZE], expected[FRAME_HEADER_SIZE];
-    uint64_t until_ms = agent_dial_now_ms() + DIAL_ANSWER_MS;
+    uint64_t until_ms = monotonic_ms() + DIAL_ANSWER_MS;
     size_t have = 0, need = sizeof header;
     while (have < need) {
         void *at = have < sizeof header ? header + have : body + (have - sizeof header);
@@ -122,7 +115,7 @@ static int agent_dial_connect(const char *text, uint16_t port, struct err *err)
     int errnum = fd < 0 || connect(fd, (struct sockaddr *)&address, length) < 0 ? errno : 0;
     if (fd >= 0 && errnum == EINPROGRESS) {
         socklen_t size = sizeof errnum;
-        if (!agent_dial_wait(fd, POLLOUT, agent_dial_now_ms() + DIAL_CONNECT_MS))
+        if (!agent_dial_wait(fd, POLLOUT, monotonic_ms() + DIAL_CONNECT_MS))
             errnum = ETIMEDOUT;
         else
             getsockopt(fd, SOL_SOCKET, SO_ERROR, &errnum, &size);

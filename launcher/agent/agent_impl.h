@@ -278,9 +278,10 @@ void agent_relay_close(struct agent *agent);
 int agent_on_exchange(struct agent *agent, struct wire_reader *body, struct err *err);
 void agent_exchanges_close(struct agent *agent);
 
-/* agent_stacks.c: handles STACKS. */
+/* agent_stacks.c: handles STACKS; a child that is neither a rank nor of a tunnel was waited for. */
 void agent_stacks_init(struct agent *agent);
 int agent_on_stacks(struct agent *agent, struct wire_reader *body, struct err *err);
+void agent_stacks_reaped(struct agent *agent, pid_t pid);
 void agent_stacks_close(struct agent *agent);
 
 /* agent_rank_stop.c: handles STOP_RANK by ending one rank and what it has started. */

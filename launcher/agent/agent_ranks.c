@@ -413,6 +413,8 @@ bool agent_reap(struct agent *agent)
         bool is_end = WIFEXITED(status) || WIFSIGNALED(status);
         if (!rank && agent_tunnel_reaped(agent, pid, status))
             continue;
+        if (!rank && is_end)
+            agent_stacks_reaped(agent, pid);
         if (rank && !is_end)
             report_stop(agent, rank, status);
         if (!rank || !is_end)

@@ -10,7 +10,10 @@
  * If there is no debugger, or it is refused (ptrace), fails, or takes longer than its limit, STACK
  * has what /proc shows, and why. A debugger that is killed may leave a stop signal behind, which
  * SIGCONT takes back. At the limit of the question all ranks that are left are answered from /proc
- * alone. Output beyond OUTPUT_MAX is cut. */
+ * alone. Output beyond OUTPUT_MAX is cut.
+ *
+ * The kernel reports the exit of a process that is traced only when its debugger has let it go, or
+ * has ended: the exit of a rank may be seen DEBUGGER_MS late, with its own status. */
 #include "launcher/agent/agent_impl.h"
 
 #include "launcher/base/text_buffer.h"
@@ -18,6 +21,7 @@
 #include "launcher/base/xalloc.h"
 #include "launcher/process/process_handle.h"
 #include "launcher/process/process_place.h"
+#include "launcher/process/process_tree.h"
 #include "launcher/process/program_find.h"
 #include "launcher/process/spawn.h"
 #include "launcher/process/stack_text.h"
@@ -51,6 +55,7 @@ struct agent_trace {
     int rank;
     pid_t pid;      /* the process that works for the rank */
     pid_t debugger; /* 0: none was started */
+    bool reaped;    /* the debugger: its number may be another process's */
     bool killed;    /* the debugger, because it took too long or printed too much */
     int dying_ms;   /* since then */
     enum trace_source source;
@@ -201,7 +206,7 @@ static void trace_end(struct agent_trace *trace)
 static void on_trace_dying(uv_timer_t *timer)
 {
     struct agent_trace *trace = timer->data;
-    char state = process_state(trace->debugger);
+    char state = trace->reaped ? 0 : process_state(trace->debugger);
     trace->dying_ms += DEBUGGER_CHECK_MS;
     if (state != 0 && state != 'Z' && state != 'X' && trace->dying_ms < DEBUGGER_END_MS)
         return;
@@ -210,10 +215,25 @@ static void on_trace_dying(uv_timer_t *timer)
     trace_end(trace);
 }
 
+/* Has the debugger left processes of its group behind? This agent adopts them, and as long as there
+ * is one no other process gets the number of the group. */
+static bool debugger_has_heirs(const struct agent_trace *trace)
+{
+    pid_t *children;
+    int count = process_tree_children(&children);
+    bool found = false;
+    for (int i = 0; i < count && !found; i++)
+        found = getpgid(children[i]) == trace->debugger;
+    free(children);
+    return found;
+}
+
 /* With the processes that it has started: it may be a script around the real one. */
 static void kill_debugger(const struct agent_trace *trace)
 {
-    if (kill(-trace->debugger, SIGKILL) < 0)
+    if (trace->reaped && !debugger_has_heirs(trace))
+        return;
+    if (kill(-trace->debugger, SIGKILL) < 0 && !trace->reaped)
         kill(trace->debugger, SIGKILL); /* it has no process group of its own yet */
 }
 
@@ -472,6 +492,12 @@ int agent_on_stacks(struct agent *agent, struct wire_reader *body, struct err *e
     uv_timer_start(&agent->stacks.limit, on_stacks_limit, QUESTION_MS, 0);
     stacks_advance(agent);
     return HVD_OK;
+}
+
+void agent_stacks_reaped(struct agent *agent, pid_t pid)
+{
+    for (struct agent_trace *trace = agent->stacks.first; trace; trace = trace->next)
+        trace->reaped |= trace->debugger == pid;
 }
 
 void agent_stacks_init(struct agent *agent)

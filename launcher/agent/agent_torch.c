@@ -12,48 +12,13 @@
 
 #include "launcher/base/exit_status.h"
 #include "launcher/base/number.h"
+#include "launcher/base/port.h"
 #include "launcher/process/torch_environment.h"
 #include "lib/base/descriptor.h"
 #include "lib/base/env_names.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
-
-/* Binds to a port of all networks, of IPv6 and IPv4 where the host has both, as PyTorch does. -1 and
- * errno. */
-static int bind_port(int port)
-{
-    const struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port) };
-    const struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
-    int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), rc = -1, no = 0;
-    if (fd >= 0) {
-        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
-        rc = bind(fd, (const struct sockaddr *)&six, sizeof six);
-    }
-    if (rc < 0 && (fd < 0 || errno == EADDRNOTAVAIL)) { /* no IPv6 on this host */
-        descriptor_close(fd);
-        fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        rc = fd < 0 ? -1 : bind(fd, (const struct sockaddr *)&four, sizeof four);
-    }
-    if (rc == 0)
-        return fd;
-    int error = errno;
-    descriptor_close(fd);
-    errno = error;
-    return -1;
-}
-
-static uint16_t bound_port(int fd)
-{
-    struct sockaddr_storage address;
-    socklen_t length = sizeof address;
-    if (getsockname(fd, (struct sockaddr *)&address, &length) < 0)
-        return 0;
-    return ntohs(address.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&address)->sin6_port
-                                               : ((struct sockaddr_in *)&address)->sin_port);
-}
 
 /* Begins at a port that another job hardly begins at: between START and the moment when rank 0
  * listens, the port is free. */
@@ -61,7 +26,7 @@ static int bind_in_range(int first, int last)
 {
     int fd = -1, count = last - first + 1, begin = (int)getpid() % count;
     for (int i = 0; fd < 0 && i < count; i++)
-        fd = bind_port(first + (begin + i) % count);
+        fd = port_bind((uint16_t)(first + (begin + i) % count), false);
     return fd;
 }
 
@@ -74,12 +39,12 @@ int agent_torch_reserve(struct agent *agent, struct err *err)
         return 0;
     if (range && port_range_parse(&first, &last, range, ENV_PORT_RANGE, err) < 0)
         return STATUS_USAGE;
-    agent->torch.fd = range ? bind_in_range(first, last) : bind_port(0);
+    agent->torch.fd = range ? bind_in_range(first, last) : port_bind(0, false);
     if (agent->torch.fd < 0) {
         fail_errno(err, HVD_ERR_SYSTEM, errno, "no free port for MASTER_PORT");
         return STATUS_RESOURCE;
     }
-    agent->torch.port = bound_port(agent->torch.fd);
+    agent->torch.port = port_of_socket(agent->torch.fd);
     return 0;
 }
 

@@ -8,18 +8,15 @@
  * and stop itself right after it. */
 #include "launcher/agent/agent_impl.h"
 
-#include <stdio.h>
+#include "lib/base/clock.h"
 
-static uint64_t agent_watch_now_ms(void)
-{
-    return uv_hrtime() / 1000000;
-}
+#include <stdio.h>
 
 static void on_watch_timer(uv_timer_t *timer)
 {
     struct agent *agent = timer->data;
     char text[128];
-    if (!heartbeat_timeout_check(&agent->watch.heartbeat, agent_watch_now_ms()))
+    if (!heartbeat_timeout_check(&agent->watch.heartbeat, monotonic_ms()))
         return;
     uv_timer_stop(timer);
     snprintf(text, sizeof text,
@@ -42,7 +39,7 @@ void agent_watch_close(struct agent *agent)
 void agent_watch_start(struct agent *agent)
 {
     heartbeat_timeout_start(&agent->watch.heartbeat, agent->setup.job.heartbeat_timeout_ms,
-                            agent_watch_now_ms());
+                            monotonic_ms());
     if (agent->setup.job.heartbeat_timeout_ms > 0)
         uv_timer_start(&agent->watch.timer, on_watch_timer, HEARTBEAT_CHECK_MS, HEARTBEAT_CHECK_MS);
 }
@@ -50,7 +47,7 @@ void agent_watch_start(struct agent *agent)
 void agent_watch_heard(void *context)
 {
     struct agent *agent = context;
-    heartbeat_timeout_heard(&agent->watch.heartbeat, agent_watch_now_ms());
+    heartbeat_timeout_heard(&agent->watch.heartbeat, monotonic_ms());
 }
 
 void agent_watch_told(struct agent *agent, int signum)
@@ -58,7 +55,7 @@ void agent_watch_told(struct agent *agent, int signum)
     if (signum == SIGSTOP)
         heartbeat_timeout_pause(&agent->watch.heartbeat);
     else if (signum == SIGCONT)
-        heartbeat_timeout_resume(&agent->watch.heartbeat, agent_watch_now_ms());
+        heartbeat_timeout_resume(&agent->watch.heartbeat, monotonic_ms());
 }
 
 /* No echo is sent to an hvdrun that sends heartbeats but does not read. */

@@ -7,7 +7,9 @@ launcher_liblauncher_la_SOURCES += \
 	launcher/base/exit_status.h \
 	launcher/base/number.c launcher/base/number.h \
 	launcher/base/own_path.c launcher/base/own_path.h \
+	launcher/base/port.c launcher/base/port.h \
 	launcher/base/private_memory.c launcher/base/private_memory.h \
+	launcher/base/ran_time.c launcher/base/ran_time.h \
 	launcher/base/rank_attributes.c launcher/base/rank_attributes.h \
 	launcher/base/rank_names.c launcher/base/rank_names.h \
 	launcher/base/shell_words.c launcher/base/shell_words.h \

@@ -5,6 +5,7 @@
 
 #include "launcher/base/xalloc.h"
 #include "launcher/cleanup/cleanup.h"
+#include "lib/base/clock.h"
 #include "lib/base/env_names.h"
 
 #include <errno.h>
@@ -15,7 +16,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include <uv.h>
 
 enum { KEPT_FDS = 4 }; /* three on /dev/null, and the pipe */
 
@@ -41,18 +41,13 @@ static void guard_await_end(void)
         ;
 }
 
-static uint64_t guard_now_ms(void)
-{
-    return uv_hrtime() / 1000000;
-}
-
 static void clean_up_after_hvdrun(const struct string_list *variables)
 {
     static const struct timespec pause = { .tv_nsec = CLEANUP_CHECK_MS * 1000000L };
     struct cleanup cleanup;
-    cleanup_start(&cleanup, CLEANUP_HVDRUN, guard_now_ms());
+    cleanup_start(&cleanup, CLEANUP_HVDRUN, monotonic_ms());
     while (
-        cleanup_check(&cleanup, &(struct cleanup_search){ .variables = variables }, guard_now_ms()))
+        cleanup_check(&cleanup, &(struct cleanup_search){ .variables = variables }, monotonic_ms()))
         nanosleep(&pause, NULL);
 }
 

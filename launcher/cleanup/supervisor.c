@@ -9,6 +9,7 @@
 #include "launcher/cleanup/cleanup.h"
 #include "launcher/process/cgroup.h"
 #include "launcher/process/process_tree.h"
+#include "lib/base/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +22,6 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <uv.h>
 
 struct supervisor {
     uint32_t hang_up_ms;
@@ -32,11 +32,6 @@ struct supervisor {
     bool stopped, ended; /* the agent */
     int status;          /* of the agent, once it has ended */
 };
-
-static uint64_t supervisor_now_ms(void)
-{
-    return uv_hrtime() / 1000000;
-}
 
 /* In the agent: restores the state of an agent without a supervisor, except for the death
  * signal. */
@@ -97,12 +92,12 @@ static void wait_for_events(struct supervisor *supervisor, int timeout_ms)
     if (watched[1].revents == 0)
         return;
     supervisor->hung_up = true;
-    supervisor->kill_at_ms = supervisor_now_ms() + supervisor->hang_up_ms;
+    supervisor->kill_at_ms = monotonic_ms() + supervisor->hang_up_ms;
 }
 
 static int supervisor_time_left(uint64_t until_ms)
 {
-    uint64_t now = supervisor_now_ms();
+    uint64_t now = monotonic_ms();
     return until_ms > now ? (int)(until_ms - now) : 0;
 }
 
@@ -128,9 +123,9 @@ static void clean_up_after_agent(struct supervisor *supervisor)
     static const struct cleanup_search all = { 0 };
     struct cleanup cleanup;
     cgroup_kill_of(supervisor->agent);
-    cleanup_start(&cleanup, CLEANUP_REMOTE_AGENT, supervisor_now_ms());
+    cleanup_start(&cleanup, CLEANUP_REMOTE_AGENT, monotonic_ms());
     while (reap_children(supervisor)) {
-        if (cleanup_check(&cleanup, &all, supervisor_now_ms())) {
+        if (cleanup_check(&cleanup, &all, monotonic_ms())) {
             wait_for_events(supervisor, CLEANUP_CHECK_MS);
             continue;
         }

@@ -59,6 +59,9 @@ enum agent_bootstrap_action agent_bootstrap_take(struct agent_bootstrap *bootstr
  * nothing. Borrowed. */
 const char *agent_bootstrap_end(struct agent_bootstrap *bootstrap);
 
+/* agent_bootstrap_script.c: a new nonce. */
+void agent_bootstrap_nonce(char nonce[BOOTSTRAP_NONCE_SIZE]);
+
 /* agent_bootstrap_script.c: the script. `agent` is the path to try, `size` the number of bytes that
  * would be sent. The caller frees it. */
 char *agent_bootstrap_script(const struct agent_bootstrap *bootstrap, const char *agent,

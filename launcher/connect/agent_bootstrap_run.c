@@ -12,11 +12,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/sendfile.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -184,14 +182,6 @@ static void on_agent_bootstrap_run_readable(uv_poll_t *poll, int status, int eve
 
 /* ---- start and stop ---- */
 
-static void make_nonce(char nonce[BOOTSTRAP_NONCE_SIZE])
-{
-    uint64_t bits = 0;
-    if (getrandom(&bits, sizeof bits, 0) < 0)
-        bits = uv_hrtime();
-    snprintf(nonce, BOOTSTRAP_NONCE_SIZE, "%016" PRIx64, bits);
-}
-
 /* 0, or an errno of libuv. */
 static int agent_bootstrap_run_watch(struct agent_bootstrap_run *run, uv_loop_t *loop,
                                      uv_poll_t *poll, int fd, int events, uv_poll_cb on_event)
@@ -226,7 +216,7 @@ agent_bootstrap_run_start(uv_loop_t *loop, int input, int output, const char *ag
     struct utsname ours;
     uname(&ours);
     snprintf(machine, sizeof machine, "%.30s %.30s", ours.sysname, ours.machine);
-    make_nonce(nonce);
+    agent_bootstrap_nonce(nonce);
     agent_bootstrap_init(&run->bootstrap, nonce, machine);
     run->agent = agent;
     run->events = *events;

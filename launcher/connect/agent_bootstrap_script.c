@@ -15,8 +15,12 @@
 #include "launcher/connect/agent_bootstrap.h"
 
 #include "launcher/base/text_buffer.h"
+#include "lib/base/clock.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 
 /* The assignments to nonce, agent and size come between these two texts. */
 static const char script_begin[] = "{\n"
@@ -132,6 +136,14 @@ static void put_quoted(struct text_buffer *script, const char *text)
         length++;
     }
     text_buffer_put_string(script, "'\n");
+}
+
+void agent_bootstrap_nonce(char nonce[BOOTSTRAP_NONCE_SIZE])
+{
+    uint64_t bits = 0;
+    if (getrandom(&bits, sizeof bits, 0) != sizeof bits)
+        bits = monotonic_ns(); /* it is no secret */
+    snprintf(nonce, BOOTSTRAP_NONCE_SIZE, "%016" PRIx64, bits);
 }
 
 static char *make_script(const char *nonce, const char *agent, size_t size, const char *node,

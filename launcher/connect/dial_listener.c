@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The listening side of launcher/protocol/agent_dial.h:
  *   accept -> HELLO -> CHALLENGE -> PROOF -> on_agent();  anything else, or DIAL_ANSWER_MS -> closed
- * Fails when no port can be had. When too many connections are open, or no descriptor is left,
- * nothing is accepted until one is closed. */
+ * Fails when no port can be had. When too many connections are open, each that waits takes the place
+ * of the oldest that has had DIAL_TURN_MS and says nothing. When no descriptor is left, nothing is accepted
+ * until the next tick. Limits count time in which this process ran. */
 #include "launcher/connect/dial_listener.h"
 
+#include "launcher/base/port.h"
+#include "launcher/base/ran_time.h"
 #include "launcher/base/uv_must.h"
 #include "launcher/base/xalloc.h"
 #include "lib/base/frame.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -25,8 +28,8 @@ struct dial_client {
     struct dial_listener *listener;
     struct dial_client *next;
     uv_poll_t poll;
-    int fd; /* -1 once it was handed over or closed */
-    uint64_t until_ms;
+    int fd;            /* -1 once it was handed over or closed */
+    uint64_t since_ms; /* by ran_ms of the listener */
     struct frame_reader reader;
     bool challenged, gone;
     struct dial_hello hello;
@@ -42,9 +45,10 @@ struct dial_listener {
     void *context;
     uv_poll_t poll;
     uv_timer_t tick; /* closes connections that are too slow, and accepts again */
-    struct dial_client *clients;
-    int nclients;
-    int open_handles; /* of the listener */
+    uint64_t ran_ms, checked_ms;
+    struct dial_client *clients; /* the youngest first */
+    int nclients;                /* that are not gone */
+    int open_handles;            /* of the listener */
     bool closing;
 };
 
@@ -197,7 +201,7 @@ static void add_client(struct dial_listener *listener, int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     client->listener = listener;
     client->fd = fd;
-    client->until_ms = uv_now(listener->loop) + DIAL_ANSWER_MS;
+    client->since_ms = listener->ran_ms;
     frame_reader_init(&client->reader, DIAL_BODY_MAX);
     uv_must(uv_poll_init(listener->loop, &client->poll, fd), "connections");
     client->poll.data = client;
@@ -207,15 +211,38 @@ static void add_client(struct dial_listener *listener, int fd)
     uv_must(uv_poll_start(&client->poll, UV_READABLE, on_dial_readable), "connections");
 }
 
+static bool dial_client_is_silent(const struct dial_client *client)
+{
+    int unread = 0;
+    return ioctl(client->fd, FIONREAD, &unread) == 0 && unread == 0;
+}
+
+/* The connection that gives its place to the next, or NULL. One whose bytes this process has not
+ * read yet keeps its place: many agents come at once, and this process may be slow. */
+static struct dial_client *oldest_client(const struct dial_listener *listener)
+{
+    struct dial_client *oldest = NULL;
+    for (struct dial_client *client = listener->clients; client; client = client->next)
+        if (!client->gone && listener->ran_ms - client->since_ms >= DIAL_TURN_MS &&
+            dial_client_is_silent(client))
+            oldest = client;
+    return oldest;
+}
+
 static void on_dial_connection(uv_poll_t *poll, int status, int events)
 {
     struct dial_listener *listener = poll->data;
     (void)status;
     (void)events;
-    while (listener->nclients < DIAL_CLIENTS_MAX) {
+    for (;;) {
+        struct dial_client *oldest = NULL;
+        if (listener->nclients >= DIAL_CLIENTS_MAX && !(oldest = oldest_client(listener)))
+            break;
         int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0) {
             add_client(listener, fd);
+            if (oldest)
+                dial_client_end(oldest, true);
             continue;
         }
         if (errno == EAGAIN)
@@ -229,8 +256,9 @@ static void on_dial_connection(uv_poll_t *poll, int status, int events)
 static void on_dial_tick(uv_timer_t *timer)
 {
     struct dial_listener *listener = timer->data;
+    listener->ran_ms += ran_time_check(&listener->checked_ms, DIAL_TICK_MS, uv_now(listener->loop));
     for (struct dial_client *client = listener->clients; client; client = client->next)
-        if (uv_now(listener->loop) >= client->until_ms)
+        if (listener->ran_ms - client->since_ms >= DIAL_ANSWER_MS)
             dial_client_end(client, true);
     if (!uv_is_active((uv_handle_t *)&listener->poll))
         uv_poll_start(&listener->poll, UV_READABLE, on_dial_connection);
@@ -238,51 +266,19 @@ static void on_dial_tick(uv_timer_t *timer)
 
 /* ---- the beginning ---- */
 
-/* IPv4 and IPv6 by one socket; IPv4 alone where there is no IPv6. */
-static int dial_socket(bool *is_ip6)
-{
-    int off = 0, fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    *is_ip6 = fd >= 0;
-    if (fd >= 0)
-        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-    return fd >= 0 ? fd : socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-}
-
-/* Connections that have come by a port, earlier in this job or of a job before, do not occupy it:
- * a range may have few ports. */
-static bool dial_bind(int fd, bool is_ip6, int port)
-{
-    int on = port != 0;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    struct sockaddr_in6 ip6 = { .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port) };
-    struct sockaddr_in ip4 = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
-    return (is_ip6 ? bind(fd, (struct sockaddr *)&ip6, sizeof ip6)
-                   : bind(fd, (struct sockaddr *)&ip4, sizeof ip4)) == 0 &&
-           listen(fd, DIAL_BACKLOG) == 0;
-}
-
-static uint16_t dial_port_of(int fd)
-{
-    struct sockaddr_storage address = { 0 };
-    socklen_t size = sizeof address;
-    getsockname(fd, (struct sockaddr *)&address, &size);
-    return ntohs(address.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&address)->sin6_port
-                                               : ((struct sockaddr_in *)&address)->sin_port);
-}
-
-/* A listening descriptor, or -1 and errno. A failed listen() leaves a socket that has a port. */
+/* A listening descriptor, or -1 and errno. A failed listen() leaves a socket that has a port.
+ * Connections that have come by a port, earlier in this job or of a job before, do not occupy it: a
+ * range may have few ports. */
 static int dial_listen(int low, int high)
 {
     int errnum = 0;
     for (int port = low; port <= high; port++) {
-        bool is_ip6;
-        int fd = dial_socket(&is_ip6);
-        if (fd < 0)
-            return -1;
-        if (dial_bind(fd, is_ip6, port))
+        int fd = port_bind((uint16_t)port, port != 0);
+        if (fd >= 0 && listen(fd, DIAL_BACKLOG) == 0)
             return fd;
         errnum = errno;
-        close(fd);
+        if (fd >= 0)
+            close(fd);
         if (errnum != EADDRINUSE)
             break;
     }
@@ -303,7 +299,8 @@ struct dial_listener *dial_listener_open(uv_loop_t *loop, const struct job_key *
     listener->loop = loop;
     listener->key = *key;
     listener->fd = fd;
-    listener->port = dial_port_of(fd);
+    listener->checked_ms = uv_now(loop);
+    listener->port = port_of_socket(fd);
     listener->on_agent = on_agent;
     listener->context = context;
     uv_must(uv_poll_init(loop, &listener->poll, fd), "connections");

@@ -11,7 +11,11 @@ launcher_liblauncher_la_SOURCES += \
 	launcher/connect/host_connect.c launcher/connect/host_connect.h \
 	launcher/connect/host_connect_impl.h \
 	launcher/connect/host_transport.h \
+	launcher/connect/srun_command.c \
+	launcher/connect/srun_impl.h \
 	launcher/connect/srun_line.c launcher/connect/srun_line.h \
+	launcher/connect/srun_process.c \
+	launcher/connect/srun_says.c \
 	launcher/connect/transport_command.c \
 	launcher/connect/transport_local.c \
 	launcher/connect/transport_srun.c \

@@ -7,6 +7,7 @@
 
 #include "launcher/base/bad_input.h"
 #include "launcher/hosts/host_list.h"
+#include "lib/base/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +15,6 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 static int hostfile_read_cannot(struct err *err, const char *name, const char *what)
@@ -37,21 +37,14 @@ static int check_kind(int fd, const char *path, bool *is_fifo, struct err *err)
     return HVD_OK;
 }
 
-static long hostfile_read_now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Waits until bytes have come or the last writer has closed the FIFO. */
-static int wait_for_writer(int fd, long deadline_ms, const char *path, struct err *err)
+static int wait_for_writer(int fd, uint64_t deadline_ms, const char *path, struct err *err)
 {
     struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
     int rc;
     do {
-        long left = deadline_ms - hostfile_read_now_ms();
-        rc = poll(&poll_fd, 1, left > 0 ? (int)left : 0);
+        uint64_t now_ms = monotonic_ms();
+        rc = poll(&poll_fd, 1, now_ms < deadline_ms ? (int)(deadline_ms - now_ms) : 0);
     } while (rc < 0 && errno == EINTR);
     if (rc < 0)
         return hostfile_read_cannot(err, path, "read");
@@ -74,7 +67,7 @@ static ssize_t hostfile_read_some(int fd, struct text_buffer *text)
  * have come, or if poll() reports a hang-up, which happens only after a writer. */
 static int read_fifo(int fd, struct text_buffer *text, const char *path, struct err *err)
 {
-    long deadline_ms = hostfile_read_now_ms() + HOSTFILE_WAIT_MS;
+    uint64_t deadline_ms = monotonic_ms() + HOSTFILE_WAIT_MS;
     bool waited = false;
     while (text->length <= HOSTFILE_SIZE_MAX) {
         ssize_t n = hostfile_read_some(fd, text);

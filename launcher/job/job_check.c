@@ -3,23 +3,17 @@
  * that counts time in which this process ran. Asks hosts for heartbeats. */
 #include "launcher/job/job_impl.h"
 
+#include "launcher/base/ran_time.h"
+
 /* How many heartbeats may be missed. */
 enum { HEARTBEATS_MISSED = 5 };
-
-/* A late check follows a time in which nothing could be heard. */
-static void check_count_time(struct job *job)
-{
-    uint64_t now_ms = uv_now(job->loop), passed_ms = now_ms - job->check.checked_ms;
-    bool late = passed_ms > HEARTBEAT_CHECK_MS + HEARTBEAT_LATE_MS;
-    job->check.checked_ms = now_ms;
-    job->check.ran_ms += late ? HEARTBEAT_CHECK_MS : passed_ms;
-}
 
 /* Asks hosts for a heartbeat so often that several may be missed. */
 static void on_job_check(uv_timer_t *timer)
 {
     struct job *job = timer->data;
-    check_count_time(job);
+    job->check.ran_ms +=
+        ran_time_check(&job->check.checked_ms, HEARTBEAT_CHECK_MS, uv_now(job->loop));
     uint32_t between_ms = job->options->heartbeat_timeout_ms / HEARTBEATS_MISSED;
     bool is_due = (uint32_t)++job->check.nchecks * HEARTBEAT_CHECK_MS >= between_ms;
     for (int i = 0; i < job->state.nhosts; i++) {

@@ -93,7 +93,8 @@ struct job_growth {
 /* job_tree.c: agents that start agents. */
 struct job_tree {
     struct host_tree shape;
-    bool fell_back; /* hvdrun connects to all hosts that are not connected yet */
+    bool fell_back;    /* hvdrun connects to all hosts that are not connected yet */
+    uint64_t asked_us; /* when job_tree_ask() was called last: uv_hrtime() */
 };
 
 struct job {
@@ -185,8 +186,8 @@ bool job_host_was_away(const struct job *job, const struct job_host *host);
 void job_on_agent_end(void *context, int host);
 void job_ends_check(struct job *job); /* every HEARTBEAT_CHECK_MS */
 
-/* Kills the agents of hosts in these phases. True: some were left out, since agents below them had
- * to come first. */
+/* Kills the agents of hosts in these phases. True: some were left out, because others come first
+ * (job_tree_comes_later()); call it again when an agent has had time to answer. */
 bool job_kill_agents(struct job *job, enum host_phase least, enum host_phase most);
 
 /* job_progress.c. Each text is one line, cut if need be; `size` is at least 300. */
@@ -237,6 +238,14 @@ void job_tree_on_fall_back(void *context, int host, const char *text);
 
 /* The loss of the host was reported: those below it follow. */
 void job_tree_on_lost(struct job *job, struct job_host *host);
+
+/* Asks agents that have others below them for a sign of life. */
+void job_tree_ask(struct job *job);
+
+/* Of agents that have not ended in time: must another one be killed before this one? An agent that
+ * has not answered job_tree_ask() comes before those below it, of which nothing can be known. One
+ * that has answered waits for those below it, and comes after them. */
+bool job_tree_comes_later(const struct job *job, const struct job_host *host);
 
 /* Does a host above this one explain that nothing comes from it? */
 bool job_tree_hides(const struct job *job, const struct job_host *host);

@@ -75,12 +75,13 @@ bool job_kill_agents(struct job *job, enum host_phase least, enum host_phase mos
         struct job_host *host = job->hosts[i];
         if (!host || !agent_lives(host) || host->phase < least || host->phase > most)
             continue;
-        if (host->tunnels.nopen > 0) { /* it waits for hosts below it, which come first */
+        if (job_tree_comes_later(job, host))
             waits = true;
-            continue;
-        }
-        job_host_end_agent(host);
+        else
+            job_host_end_agent(host);
     }
+    if (waits)
+        job_tree_ask(job);
     return waits;
 }
 

@@ -236,6 +236,7 @@ void job_stop_hosts(struct job *job)
         if (job->hosts[i])
             stop_host(job->hosts[i], job->state.stop_signal, job->options->grace_ms,
                       may_be_ended_from_outside(&job->state.verdict));
+    job_tree_ask(job);
     uint64_t asking_ms =
         job->state.stop_signal == SIGKILL ? 0 : job->options->grace_ms + STOP_INSIST_MS;
     job->stop.kill_by_ms = job->check.ran_ms + asking_ms + STOP_KILL_MS + STOP_SLACK_MS;

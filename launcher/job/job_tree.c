@@ -7,7 +7,7 @@
  *                                                   wait, itself; one warning
  *   a host is lost       after it, the hosts below it are lost, because of it
  *   a host is silent     the heartbeat timeout of the hosts below it does not run
- *   the job stops        a host is done after those below it
+ *   the job stops        a host is done after those below it; one that does not answer is killed first
  *
  * The hosts of an elastic job are all connected by hvdrun: they come and go one by one. */
 #include "launcher/job/job_impl.h"
@@ -86,4 +86,26 @@ bool job_tree_hides(const struct job *job, const struct job_host *host)
         if (job_host_is_quiet(host))
             return true;
     return false;
+}
+
+void job_tree_ask(struct job *job)
+{
+    job->tree.asked_us = uv_hrtime() / 1000;
+    for (int i = 0; i < job->state.nhosts; i++)
+        if (job->hosts[i] && job->hosts[i]->tunnels.nopen > 0)
+            job_host_send_heartbeat(job->hosts[i]);
+}
+
+static bool job_tree_answers(const struct job *job, const struct job_host *host)
+{
+    return host->phase != HOST_LOST && job_host_has_read(host, job->tree.asked_us);
+}
+
+bool job_tree_comes_later(const struct job *job, const struct job_host *host)
+{
+    const struct job_host *above = host;
+    while (above->below && (above = job->hosts[above->parent]))
+        if (!job_tree_answers(job, above))
+            return true;
+    return host->tunnels.nopen > 0 && job_tree_answers(job, host);
 }

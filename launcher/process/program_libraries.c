@@ -10,6 +10,7 @@
 #include "launcher/base/xalloc.h"
 #include "launcher/process/program_image.h"
 #include "launcher/process/spawn.h"
+#include "lib/base/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +23,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
-#include <time.h>
 #include <unistd.h>
 
 /* The most bytes of a list that are read. */
@@ -56,20 +56,13 @@ static bool find_loader(const char *path, char *loader, size_t size)
     return found;
 }
 
-static uint64_t program_libraries_now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 /* Reads to the end; false if the end does not come in time. */
 static bool program_libraries_read_list(int fd, struct text_buffer *list, uint32_t timeout_ms)
 {
-    uint64_t deadline_ms = program_libraries_now_ms() + timeout_ms;
+    uint64_t deadline_ms = monotonic_ms() + timeout_ms;
     char bytes[4096];
     while (list->length < LIST_MAX) {
-        uint64_t now = program_libraries_now_ms();
+        uint64_t now = monotonic_ms();
         struct pollfd ready = { .fd = fd, .events = POLLIN };
         int rc = now < deadline_ms ? poll(&ready, 1, (int)(deadline_ms - now)) : 0;
         if (rc < 0 && errno == EINTR)

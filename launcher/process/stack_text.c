@@ -99,7 +99,7 @@ void stacks_read_native(struct stacks *stacks, const char *text, size_t length)
         if (frame)
             add_frame(thread, frame);
         else if (read_thread(line, &tid))
-            thread = stacks_add(stacks, tid);
+            thread = stacks_add(stacks, tid > 0 ? tid : 0);
     }
 }
 

@@ -174,6 +174,7 @@ static int end_steady_state(struct process_set *set, struct err *err)
              steady->state.epoch, steady->state.done);
     negotiation_steady_ended(set->negotiation,
                              steady_round_tensors(steady->round, steady->state.done));
+    set_steady_forget_sent(set);
     int rc = offer_again(set, err);
     if (rc == HVD_OK && steady->has_end)
         set_end(set, steady->who, &steady->end);

@@ -28,12 +28,21 @@ int set_steady_make_kept(struct process_set *set, struct err *err)
     return steady->kept && steady->gathered ? HVD_OK : fail(err, HVD_ERR_NOMEM, "out of memory");
 }
 
-void set_steady_free_kept(struct process_set *set)
+void set_steady_forget_sent(struct process_set *set)
 {
     struct set_steady *steady = &set->steady;
-    for (int i = 0; steady->kept && i < set->size * STEADY_KEPT; i++)
+    for (int i = 0; steady->kept && i < set->size * STEADY_KEPT; i++) {
         free(steady->kept[i].sent);
-    free(steady->kept);
+        steady->kept[i].sent = NULL;
+        steady->kept[i].room = 0;
+    }
+}
+
+void set_steady_free_kept(struct process_set *set)
+{
+    set_steady_forget_sent(set);
+    free(set->steady.kept);
+    set->steady.kept = NULL;
 }
 
 void set_steady_keep(struct process_set *set, uint32_t number, const void *data, size_t nbytes)

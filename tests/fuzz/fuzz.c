@@ -2,6 +2,8 @@
 /* What fuzz targets share; see fuzz.h. */
 #include "tests/fuzz/fuzz.h"
 
+#include "lib/base/text.h"
+
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,6 +136,14 @@ char *fuzz_line(char **text)
         *end++ = '\0';
     *text = end;
     return line;
+}
+
+void fuzz_check_text(const char *text)
+{
+    for (size_t left = strlen(text), length; left > 0; text += length, left -= length) {
+        length = text_utf8_length(text, left);
+        PROMISE(length > 0 && (unsigned char)*text >= ' ' && *text != 0x7f);
+    }
 }
 
 void fuzz_check_line(const char *line, const char *start)

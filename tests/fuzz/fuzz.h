@@ -47,6 +47,9 @@ char *fuzz_rest_text(struct fuzz_input *input);
 /* Takes a line off the front of a text: terminates it there, and returns it; NULL at the end. */
 char *fuzz_line(char **text);
 
+/* Text of another host's: one line of UTF-8 that can be printed. */
+void fuzz_check_text(const char *text);
+
 /* What people are told: one line of printable ASCII that begins with `start` and goes on. */
 void fuzz_check_line(const char *line, const char *start);
 

@@ -5,7 +5,7 @@
 dir = fuzz/$(KIND)
 vpath %.c $(srcdir)
 
-common = -g -fno-omit-frame-pointer -DENABLED_SANITIZERS='"fuzz"' -DAGENT_DIRECTORY='"/usr/libexec/hvdrun"' -DBINARY_DIRECTORY='"/usr/bin"'
+common = -g -fno-omit-frame-pointer -DENABLED_SANITIZERS='"fuzz"' -DAGENT_DIRECTORY='"/usr/libexec/hvdrun"' -DBINARY_DIRECTORY='"/usr/bin"' -DPYTHON_DIRECTORY='"/usr/share/hvd/compat"'
 search_flags = -O1 $(common) -fsanitize=address,undefined -fno-sanitize-recover=undefined
 coverage_flags = -O1 $(common) -fprofile-instr-generate -fcoverage-mapping
 search_compile = $(search_flags) -fsanitize=fuzzer-no-link

@@ -15,7 +15,6 @@
  * A bootstrap ends in one of its ways, and keeps no more than it may. */
 #include "launcher/connect/agent_bootstrap.h"
 #include "launcher/job/job_host_impl.h"
-#include "lib/base/text.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <signal.h>
@@ -63,14 +62,6 @@ static bool is_here(int rank)
     return rank >= 0 && rank < RANKS && places[rank].host == HERE;
 }
 
-static void check_text(const char *text)
-{
-    for (size_t left = strlen(text), length; left > 0; text += length, left -= length) {
-        length = text_utf8_length(text, left);
-        PROMISE(length > 0 && (unsigned char)*text >= ' ' && *text != 0x7f);
-    }
-}
-
 static void on_step(void *context, int index, enum host_step step)
 {
     PROMISE(context == &heard && index == HERE && (int)step >= 0);
@@ -79,14 +70,14 @@ static void on_step(void *context, int index, enum host_step step)
 static void on_ready(void *context, int index)
 {
     PROMISE(context == &heard && index == HERE && !heard.ready);
-    check_text(host.facts.machine);
+    fuzz_check_text(host.facts.machine);
     heard.ready = true;
 }
 
 static void on_failed(void *context, int index, const struct agent_failed *failed)
 {
     PROMISE(context == &heard && index == HERE && !heard.done);
-    check_text(failed->text);
+    fuzz_check_text(failed->text);
     heard.host_failed |= failed->rank == -1;
     if (failed->rank == -1)
         return;
@@ -102,7 +93,7 @@ static void on_alive(void *context, int index)
 static void on_bound(void *context, int rank, const char *text)
 {
     PROMISE(context == &heard && is_here(rank) && !heard.started[rank] && !heard.ended[rank]);
-    check_text(text);
+    fuzz_check_text(text);
 }
 
 static void on_started(void *context, int rank, pid_t pid)
@@ -237,7 +228,7 @@ static bool hear(uint16_t type, const struct wire_writer *body)
     int rc = job_host_on_frame(&host, &frame, &err);
     PROMISE(rc == HVD_OK || rc == HVD_ERR_PROTOCOL);
     if (rc < 0)
-        check_text(err.text);
+        fuzz_check_text(err.text);
     free(copy);
     return rc == HVD_OK;
 }
@@ -389,8 +380,8 @@ static void feed_bootstrap(struct fuzz_input *input)
     uint8_t *bytes = fuzz_bytes(input, &length);
     if (bootstrapped == BOOTSTRAP_WAIT || (bootstrapped == BOOTSTRAP_SEND && length > 0)) {
         bootstrapped = agent_bootstrap_take(&bootstrap, (const char *)bytes, length);
-        check_text(bootstrap.error);
-        check_text(bootstrap.first_noise);
+        fuzz_check_text(bootstrap.error);
+        fuzz_check_text(bootstrap.first_noise);
         PROMISE((bootstrapped == BOOTSTRAP_FAILED) == (*bootstrap.error != '\0'));
         PROMISE(bootstrap.capacity <= 4 * (BOOTSTRAP_NOISE_MAX + 64));
     }
@@ -455,7 +446,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         PROMISE((host.phase == HOST_DONE) == heard.done);
     job_host_hang_up_relay(&host);
     PROMISE(heard.connections == 0);
-    check_text(agent_bootstrap_end(&bootstrap));
+    fuzz_check_text(agent_bootstrap_end(&bootstrap));
     agent_bootstrap_fini(&bootstrap);
     wire_writer_fini(&host.link.next);
     wire_writer_fini(&host.link.flying);

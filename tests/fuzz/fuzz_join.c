@@ -253,7 +253,7 @@ static void workers(struct fuzz_input *input)
         int how = fuzz_u8(input);
         if (how & 128)
             go_wrong(input, &pending, now_ms);
-        if (say_hello(input, how, &hello))
+        if (say_hello(input, how, &hello) && hello.size > 0) /* others are for elastic jobs */
             come(&pending, &hello, now_ms);
         if (pending.state == PENDING_WORKERS_FULL)
             check_full(&pending);

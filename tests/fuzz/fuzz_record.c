@@ -25,7 +25,7 @@ static struct wire {
     unsigned char bytes[WIRE_MAX];
     size_t start, passed, end; /* [start, passed) may be received */
     size_t room;
-    bool ended;
+    bool ended, over; /* by the sender; and the receiver knows, which nothing takes back */
     unsigned char genuine[WIRE_MAX]; /* what the sender has put there */
     size_t genuine_end;
 } wire;
@@ -60,7 +60,8 @@ static ssize_t wire_try_receive(struct link *link, const struct iovec *parts, in
     (void)count;
     size_t nbytes = wire.passed - wire.start;
     nbytes = nbytes < parts->iov_len ? nbytes : parts->iov_len;
-    if (nbytes == 0 && wire.ended && wire.passed == wire.end)
+    wire.over |= nbytes == 0 && wire.ended && wire.passed == wire.end;
+    if (wire.over)
         return fail(err, HVD_ERR_PEER_LOST, "closed by the other side");
     memcpy(parts->iov_base, wire.bytes + wire.start, nbytes);
     wire.start += nbytes;
@@ -208,7 +209,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct link *sender = open_end(&keys, how & 2), *receiver = open_end(&keys, how & 2);
     wire.start = wire.passed = wire.end = sent = received = 0;
     wire.room = WIRE_MAX;
-    wire.ended = false;
+    wire.ended = wire.over = false;
     wire.genuine_end = 0;
     failed = 0;
     while (input.left > 0)

@@ -9,6 +9,7 @@ fuzz_targets = \
 	channel \
 	checkpoint \
 	config \
+	dial \
 	elastic \
 	frame \
 	handshake \
@@ -32,9 +33,12 @@ fuzz_targets = \
 	server \
 	settings \
 	shm \
+	srun \
 	ssh \
+	stacks \
 	stderr \
-	tree
+	tree \
+	tunnels
 
 fuzz_programs = \
 	tests/fuzz/fuzz_agent \
@@ -42,6 +46,7 @@ fuzz_programs = \
 	tests/fuzz/fuzz_channel \
 	tests/fuzz/fuzz_checkpoint \
 	tests/fuzz/fuzz_config \
+	tests/fuzz/fuzz_dial \
 	tests/fuzz/fuzz_elastic \
 	tests/fuzz/fuzz_frame \
 	tests/fuzz/fuzz_handshake \
@@ -65,9 +70,12 @@ fuzz_programs = \
 	tests/fuzz/fuzz_server \
 	tests/fuzz/fuzz_settings \
 	tests/fuzz/fuzz_shm \
+	tests/fuzz/fuzz_srun \
 	tests/fuzz/fuzz_ssh \
+	tests/fuzz/fuzz_stacks \
 	tests/fuzz/fuzz_stderr \
-	tests/fuzz/fuzz_tree
+	tests/fuzz/fuzz_tree \
+	tests/fuzz/fuzz_tunnels
 check_PROGRAMS += $(fuzz_programs)
 TESTS += $(fuzz_programs)
 
@@ -88,6 +96,8 @@ tests_fuzz_fuzz_checkpoint_SOURCES = tests/fuzz/fuzz_checkpoint.c $(fuzz_main)
 tests_fuzz_fuzz_checkpoint_LDADD = $(fuzz_library_libs)
 tests_fuzz_fuzz_config_SOURCES = tests/fuzz/fuzz_config.c $(fuzz_main)
 tests_fuzz_fuzz_config_LDADD = $(fuzz_program_libs)
+tests_fuzz_fuzz_dial_SOURCES = tests/fuzz/fuzz_dial.c $(fuzz_main)
+tests_fuzz_fuzz_dial_LDADD = $(fuzz_launcher_libs)
 tests_fuzz_fuzz_elastic_SOURCES = tests/fuzz/fuzz_elastic.c $(fuzz_main) $(fuzz_world)
 tests_fuzz_fuzz_elastic_LDADD = $(fuzz_libs)
 tests_fuzz_fuzz_frame_SOURCES = tests/fuzz/fuzz_frame.c $(fuzz_main)
@@ -135,12 +145,18 @@ tests_fuzz_fuzz_settings_SOURCES = tests/fuzz/fuzz_settings.c $(fuzz_main)
 tests_fuzz_fuzz_settings_LDADD = $(fuzz_library_libs)
 tests_fuzz_fuzz_shm_SOURCES = tests/fuzz/fuzz_shm.c $(fuzz_main)
 tests_fuzz_fuzz_shm_LDADD = $(fuzz_library_libs)
+tests_fuzz_fuzz_srun_SOURCES = tests/fuzz/fuzz_srun.c $(fuzz_main)
+tests_fuzz_fuzz_srun_LDADD = $(fuzz_launcher_libs)
 tests_fuzz_fuzz_ssh_SOURCES = tests/fuzz/fuzz_ssh.c $(fuzz_main)
 tests_fuzz_fuzz_ssh_LDADD = $(fuzz_launcher_libs)
+tests_fuzz_fuzz_stacks_SOURCES = tests/fuzz/fuzz_stacks.c $(fuzz_main)
+tests_fuzz_fuzz_stacks_LDADD = $(fuzz_launcher_libs)
 tests_fuzz_fuzz_stderr_SOURCES = tests/fuzz/fuzz_stderr.c $(fuzz_main)
 tests_fuzz_fuzz_stderr_LDADD = $(fuzz_launcher_libs)
 tests_fuzz_fuzz_tree_SOURCES = tests/fuzz/fuzz_tree.c $(fuzz_main)
 tests_fuzz_fuzz_tree_LDADD = $(fuzz_library_libs)
+tests_fuzz_fuzz_tunnels_SOURCES = tests/fuzz/fuzz_tunnels.c $(fuzz_main)
+tests_fuzz_fuzz_tunnels_LDADD = $(fuzz_launcher_libs)
 
 if HAVE_ZLIB
 fuzz_images = idx
@@ -193,5 +209,7 @@ EXTRA_DIST += tests/fuzz/corpus tests/fuzz/fuzz.mk tests/fuzz/fuzz.sh tests/fuzz
 	tests/fuzz/json.dict \
 	tests/fuzz/known_hosts.dict \
 	tests/fuzz/settings.dict \
+	tests/fuzz/srun.dict \
 	tests/fuzz/ssh.dict \
+	tests/fuzz/stacks.dict \
 	tests/fuzz/stderr.dict

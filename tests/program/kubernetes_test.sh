@@ -58,7 +58,7 @@ for index in $(seq 0 $((size - 1))); do
         exec sh -c "$script") >"$tmp/pod$index" 2>&1 &
     pids="$pids $!"
 done
-for pid in $pids; do wait "$pid"; done
+for pid in $pids; do finish_process "$pid" || kill -KILL "$pid"; done
 is "each pod has the rank of its index" "0 1 2 3 4 5 6 7" "$(for index in $(seq 0 $((size - 1))); do
     sed -n "s/.*rank \([0-9]*\) of $size.*/\1/p" "$tmp/pod$index"; done | paste -sd' ')"
 

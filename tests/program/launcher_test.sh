@@ -95,6 +95,7 @@ for node in $(echo "$nodes" | tr , ' '); do
     n=$((n + 1))
 done
 [ -z "${SRUN_SAYS-}" ] || until [ -e "$d/say" ]; do sleep 0.05; done
+[ -z "${SRUN_STAYS-}" ] || { wait $pids && exec sleep 0.3; }
 [ -z "${SRUN_SAYS-}" ] || { printf '%s\n' "$SRUN_SAYS" >&2; kill -TERM $(cat "$d/agents"); }
 wait $pids
 .
@@ -138,6 +139,12 @@ mkdir "$tmp/none"
 run env PATH="$tmp/none" "$HVDRUN" --launcher slurm -np 1 true
 is "without srun slurm is status 2, whatever is installed" "2 hvdrun: error: --launcher: slurm: srun is not found in \$PATH" "$status $(cat "$tmp/err")"
 
+# What srun would take for options of the user's
+run env SLURM_CONF=/etc/slurm.conf SLURM_STDINMODE=none SLURM_STDOUTMODE="$tmp/away" SLURM_STDERRMODE="$tmp/away" SLURM_UNBUFFEREDIO=1 SLURM_TIMELIMIT=1 \
+    SLURM_GPU_BIND=closest SLURM_DEBUG=3 SRUN_OUTPUT="$tmp/away" "$HVDRUN" -np 1 true
+is "srun has the variables that say where the job is, and none that change its streams or the step" "0 SLURM_CONF=/etc/slurm.conf" \
+    "$status $(grep -E '^(SLURM_(CONF|STD|UNBUFF|TIMELIMIT|GPU_BIND|DEBUG)|SRUN_OUTPUT)' "$tmp/srun/env")"
+
 # A host whose shell ends at once
 run env SLURM_JOB_NODELIST='far1,broken' SLURM_TASKS_PER_NODE='1(x2)' "$HVDRUN" true
 is "a host whose task ends has no agent: status 69" 69 "$status"
@@ -152,6 +159,10 @@ run "$tmp/place/hvdrun" sh -c 'readlink /proc/$PPID/exe; echo on $HOROVOD_HOSTNA
 is "an hvdagent that others could have put there is not run: a copy is" "0 6" "$status $(grep -c 'hvdagent\.[^/]*/hvdagent (deleted)' "$tmp/out")"
 is "by a second srun" 2 "$(grep -c '^srun ' "$tmp/words")"
 is "and no copy is left" '' "$(find "$tmp" -maxdepth 1 -name 'hvdagent.*')"
+
+run env SRUN_STAYS=1 "$tmp/place/hvdrun" -np 1 true
+is "an srun whose hosts have gone to the second one may end later than the job" 0 "$status"
+ok "and nothing is left" until_true no_survivors
 
 # listening PID: the ports at which a process listens.
 listening() {

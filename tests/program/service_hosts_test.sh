@@ -30,8 +30,7 @@ service_ends() {
     else
         kill -TERM "$service"
     fi
-    wait "$service"
-    status=$?
+    finish_process "$service"
 }
 
 job_failed() {

@@ -204,7 +204,7 @@ mkfifo "$tmp/ready"
 rm "$tmp/port"
 "$HVDRENDEZVOUSD" --key-file "$tmp/key" --listen 127.0.0.1:0 --port-file "$tmp/port" --ready-fd 5 5>"$tmp/ready" 2>"$tmp/service" &
 service=$!
-read -r line <"$tmp/ready"
+line=$(timeout "$PATIENCE_S" head -n 1 "$tmp/ready")
 is "--ready-fd gets a newline and its end" '' "$line"
 ok "when it listens" [ -s "$tmp/port" ]
 service_down

@@ -93,13 +93,17 @@ case $rank in
     ;;
 1) echo "eu-stack: dwfl_linux_proc_attach pid $pid: Operation not permitted" >&2 && exit 1 ;;
 2) exec tr '\0' x </dev/zero ;;
-3) printf 'TID %d:\n#0  0x1 read\n#1  0x2 load_batch\n#2  0x3 main\nTID 1:\n#0  0x1 think\n' "$pid" ;;
+3) # ends before a process that it has started
+    sleep 1000 &
+    echo $! >"${0%/*}/left"
+    printf 'TID %d:\n#0  0x1 read\n#1  0x2 load_batch\n#2  0x3 main\nTID 1:\n#0  0x1 think\n' "$pid"
+    ;;
 esac
 END
 chmod +x "$tmp/fake/eu-stack"
 # Each question starts another, and its number may be in use again.
-hanging_is_gone() {
-    not grep -qzx 1000 "/proc/$(cat "$tmp/fake/hanging")/cmdline" 2>/dev/null
+sleeper_is_gone() {
+    not grep -qzx 1000 "/proc/$(cat "$tmp/fake/$1")/cmdline" 2>/dev/null
 }
 pausing env PATH="$tmp/fake:$PATH" "$HVDRUN" --stack-traces
 kill -USR2 "$pid"
@@ -108,7 +112,8 @@ ok "one that the kernel refuses is quoted" until_true said_or_ask '^hvdrun: rank
 ok "one that floods is cut" until_true said_or_ask '^hvdrun: rank 2: .* \(x+\)$'
 ok "and frames of a good one are told" until_true said_or_ask '^hvdrun: rank 3: read <- load_batch <- main$'
 ok "by thread" until_true said_or_ask '^hvdrun: rank 3: thread of another name: think$'
-ok "the one that hung is gone" until_true hanging_is_gone
+ok "the one that hung is gone" until_true sleeper_is_gone hanging
+ok "and what another has left behind" until_true sleeper_is_gone left
 ends_well "bad debuggers, one of which has stopped a rank"
 
 # An agent that does not answer

@@ -87,6 +87,13 @@ kill -STOP "$(agent_of 1)"
 finish_job
 like "an agent that is stopped is named, not those behind it" 'FAILED on b\.invalid: host lost: no sign of life for 5 s' "$tmp/err"
 kill_job
+# An agent that does not answer can neither stop the hosts below it nor say that they have stopped.
+sleepers --grace 0 --heartbeat-timeout 3600 --report "$tmp/report"
+kill -STOP "$(agent_of 1)"
+stop_with TERM
+is "a job ends although an agent with others below it is stopped" 143 "$status"
+is "and the hosts below it are lost because of it" 2 "$(grep -c "host lost: b.invalid, through which it was reached, was lost" "$tmp/report")"
+kill_job
 sleepers
 stop_with TERM
 is "a signal ends the job" 143 "$status"

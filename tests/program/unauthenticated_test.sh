@@ -252,7 +252,7 @@ service=$!
 until_true [ -s "$tmp/port3" ]
 is "a service that is told nothing is on the loopback" "hvdrendezvousd 127.0.0.1" "$(listeners 0)"
 kill "$(host_pids_named 0 hvdrendezvousd)"
-wait "$service"
+finish_process "$service"
 
 # On the loopback the kernel takes all that nobody reads; between hosts it stays with us.
 ip=$(on 0 ip -4 -o addr show dev eth0 | awk '{ sub(/\/.*/, "", $4); print $4 }')

@@ -24,9 +24,8 @@ service_up() {
 }
 
 service_down() {
-    status=0
     kill "-${1-TERM}" "$service"
-    wait "$service" || status=$?
+    finish_process "$service" || kill -KILL "$service"
     service=
 }
 
@@ -52,8 +51,7 @@ worker() {
 }
 
 ended() {
-    status=0
-    eval "wait \$pid_$1" 2>/dev/null || status=$?
+    eval "finish_process \$pid_$1"
 }
 
 # service_said PATTERN: waits for it.

@@ -80,7 +80,7 @@ static pid_t start_agent(const struct job_key *its_key)
     }
     struct err err = { 0 };
     char byte;
-    for (int fd = 3; fd < 256; fd++) /* the listener's, too */
+    for (int fd = 3; fd < 1024; fd++) /* the listener's, too */
         if (fd != input)
             close(fd);
     setenv("SLURM_PROCID", "7", 1);
@@ -244,6 +244,24 @@ START_TEST(who_is_not_an_agent_yet_is_hung_up_on_when_the_port_is_closed)
 }
 END_TEST
 
+START_TEST(unauthenticated_clients_in_every_place_do_not_keep_an_agent_out)
+{
+    int others[DIAL_CLIENTS_MAX];
+    for (int i = 0; i < DIAL_CLIENTS_MAX; i++) {
+        others[i] = dial();
+        uv_run(&loop, UV_RUN_NOWAIT); /* the kernel's queue may be short */
+    }
+    pid_t pid = start_agent(&key);
+    while (nagents == 0)
+        uv_run(&loop, UV_RUN_ONCE);
+    ck_assert_int_eq(write(agent_fd, "!", 1), 1);
+    ck_assert_int_eq(wait_for(pid), 0);
+    close(agent_fd);
+    for (int i = 0; i < DIAL_CLIENTS_MAX; i++)
+        close(others[i]);
+}
+END_TEST
+
 START_TEST(a_range_of_ports_without_a_free_one_is_an_error)
 {
     struct err err = { 0 };
@@ -330,6 +348,7 @@ int main(void)
     tcase_add_test(tcase, a_body_that_is_too_long_is_refused);
     tcase_add_test(tcase, another_version_is_refused);
     tcase_add_test(tcase, who_is_not_an_agent_yet_is_hung_up_on_when_the_port_is_closed);
+    tcase_add_test(tcase, unauthenticated_clients_in_every_place_do_not_keep_an_agent_out);
     tcase_add_test(tcase, a_range_of_ports_without_a_free_one_is_an_error);
     tcase_add_test(tcase, a_port_can_be_used_again_while_an_agent_that_came_by_it_is_connected);
     tcase_add_test(tcase, an_agent_names_what_it_has_tried);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Time in which a process ran: checks in time count as they are, and one that is late as one. */
+#include "launcher/base/ran_time.h"
+#include "tests/support/unit.h"
+
+enum { EVERY_MS = 250 };
+
+static const struct {
+    uint64_t passed_ms, counts_ms;
+} checks[] = {
+    { 0, 0 },
+    { EVERY_MS, EVERY_MS },
+    { EVERY_MS + RAN_TIME_LATE_MS, EVERY_MS + RAN_TIME_LATE_MS },
+    { EVERY_MS + RAN_TIME_LATE_MS + 1, EVERY_MS },
+    { 3600000, EVERY_MS },
+};
+
+START_TEST(a_check_that_is_late_counts_as_one_interval)
+{
+    uint64_t checked_ms = 1000, now_ms = 1000 + checks[_i].passed_ms;
+    ck_assert_uint_eq(ran_time_check(&checked_ms, EVERY_MS, now_ms), checks[_i].counts_ms);
+    ck_assert_uint_eq(checked_ms, now_ms);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("ran_time");
+    TCase *tcase = tcase_create("checks");
+    tcase_add_loop_test(tcase, a_check_that_is_late_counts_as_one_interval, 0,
+                        sizeof checks / sizeof *checks);
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
+}
