@@ -9,7 +9,6 @@
 #include "rendezvous/world/membership_text.h"
 #include "rendezvous/world/pending_workers_text.h"
 
-#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,16 +83,15 @@ static void tell_rank(struct server *server, const struct world *world,
         membership_broke(world->membership, action->rank, server->now_ms);
 }
 
-/* To the launcher: who is in the world now. */
-static void tell_world(struct server *server, const struct rendezvous_job *job)
+/* To the launcher, once: who is in the world now. It may cause the next world meanwhile. */
+static void tell_world(struct server *server, struct rendezvous_job *job)
 {
-    int size = job->size;
-    assert(size > 0);
-    int *workers = server->events.world ? calloc((size_t)size, sizeof *workers) : NULL;
-    for (int rank = 0; workers && rank < size; rank++)
+    int *workers = job->membership.workers;
+    job->membership.workers = NULL;
+    for (int rank = 0; workers && rank < job->size; rank++)
         workers[rank] = job->ranks[rank].worker;
-    if (workers)
-        server->events.world(server->context, (int)job->membership.epoch, workers, size);
+    if (workers && server->events.world)
+        server->events.world(server->context, (int)job->membership.epoch, workers, job->size);
     free(workers);
 }
 
