@@ -18,7 +18,7 @@ struct plan_worker {
     int host; /* index */
     enum plan_worker_state state;
     bool member;   /* of the last world */
-    bool waiting;  /* has said HELLO */
+    bool waiting;  /* has said HELLO, and has not been in a world since */
     bool intended; /* for the next world */
     bool stopped;  /* STOP was asked for */
     bool placed;   /* has not been in a world yet: `rank` and `size` are its place from its start */
@@ -95,6 +95,16 @@ int *elastic_plan_order(const struct elastic_plan *plan, plan_worker_fn *wanted,
 
 /* Adds workers in free slots, and asks for them. */
 void elastic_plan_start(struct elastic_plan *plan);
+
+/* ---- elastic_plan_text.c: FAIL with its line ---- */
+
+void elastic_fail_short(struct elastic_plan *plan, bool for_ever); /* too few slots */
+void elastic_fail_resets(struct elastic_plan *plan);               /* the limit of resets */
+void elastic_fail_over(struct elastic_plan *plan);                 /* nobody is left */
+void elastic_fail_forming(struct elastic_plan *plan);              /* ranks have not come */
+
+/* The slots that the next world needs. */
+int elastic_needed(const struct elastic_plan *plan);
 
 static inline struct elastic_host *elastic_plan_host(const struct elastic_plan *plan, int worker)
 {
