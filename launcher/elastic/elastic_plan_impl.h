@@ -6,6 +6,8 @@
 #include "launcher/elastic/elastic_hosts.h"
 #include "launcher/elastic/elastic_plan.h"
 
+#include <limits.h>
+
 /* alive -> removed -> ended;  alive -> finished, ended */
 enum plan_worker_state {
     PLAN_ALIVE,    /* its process runs, or is about to */
@@ -13,6 +15,8 @@ enum plan_worker_state {
     PLAN_FINISHED, /* exited with status 0 */
     PLAN_ENDED     /* ended otherwise, or after it was removed */
 };
+
+enum { PLAN_NO_WORLD = INT_MAX };
 
 struct plan_worker {
     int host; /* index */
@@ -23,6 +27,7 @@ struct plan_worker {
     bool stopped;  /* STOP was asked for */
     bool placed;   /* has not been in a world yet: `rank` and `size` are its place from its start */
     bool misplaced; /* REMOVED because it cannot have that place */
+    int since;      /* the epoch of its first world; PLAN_NO_WORLD: it has not been in one */
     int rank, size;
     uint64_t stop_ms; /* of REMOVED: when to stop it; ELASTIC_NEVER: not known yet */
 };

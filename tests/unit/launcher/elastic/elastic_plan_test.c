@@ -253,6 +253,29 @@ START_TEST(a_rank_that_does_not_come_back_is_named)
 }
 END_TEST
 
+/* Its place among the others is that of its first world, so that rank 0 has the state. */
+START_TEST(a_worker_that_comes_late_is_behind_those_that_have_the_state)
+{
+    begin(&two_to_four);
+    hosts("a:2");
+    EXPECT("+a:0,1 =0,1");
+    world();
+    hosts("a:2,b:2");
+    EXPECT("+b:2,3");
+    waits(3);
+    EXPECT("");
+    pass(ELASTIC_GATHER_MS);
+    EXPECT("=0,1,3");
+    world();
+    waits(2);
+    EXPECT("=0,1,3,2");
+    world();
+    fails(0);
+    EXPECT("-1 =3,2");
+    finish();
+}
+END_TEST
+
 START_TEST(a_worker_that_is_started_again_and_again_does_not_put_off_the_timeout)
 {
     static const struct elastic_options options = { .np = 2,
@@ -625,7 +648,7 @@ START_TEST(a_world_does_not_wait_long_for_the_last_new_worker)
     EXPECT("=0,1,3");
     world();
     waits(2);
-    EXPECT("=0,1,2,3");
+    EXPECT("=0,1,3,2");
     finish();
 }
 END_TEST
@@ -1194,6 +1217,7 @@ int main(void)
     tcase_add_test(rules, nothing_follows_a_failure);
     tcase_add_test(rules, ranks_that_never_come_end_the_job);
     tcase_add_test(rules, a_rank_that_does_not_come_back_is_named);
+    tcase_add_test(rules, a_worker_that_comes_late_is_behind_those_that_have_the_state);
     tcase_add_test(rules, a_worker_that_is_started_again_and_again_does_not_put_off_the_timeout);
     tcase_add_test(rules, many_hosts_whose_ranks_do_not_come_are_counted);
     tcase_add_test(rules, ranks_on_a_host_with_a_long_name_are_counted);
