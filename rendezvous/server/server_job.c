@@ -604,7 +604,7 @@ void server_job_tick(struct server *server, struct rendezvous_job *job)
     if (job->slots) {
         membership_tick(&job->membership, server->now_ms);
         rank_query_tick(&job->rank_query, server->now_ms);
-    } else if (job->pending.state == PENDING_WORKERS_OPEN) {
+    } else if (!job->planned && job->pending.state == PENDING_WORKERS_OPEN) {
         pending_workers_tick(&job->pending, server->now_ms);
         rendezvous_job_lapse(job, server->now_ms);
         if (job->pending.state == PENDING_WORKERS_BROKEN)
