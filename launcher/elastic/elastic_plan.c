@@ -221,7 +221,8 @@ void elastic_plan_on_world(struct elastic_plan *plan, int epoch, const int *work
         struct plan_worker *at = &plan->workers[workers[i]];
         plan->world[plan->world_size++] = workers[i];
         at->member = true;
-        at->placed = false;
+        at->waiting = at->placed = false;
+        at->since = at->since == PLAN_NO_WORLD ? epoch : at->since;
         plan->whole = plan->whole && at->state != PLAN_ENDED;
     }
     if (elastic_plan_is_intended(plan, workers, size))

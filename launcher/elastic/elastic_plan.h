@@ -23,8 +23,9 @@
  * youngest first, are removed as soon as the other members are still a world; until then they stay.
  * A removed worker gets time to leave by itself, and is then stopped.
  *
- * Order of ranks. Hosts by the age of their oldest worker, workers of a host by age. Rank 0 is the
- * oldest worker; it holds the state if it was a member.
+ * Order of ranks. Workers of a host by the world in which they came first, then by age; hosts by
+ * their first worker. So rank 0 is one of those that have been members for the longest time, and
+ * holds the state, if anybody does.
  *
  * Horovod's own workers learn the place in their first world when they are started. So new ones are
  * started together and join together; if the members change meanwhile, those whose places are wrong

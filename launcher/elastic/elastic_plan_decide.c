@@ -6,19 +6,8 @@
 #include "launcher/base/xalloc.h"
 #include "launcher/elastic/elastic_plan_impl.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char *plural(int count)
-{
-    return count == 1 ? "" : "s";
-}
-
-static int elastic_seconds(uint64_t ms)
-{
-    return (int)(ms / 1000);
-}
 
 struct plan_count elastic_plan_count(const struct elastic_plan *plan)
 {
@@ -42,74 +31,9 @@ static bool elastic_is_enough(const struct elastic_plan *plan, int workers)
     return workers > 0 && workers + plan->finished >= plan->options.min;
 }
 
-/* The slots that the next world needs. */
-static int elastic_needed(const struct elastic_plan *plan)
-{
-    return plan->started ? plan->options.min - plan->finished : plan->options.np;
-}
-
 static bool elastic_limit_reached(const struct elastic_plan *plan)
 {
     return plan->options.reset_limit > 0 && plan->epoch >= plan->options.reset_limit;
-}
-
-/* ---- failures ---- */
-
-static struct elastic_action *elastic_plan_fail(struct elastic_plan *plan,
-                                                enum elastic_failure failure)
-{
-    struct elastic_action *action = &elastic_plan_queue(plan, ELASTIC_FAIL, plan->failed)->action;
-    action->failure = failure;
-    return action;
-}
-
-static void elastic_describe_slots(const struct elastic_plan *plan, char *text, size_t size)
-{
-    int slots = 0, hosts = 0, avoided = 0;
-    for (int i = 0; i < plan->hosts.count; i++) {
-        const struct elastic_host *host = plan->hosts.hosts[i];
-        if (host->found.slots == 0)
-            continue;
-        slots += elastic_host_capacity(host);
-        if (elastic_host_capacity(host) > 0)
-            hosts++;
-        avoided += host->avoided_until > 0;
-    }
-    int length =
-        snprintf(text, size, "%d slot%s on %d host%s", slots, plural(slots), hosts, plural(hosts));
-    if (avoided > 0)
-        snprintf(text + length, size - (size_t)length, ", %d host%s avoided after a failure",
-                 avoided, plural(avoided));
-}
-
-static const char *elastic_need_source(const struct elastic_plan *plan)
-{
-    return plan->started ? "--min-np" : "-np";
-}
-
-static void elastic_fail_short(struct elastic_plan *plan, bool for_ever)
-{
-    char slots[120];
-    int needed = elastic_needed(plan);
-    elastic_describe_slots(plan, slots, sizeof slots);
-    struct elastic_action *action =
-        elastic_plan_fail(plan, for_ever ? ELASTIC_NO_MORE_SLOTS : ELASTIC_TOO_FEW_SLOTS);
-    if (for_ever)
-        snprintf(action->text, sizeof action->text,
-                 "too few slots are left: %s, and %d %s needed (%s)", slots, needed,
-                 needed == 1 ? "is" : "are", elastic_need_source(plan));
-    else
-        snprintf(action->text, sizeof action->text,
-                 "too few slots for %d s (--elastic-timeout): %s, and %d %s needed (%s)",
-                 elastic_seconds(plan->options.timeout_ms), slots, needed,
-                 needed == 1 ? "is" : "are", elastic_need_source(plan));
-}
-
-static void elastic_fail_resets(struct elastic_plan *plan)
-{
-    snprintf(elastic_plan_fail(plan, ELASTIC_RESET_LIMIT)->text, ELASTIC_TEXT_SIZE,
-             "a further world is needed after %d reset%s (--reset-limit)", plan->epoch,
-             plural(plan->epoch));
 }
 
 /* ---- removal ---- */
@@ -205,14 +129,7 @@ static bool elastic_plan_end(struct elastic_plan *plan)
         elastic_plan_queue(plan, ELASTIC_FINISH, -1);
         return true;
     }
-    struct elastic_action *action =
-        elastic_plan_fail(plan, plan->finished ? ELASTIC_UNFINISHED : ELASTIC_STATE_LOST);
-    if (plan->finished)
-        snprintf(action->text, sizeof action->text,
-                 "only %d rank%s finished, and %d are needed (--min-np)", plan->finished,
-                 plural(plan->finished), plan->options.min);
-    else
-        snprintf(action->text, sizeof action->text, "no rank is left that could go on");
+    elastic_fail_over(plan);
     return true;
 }
 
@@ -309,7 +226,7 @@ static void elastic_plan_intend(struct elastic_plan *plan, int *order, int count
     plan->intended = order;
     plan->intended_count = count;
     plan->open = true;
-    plan->forming_since = plan->gather_since = ELASTIC_NEVER;
+    plan->gather_since = ELASTIC_NEVER;
 }
 
 static bool elastic_plan_same_intention(const struct elastic_plan *plan, const int *order,
@@ -386,7 +303,8 @@ static void elastic_check_slots(struct elastic_plan *plan, uint64_t now_ms)
         elastic_fail_short(plan, hopeless);
 }
 
-/* Members of a running world may take their time; members that wait may not wait for ever. */
+/* Members of a running world may take their time; members that wait may not wait for ever, whoever
+ * else is started meanwhile. */
 static void elastic_check_forming(struct elastic_plan *plan, uint64_t now_ms)
 {
     if (!plan->open || (plan->whole && plan->left_since == ELASTIC_NEVER)) {
@@ -396,9 +314,8 @@ static void elastic_check_forming(struct elastic_plan *plan, uint64_t now_ms)
     if (plan->forming_since == ELASTIC_NEVER)
         plan->forming_since = now_ms;
     if (now_ms - plan->forming_since >= plan->options.timeout_ms)
-        snprintf(elastic_plan_fail(plan, ELASTIC_NO_WORLD)->text, ELASTIC_TEXT_SIZE,
-                 "not all of %d ranks have called hvd_init for %d s (--elastic-timeout)",
-                 plan->intended_count, elastic_seconds(plan->options.timeout_ms));
+        plan->short_since == ELASTIC_NEVER ? elastic_fail_forming(plan)
+                                           : elastic_fail_short(plan, false);
 }
 
 /* ---- all of it ---- */
@@ -464,15 +381,4 @@ uint64_t elastic_plan_next_ms(const struct elastic_plan *plan)
             next = elastic_earlier(next, at->stop_ms);
     }
     return next;
-}
-
-const char *elastic_plan_waits_for(struct elastic_plan *plan)
-{
-    char slots[120];
-    if (plan->over || plan->short_since == ELASTIC_NEVER)
-        return NULL;
-    elastic_describe_slots(plan, slots, sizeof slots);
-    snprintf(plan->waits_for, sizeof plan->waits_for, "waiting for slots: %s, %d needed (%s)",
-             slots, elastic_needed(plan), elastic_need_source(plan));
-    return plan->waits_for;
 }

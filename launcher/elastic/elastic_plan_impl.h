@@ -6,6 +6,8 @@
 #include "launcher/elastic/elastic_hosts.h"
 #include "launcher/elastic/elastic_plan.h"
 
+#include <limits.h>
+
 /* alive -> removed -> ended;  alive -> finished, ended */
 enum plan_worker_state {
     PLAN_ALIVE,    /* its process runs, or is about to */
@@ -14,15 +16,18 @@ enum plan_worker_state {
     PLAN_ENDED     /* ended otherwise, or after it was removed */
 };
 
+enum { PLAN_NO_WORLD = INT_MAX };
+
 struct plan_worker {
     int host; /* index */
     enum plan_worker_state state;
     bool member;   /* of the last world */
-    bool waiting;  /* has said HELLO */
+    bool waiting;  /* has said HELLO, and has not been in a world since */
     bool intended; /* for the next world */
     bool stopped;  /* STOP was asked for */
     bool placed;   /* has not been in a world yet: `rank` and `size` are its place from its start */
     bool misplaced; /* REMOVED because it cannot have that place */
+    int since;      /* the epoch of its first world; PLAN_NO_WORLD: it has not been in one */
     int rank, size;
     uint64_t stop_ms; /* of REMOVED: when to stop it; ELASTIC_NEVER: not known yet */
 };
@@ -95,6 +100,16 @@ int *elastic_plan_order(const struct elastic_plan *plan, plan_worker_fn *wanted,
 
 /* Adds workers in free slots, and asks for them. */
 void elastic_plan_start(struct elastic_plan *plan);
+
+/* ---- elastic_plan_text.c: FAIL with its line ---- */
+
+void elastic_fail_short(struct elastic_plan *plan, bool for_ever); /* too few slots */
+void elastic_fail_resets(struct elastic_plan *plan);               /* the limit of resets */
+void elastic_fail_over(struct elastic_plan *plan);                 /* nobody is left */
+void elastic_fail_forming(struct elastic_plan *plan);              /* ranks have not come */
+
+/* The slots that the next world needs. */
+int elastic_needed(const struct elastic_plan *plan);
 
 static inline struct elastic_host *elastic_plan_host(const struct elastic_plan *plan, int worker)
 {

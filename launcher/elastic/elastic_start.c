@@ -4,7 +4,6 @@
 #include "launcher/base/xalloc.h"
 #include "launcher/elastic/elastic_plan_impl.h"
 
-#include <limits.h>
 #include <stdlib.h>
 
 /* Numbers that the rendezvous accepts; a host that comes and goes each second takes hours for so
@@ -14,39 +13,48 @@ enum { ELASTIC_WORKERS_MAX = 1 << 20 };
 /* ---- the order of ranks ---- */
 
 struct ranked_worker {
-    int oldest; /* worker of the same host */
-    int worker;
+    const struct plan_worker
+        *first; /* of the same host: who has been in worlds for the longest time */
+    const struct plan_worker *worker;
 };
+
+/* Workers lie in one array, in order of age. */
+static int compare_seniority(const struct plan_worker *left, const struct plan_worker *right)
+{
+    if (left->since != right->since)
+        return left->since < right->since ? -1 : 1;
+    return (left > right) - (left < right);
+}
 
 static int compare_ranked(const void *a, const void *b)
 {
     const struct ranked_worker *left = a, *right = b;
-    if (left->oldest != right->oldest)
-        return left->oldest < right->oldest ? -1 : 1;
-    return (left->worker > right->worker) - (left->worker < right->worker);
+    int hosts = compare_seniority(left->first, right->first);
+    return hosts ? hosts : compare_seniority(left->worker, right->worker);
 }
 
-/* Workers are visited by age, so the first of a host is its oldest. */
 int *elastic_plan_order(const struct elastic_plan *plan, plan_worker_fn *wanted, int *count)
 {
-    int *oldest = xcalloc((size_t)plan->hosts.count + 1, sizeof *oldest), n = 0;
+    const struct plan_worker **first = xcalloc((size_t)plan->hosts.count + 1, sizeof *first);
     size_t room = (size_t)(plan->worker_count - plan->first_living) + 1;
     struct ranked_worker *ranked = xcalloc(room, sizeof *ranked);
-    for (int i = 0; i < plan->hosts.count; i++)
-        oldest[i] = INT_MAX;
+    int n = 0;
     for (int i = plan->first_living; i < plan->worker_count; i++) {
         const struct plan_worker *at = &plan->workers[i];
         if (at->state != PLAN_ALIVE || (wanted && !wanted(at)))
             continue;
-        oldest[at->host] = i < oldest[at->host] ? i : oldest[at->host];
-        ranked[n++] = (struct ranked_worker){ oldest[at->host], i };
+        if (!first[at->host] || compare_seniority(at, first[at->host]) < 0)
+            first[at->host] = at;
+        ranked[n++].worker = at;
     }
+    for (int i = 0; i < n; i++)
+        ranked[i].first = first[ranked[i].worker->host];
     qsort(ranked, (size_t)n, sizeof *ranked, compare_ranked);
     int *order = xcalloc((size_t)n + 1, sizeof *order);
     for (int i = 0; i < n; i++)
-        order[i] = ranked[i].worker;
+        order[i] = (int)(ranked[i].worker - plan->workers);
     free(ranked);
-    free(oldest);
+    free(first);
     *count = n;
     return order;
 }
@@ -73,7 +81,7 @@ static void elastic_plan_add_worker(struct elastic_plan *plan, int host)
             xreallocarray(plan->workers, (size_t)plan->worker_capacity, sizeof *plan->workers);
     }
     plan->workers[plan->worker_count++] =
-        (struct plan_worker){ .host = host, .stop_ms = ELASTIC_NEVER };
+        (struct plan_worker){ .host = host, .since = PLAN_NO_WORLD, .stop_ms = ELASTIC_NEVER };
 }
 
 /* Fills the free slots of a host. Returns the number of workers that may still be started. */

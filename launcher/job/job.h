@@ -177,6 +177,9 @@ struct job_batch {
     const struct rank_info *places; /* of each worker, in the world for which it is started */
 };
 
+/* Is the job being stopped, or over? Then it takes no batch and knows no new worker. */
+bool job_is_stopping(const struct job *job);
+
 /* Begins to connect to the host; its workers start when it is ready. Does nothing if the job is
  * being stopped. Does not call back before it returns. */
 void job_add_batch(struct job *job, const struct job_batch *batch);

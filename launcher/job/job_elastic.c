@@ -68,11 +68,16 @@ static void plan_batch(struct rank_plan *plan, const struct job_batch *batch)
     plan->hosts[plan->host_count++] = (struct rank_host){ host, workers, batch->count };
 }
 
+bool job_is_stopping(const struct job *job)
+{
+    return job->state.phase >= JOB_STOPPING;
+}
+
 void job_add_batch(struct job *job, const struct job_batch *batch)
 {
     struct rank_plan *plan = &job->growth.plan;
     int index = plan->host_count;
-    if (job->state.phase >= JOB_STOPPING)
+    if (job_is_stopping(job))
         return;
     if (batch->count > WORLD_SIZE_MAX - plan->size) {
         job_fail(job, STATUS_RESOURCE, "the job has started as many workers as it can number");

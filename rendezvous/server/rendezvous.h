@@ -77,7 +77,8 @@ struct rendezvous_server rendezvous_server(struct rendezvous *rendezvous);
  * intended goes on waiting. If the members differ from those of a world that runs, its ranks are
  * told (hvd_hosts_updated()). There is no timeout: a worker that dies while it waits is forgotten,
  * and the launcher intends another world. HVD_ERR_INVALID for a worker that was removed or is there
- * twice; HVD_ERR_NOMEM. In both cases the former intention holds. */
+ * twice, and for more than WORLD_SIZE_MAX of them; HVD_ERR_NOMEM. In all cases the former intention
+ * holds. */
 int rendezvous_intend(struct rendezvous *rendezvous, const struct rendezvous_member *members,
                       int count, struct err *err);
 

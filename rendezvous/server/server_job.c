@@ -9,7 +9,6 @@
 #include "rendezvous/world/membership_text.h"
 #include "rendezvous/world/pending_workers_text.h"
 
-#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,16 +83,15 @@ static void tell_rank(struct server *server, const struct world *world,
         membership_broke(world->membership, action->rank, server->now_ms);
 }
 
-/* To the launcher: who is in the world now. */
-static void tell_world(struct server *server, const struct rendezvous_job *job)
+/* To the launcher, once: who is in the world now. It may cause the next world meanwhile. */
+static void tell_world(struct server *server, struct rendezvous_job *job)
 {
-    int size = job->size;
-    assert(size > 0);
-    int *workers = server->events.world ? calloc((size_t)size, sizeof *workers) : NULL;
-    for (int rank = 0; workers && rank < size; rank++)
+    int *workers = job->membership.workers;
+    job->membership.workers = NULL;
+    for (int rank = 0; workers && rank < job->size; rank++)
         workers[rank] = job->ranks[rank].worker;
-    if (workers)
-        server->events.world(server->context, (int)job->membership.epoch, workers, size);
+    if (workers && server->events.world)
+        server->events.world(server->context, (int)job->membership.epoch, workers, job->size);
     free(workers);
 }
 
@@ -606,7 +604,7 @@ void server_job_tick(struct server *server, struct rendezvous_job *job)
     if (job->slots) {
         membership_tick(&job->membership, server->now_ms);
         rank_query_tick(&job->rank_query, server->now_ms);
-    } else if (job->pending.state == PENDING_WORKERS_OPEN) {
+    } else if (!job->planned && job->pending.state == PENDING_WORKERS_OPEN) {
         pending_workers_tick(&job->pending, server->now_ms);
         rendezvous_job_lapse(job, server->now_ms);
         if (job->pending.state == PENDING_WORKERS_BROKEN)

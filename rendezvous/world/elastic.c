@@ -190,6 +190,8 @@ void elastic_gone(struct elastic *elastic, int worker)
 static int check_members(struct elastic *elastic, const struct rendezvous_member *members,
                          int count, struct err *err)
 {
+    if (count > WORLD_SIZE_MAX)
+        return fail(err, HVD_ERR_INVALID, "there can be no world of %d", count);
     for (int i = 0; i < count; i++) {
         int worker = members[i].worker;
         if (worker < 0 || worker > WORKER_NUMBER_MAX)

@@ -42,6 +42,7 @@ int membership_init(struct membership *membership, const struct rendezvous_slot 
         .slots = calloc(count, sizeof *membership->slots),
         .members = calloc(count, sizeof *membership->members),
         .addresses = calloc(count, sizeof *membership->addresses),
+        .workers = calloc(count, sizeof *membership->workers),
         .homogeneous = all_hosts_alike(slots, size),
         .star = 1,
         .grace_end_ms = MEMBERSHIP_NEVER,
@@ -51,7 +52,7 @@ int membership_init(struct membership *membership, const struct rendezvous_slot 
     if (membership->homogeneous)
         membership->star = star_of_hosts(slots, size);
     if (!membership->slots || !membership->members || !membership->addresses ||
-        membership->star == 0) {
+        !membership->workers || membership->star == 0) {
         membership_fini(membership);
         return fail(err, HVD_ERR_NOMEM, "out of memory for a world of %d ranks", size);
     }
@@ -64,6 +65,7 @@ void membership_fini(struct membership *membership)
     free(membership->slots);
     free(membership->members);
     free(membership->addresses);
+    free(membership->workers);
     *membership = (struct membership){ 0 };
 }
 

@@ -91,6 +91,7 @@ struct membership {
     struct rendezvous_slot *slots;    /* owned; the names of hosts are borrowed */
     struct member *members;           /* owned */
     struct join_addresses *addresses; /* owned; untouched memory until a rank has joined */
+    int *workers; /* room for their numbers, when the launcher is told of the world; owned */
     bool homogeneous;
     int star;     /* of the tree if the world is crowded (topology.h) */
     bool crowded; /* some rank shares a host with more ranks than it has processors */

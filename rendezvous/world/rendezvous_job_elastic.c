@@ -43,7 +43,8 @@ static struct rendezvous_slot *elastic_slots(const struct elastic *elastic, char
     return NULL;
 }
 
-static int join_member(struct rendezvous_job *job, int rank, uint64_t now_ms, struct err *err)
+/* A new world refuses no member. */
+static void join_member(struct rendezvous_job *job, int rank, uint64_t now_ms)
 {
     int worker = job->elastic->members[rank].worker;
     const struct elastic_hello *told = elastic_hello_of(job->elastic, worker);
@@ -57,9 +58,8 @@ static int join_member(struct rendezvous_job *job, int rank, uint64_t now_ms, st
                                                      .joined = told->owner,
                                                      .joined_ms = told->came_ms,
                                                      .heard_ms = now_ms };
-    if (!told->owner) /* one of Horovod's own: its address makes it a member */
-        return HVD_OK;
-    return membership_join(&job->membership, &hello, now_ms, err);
+    if (told->owner) /* else one of Horovod's own: its address makes it a member */
+        (void)membership_join(&job->membership, &hello, now_ms, NULL);
 }
 
 int rendezvous_job_make_world(struct rendezvous_job *job, uint64_t now_ms, struct err *err)
@@ -86,12 +86,12 @@ int rendezvous_job_make_world(struct rendezvous_job *job, uint64_t now_ms, struc
     job->slots = slots;
     job->slot_hosts = hosts;
     job->size = size;
-    for (int rank = 0; rank < size && rc == HVD_OK; rank++)
-        rc = join_member(job, rank, now_ms, err);
+    for (int rank = 0; rank < size; rank++)
+        join_member(job, rank, now_ms);
     elastic_made(job->elastic, membership.epoch);
     key_value_unplan(job->store);
     (void)gloo_scopes_plan(job->store, slots, size); /* without memory: not planned */
-    return rc;
+    return HVD_OK;
 }
 
 int rendezvous_job_worker_at(const struct rendezvous_job *job, int first, int count,

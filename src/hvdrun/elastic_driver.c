@@ -119,16 +119,21 @@ static void driver_set_timer(struct elastic_driver *driver)
         uv_timer_start(&driver->timer, on_driver_time, next_ms > now_ms ? next_ms - now_ms : 0, 0);
 }
 
-/* Does all that the policy asks for. An event in between only adds to it. */
+/* Does all that the policy asks for, until the job is being stopped. An event in between only adds
+ * to it. */
 static void driver_act(struct elastic_driver *driver)
 {
     struct elastic_action action;
     if (driver->acting)
         return;
     driver->acting = true;
-    while (elastic_plan_next(driver->plan, &action))
+    while (!job_is_stopping(driver->job) && elastic_plan_next(driver->plan, &action))
         driver_acts[action.kind](driver, &action);
     driver->acting = false;
+    if (job_is_stopping(driver->job)) {
+        uv_timer_stop(&driver->timer);
+        return;
+    }
     driver_say_what_it_waits_for(driver);
     driver_set_timer(driver);
 }

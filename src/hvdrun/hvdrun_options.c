@@ -275,6 +275,9 @@ static int complete_elastic(struct hvdrun_options *options, const struct options
     if (options->map_by != RANKS_BY_SLOT)
         return bad_input(err, given(seen, "--map-by"),
                          "not in an elastic job, which fills one host after the other");
+    if (options->attributes.torch_env)
+        return bad_input(err, given(seen, "--torch-env"),
+                         "not in an elastic job, whose ranks and size change while it runs");
     if (given(seen, "--slots-per-host") && !options->discovery_script)
         return bad_input(err, given(seen, "--slots-per-host"),
                          "only with --host-discovery-script; -H and a hostfile say the slots");

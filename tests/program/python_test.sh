@@ -235,6 +235,8 @@ if hvd.rank() == 0:
     print(horovod.__version__, total.item())'
 untag
 is "a script of Horovod runs with the compatibility package" "0 0.28.1 2.0" "$status $(cat "$tmp/out")"
+run env PYTHONPATH="$compat" "$PYTHON" -c 'import horovod'
+like "which tells where hvd is if Python does not look there" "ImportError: .*add $STAGE$PYDIR, where it is, to PYTHONPATH" "$tmp/err"
 for framework in tensorflow keras mxnet; do
     run env PYTHONPATH="$compat:$PYTHONPATH" "$PYTHON" -c "import horovod.$framework"
     like "horovod.$framework says what to do" "ImportError: horovod.$framework does not run on libhvd" "$tmp/err"

@@ -54,6 +54,38 @@ tests_simulator_simulate_names_LDFLAGS = $(tests_simulator_simulate_LDFLAGS)
 TESTS += tests/simulator/names_test.sh
 tests/simulator/names_test.log: tests/simulator/simulate tests/simulator/simulate_names
 
+# Elastic jobs: the policy, the agents and the rendezvous.
+check_PROGRAMS += tests/simulator/simulate_elastic
+TESTS += tests/simulator/simulate_elastic
+tests_simulator_simulate_elastic_SOURCES = \
+	tests/simulator/clock.c tests/simulator/clock.h \
+	tests/simulator/descriptors.c \
+	tests/simulator/dice.c tests/simulator/dice.h \
+	tests/simulator/elastic_discovery.c \
+	tests/simulator/elastic_events.c \
+	tests/simulator/elastic_job.h \
+	tests/simulator/elastic_member.c \
+	tests/simulator/elastic_oracles.c \
+	tests/simulator/host.c \
+	tests/simulator/host_connect.c \
+	tests/simulator/journal.c tests/simulator/journal.h \
+	tests/simulator/memory.c tests/simulator/memory.h \
+	tests/simulator/output.c \
+	tests/simulator/pool.c tests/simulator/pool.h \
+	tests/simulator/process.c tests/simulator/process.h \
+	tests/simulator/simulate_elastic.c \
+	tests/simulator/stream.c tests/simulator/stream.h \
+	tests/simulator/system.c tests/simulator/system.h \
+	tests/simulator/uv.c tests/simulator/uv.h tests/simulator/uv_impl.h \
+	tests/simulator/uv_listen.c \
+	tests/simulator/uv_stream.c \
+	tests/simulator/world.h
+tests_simulator_simulate_elastic_LDADD = src/hvdrun/libhvdrun.la src/options/liboptions.la launcher/liblauncher.la \
+	rendezvous/librendezvous.la lib/libhvd_internal.la lib/base/libbase.la \
+	$(SODIUM_LIBS) $(UV_LIBS) $(CJSON_LIBS) $(HWLOC_LIBS)
+tests_simulator_simulate_elastic_LDFLAGS = $(tests_simulator_simulate_LDFLAGS) \
+	-Wl,--wrap=job_add_batch,--wrap=job_worker_removed
+
 # The control plane of large jobs: without arguments the test of the check.
 check_PROGRAMS += tests/simulator/scale
 TESTS += tests/simulator/scale
@@ -65,6 +97,8 @@ tests_simulator_scale_LDADD = bench/libprediction.la $(LDADD)
 
 SEEDS = 100000
 FIRST = 1
+simulate-elastic: tests/simulator/simulate_elastic
+	@tests/simulator/simulate_elastic --seeds $(SEEDS) --first $(FIRST)
 simulate: tests/simulator/simulate
 	@tests/simulator/simulate --seeds $(SEEDS) --first $(FIRST)
 endif

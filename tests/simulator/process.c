@@ -33,6 +33,8 @@ struct sim_process *sim_process_add(enum sim_kind kind, int host, struct sim_pro
     process->kind = kind;
     process->pid = process->group = ++last_pid;
     process->host = host;
+    for (int i = 0; i < SIM_MARKS && parent; i++)
+        process->marks[i] = parent->marks[i];
     process->parent = parent;
     process->alive = true;
     process->loop.data = process;

@@ -15,6 +15,8 @@
 
 enum sim_kind { SIM_LAUNCHER, SIM_CARRIER, SIM_SUPERVISOR, SIM_AGENT, SIM_WORKER, SIM_ORPHAN };
 
+enum { SIM_MARKS = 2 };
+
 struct sim_event;
 struct sim_end;
 struct sim_hold;
@@ -23,6 +25,7 @@ struct sim_process {
     enum sim_kind kind;
     pid_t pid, group;
     int host;
+    char *marks[SIM_MARKS];     /* the values of HVD_WORKER and HVD_AGENT that it has; or NULL */
     struct sim_process *parent; /* NULL: init */
     bool alive, stopped, frozen, reaped;
     bool tells_stop;  /* its parent has not been told yet */

@@ -14,9 +14,11 @@
 #include "launcher/process/program_find.h"
 #include "launcher/process/socket_owner.h"
 #include "launcher/process/spawn.h"
+#include "lib/base/env_names.h"
 #include "lib/base/interfaces.h"
 #include "tests/simulator/clock.h"
 #include "tests/simulator/journal.h"
+#include "tests/simulator/pool.h"
 #include "tests/simulator/uv.h"
 
 #include <errno.h>
@@ -194,14 +196,25 @@ bool orphans_has(pid_t pid, const char *variable)
     return false;
 }
 
+static const char *const marks[SIM_MARKS] = { ENV_WORKER, ENV_AGENT };
+
+/* A search for the ranks of the job, of an agent, or for one worker. */
+static bool is_sought(const struct sim_process *process, const struct string_list *variables)
+{
+    for (int i = 0; i < SIM_MARKS; i++) {
+        const char *value = string_list_variable(variables, marks[i]);
+        if (value && (!process->marks[i] || strcmp(process->marks[i], value) != 0))
+            return false;
+    }
+    return process->kind == SIM_WORKER || process->kind == SIM_ORPHAN;
+}
+
 int orphans_signal(int signum, const struct string_list *variables)
 {
     int count = 0;
-    (void)variables;
     for (struct sim_process *at = sim_processes(), *next; at; at = next) {
         next = at->next;
-        bool is_ranks = at->kind == SIM_WORKER || at->kind == SIM_ORPHAN;
-        if (!at->alive || !is_ranks || at->host != sim_current()->host)
+        if (!at->alive || !is_sought(at, variables) || at->host != sim_current()->host)
             continue;
         count++;
         sim_kill(at, signum);
@@ -234,12 +247,23 @@ bool oom_counter_rose(struct oom_counter *counter)
 
 /* ---- launcher/process/spawn.h ---- */
 
+static char *marked_value(char *const *envp, const char *name)
+{
+    size_t length = strlen(name);
+    for (; *envp; envp++)
+        if (strncmp(*envp, name, length) == 0 && (*envp)[length] == '=')
+            return sim_format("%s", *envp + length + 1);
+    return NULL;
+}
+
 int spawn_start(const struct spawn_request *request, struct spawned *spawned, struct err *err)
 {
     struct sim_process *parent = sim_current();
     struct sim_process *worker = sim_process_add(SIM_WORKER, parent->host, parent);
     (void)err;
     worker->death_signal = request->death_signal;
+    for (int i = 0; i < SIM_MARKS; i++)
+        worker->marks[i] = marked_value(request->envp, marks[i]);
     sim_worker_begin(worker, request->envp, request->stdio);
     *spawned = (struct spawned){ .pid = worker->pid, .report = -1 };
     return HVD_OK;

@@ -4,7 +4,7 @@
  * below does what the policy asks for, and checks with each action that
  *   no dead or removed worker is intended, and none twice;
  *   a world has at most `max` ranks, and with those that have finished at least `min`;
- *   ranks of a host stand together, hosts and workers in order of age;
+ *   ranks of a host stand together, hosts and workers in order of their first world and age;
  *   a host never has more processes than slots when workers are started, and one less as long as a
  *   failure there is not cool;
  *   there are not more worlds than the limit of resets allows;
@@ -13,6 +13,7 @@
 #include "launcher/elastic/elastic_plan.h"
 #include "tests/support/unit.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@ enum { HOSTS = 5, WORKERS = 4096, STEPS = 300, CALM_STEPS = 20000 };
 struct process {
     int host;
     bool alive, pending, in_world, removed, told; /* told: the process may end because of it */
+    int since;                                    /* its first world; INT_MAX: none yet */
 };
 
 struct model {
@@ -80,19 +82,27 @@ static void model_start(const struct elastic_action *action)
     PROMISE(m.process_count + action->count <= WORKERS, "enough numbers");
     for (int i = 0; i < action->count; i++) {
         PROMISE(action->places[i].rank < action->places[i].size, "a place in a world");
-        m.processes[m.process_count++] = (struct process){ .host = host, .alive = true };
+        m.processes[m.process_count++] =
+            (struct process){ .host = host, .alive = true, .since = INT_MAX };
     }
 }
 
-static int oldest_of_host(const struct elastic_action *action, int host)
+/* Has `worker` been in worlds for longer than `other`, or is it older? */
+static bool is_before(int worker, int other)
 {
-    int oldest = WORKERS;
+    int since = m.processes[worker].since, other_since = m.processes[other].since;
+    return since != other_since ? since < other_since : worker < other;
+}
+
+static int first_of_host(const struct elastic_action *action, int host)
+{
+    int first = -1;
     for (int i = 0; i < action->count; i++) {
         int worker = action->members[i].worker;
-        if (m.processes[worker].host == host && worker < oldest)
-            oldest = worker;
+        if (m.processes[worker].host == host && (first < 0 || is_before(worker, first)))
+            first = worker;
     }
-    return oldest;
+    return first;
 }
 
 static void check_order(const struct elastic_action *action)
@@ -101,10 +111,11 @@ static void check_order(const struct elastic_action *action)
         int before = action->members[i - 1].worker, after = action->members[i].worker;
         int host_before = m.processes[before].host, host_after = m.processes[after].host;
         if (host_before == host_after)
-            PROMISE(before < after, "%d before %d", after, before);
+            PROMISE(is_before(before, after), "%d before %d", after, before);
         else
-            PROMISE(oldest_of_host(action, host_before) < oldest_of_host(action, host_after),
-                    "the host of %d is older than that of %d", after, before);
+            PROMISE(
+                is_before(first_of_host(action, host_before), first_of_host(action, host_after)),
+                "the host of %d is before that of %d", after, before);
     }
 }
 
@@ -184,6 +195,8 @@ static void model_form(void)
     for (int i = 0; i < m.world_size; i++) {
         m.processes[m.world[i]].in_world = true;
         m.processes[m.world[i]].pending = false;
+        if (m.processes[m.world[i]].since == INT_MAX)
+            m.processes[m.world[i]].since = m.epoch;
     }
     m.broken = m.intention_open = false;
     elastic_plan_on_world(m.plan, m.epoch++, m.world, m.world_size, m.now_ms);

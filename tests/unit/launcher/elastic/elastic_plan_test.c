@@ -218,7 +218,8 @@ START_TEST(nothing_follows_a_failure)
     EXPECT("+a:0,1 +b:2,3 =0,1,2,3");
     waits(0);
     pass(600000);
-    EXPECT("fail not all of 4 ranks have called hvd_init for 600 s (--elastic-timeout)");
+    EXPECT("fail rank 1 on a, ranks 2, 3 on b have not called hvd_init for 600 s "
+           "(--elastic-timeout)");
     fails(2);
     EXPECT("");
     pass(600000);
@@ -234,7 +235,106 @@ START_TEST(ranks_that_never_come_end_the_job)
     EXPECT("+a:0,1 =0,1");
     waits(0);
     pass(600000);
-    EXPECT("fail not all of 2 ranks have called hvd_init for 600 s (--elastic-timeout)");
+    EXPECT("fail rank 1 on a has not called hvd_init for 600 s (--elastic-timeout)");
+    finish();
+}
+END_TEST
+
+START_TEST(a_rank_that_does_not_come_back_is_named)
+{
+    begin_on_two_hosts(&two_to_four);
+    for (int worker = 0; worker < 3; worker++)
+        waits(worker);
+    pass(ELASTIC_HEAR_MS);
+    EXPECT("=0,1,2,3");
+    pass(600000);
+    EXPECT("fail rank 3 on b has not called hvd_init for 600 s (--elastic-timeout)");
+    finish();
+}
+END_TEST
+
+/* Its place among the others is that of its first world, so that rank 0 has the state. */
+START_TEST(a_worker_that_comes_late_is_behind_those_that_have_the_state)
+{
+    begin(&two_to_four);
+    hosts("a:2");
+    EXPECT("+a:0,1 =0,1");
+    world();
+    hosts("a:2,b:2");
+    EXPECT("+b:2,3");
+    waits(3);
+    EXPECT("");
+    pass(ELASTIC_GATHER_MS);
+    EXPECT("=0,1,3");
+    world();
+    waits(2);
+    EXPECT("=0,1,3,2");
+    world();
+    fails(0);
+    EXPECT("-1 =3,2");
+    finish();
+}
+END_TEST
+
+START_TEST(a_worker_that_is_started_again_and_again_does_not_put_off_the_timeout)
+{
+    static const struct elastic_options options = { .np = 2,
+                                                    .min = 2,
+                                                    .max = 2,
+                                                    .timeout_ms = 600000,
+                                                    .cooldown_low_ms = 1000,
+                                                    .cooldown_high_ms = 1000 };
+    begin(&options);
+    hosts("a:1,b:1");
+    EXPECT("+a:0 +b:1 =0,1");
+    waits(0);
+    int worker = 1;
+    while (now_ms < 1000 + options.timeout_ms) {
+        fails(worker++);
+        EXPECT("");
+        pass(1000);
+        if (now_ms < 1000 + options.timeout_ms)
+            ck_assert_ptr_nonnull(strstr(actions(), "+b:"));
+    }
+    ck_assert_ptr_nonnull(strstr(actions(), "fail rank 1 on b has not called hvd_init for 600 s"));
+    finish();
+}
+END_TEST
+
+/* The line has room for some hosts; the rest is counted. */
+START_TEST(many_hosts_whose_ranks_do_not_come_are_counted)
+{
+    static const struct elastic_options options = {
+        .np = 60, .min = 60, .max = 60, .timeout_ms = 600000
+    };
+    char list[600] = "";
+    for (int i = 0; i < 30; i++)
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%snode-number-%02d:2",
+                 i ? "," : "", i);
+    begin(&options);
+    hosts(list);
+    pass(600000);
+    const char *failure = strstr(actions(), "fail ");
+    ck_assert_str_eq(failure,
+                     "fail ranks 0, 1 on node-number-00, ranks 2, 3 on node-number-01, "
+                     "ranks 4, 5 on node-number-02, ranks 6, 7 on node-number-03, "
+                     "ranks 8, 9 on node-number-04, ranks 10, 11 on node-number-05 and 48 others "
+                     "have not called hvd_init for 600 s (--elastic-timeout)");
+    finish();
+}
+END_TEST
+
+START_TEST(ranks_on_a_host_with_a_long_name_are_counted)
+{
+    char list[300];
+    for (int i = 0; i < 252; i++)
+        list[i] = i % 63 == 62 ? '.' : 'h';
+    strcpy(list + 251, ":2");
+    begin(&two_to_four);
+    hosts(list);
+    pass(600000);
+    ck_assert_str_eq(strstr(actions(), "fail "),
+                     "fail 2 of 2 ranks have not called hvd_init for 600 s (--elastic-timeout)");
     finish();
 }
 END_TEST
@@ -424,7 +524,7 @@ START_TEST(a_world_whose_ranks_come_back_by_themselves_is_made_again)
     pass(ELASTIC_HEAR_MS);
     EXPECT("=0,1,2,3");
     pass(600000);
-    EXPECT("fail not all of 4 ranks have called hvd_init for 600 s (--elastic-timeout)");
+    EXPECT("fail rank 1 on a, rank 3 on b have not called hvd_init for 600 s (--elastic-timeout)");
     finish();
 }
 END_TEST
@@ -548,7 +648,7 @@ START_TEST(a_world_does_not_wait_long_for_the_last_new_worker)
     EXPECT("=0,1,3");
     world();
     waits(2);
-    EXPECT("=0,1,2,3");
+    EXPECT("=0,1,3,2");
     finish();
 }
 END_TEST
@@ -1116,6 +1216,11 @@ int main(void)
     tcase_add_test(rules, a_program_that_cannot_be_started_ends_the_job_at_once);
     tcase_add_test(rules, nothing_follows_a_failure);
     tcase_add_test(rules, ranks_that_never_come_end_the_job);
+    tcase_add_test(rules, a_rank_that_does_not_come_back_is_named);
+    tcase_add_test(rules, a_worker_that_comes_late_is_behind_those_that_have_the_state);
+    tcase_add_test(rules, a_worker_that_is_started_again_and_again_does_not_put_off_the_timeout);
+    tcase_add_test(rules, many_hosts_whose_ranks_do_not_come_are_counted);
+    tcase_add_test(rules, ranks_on_a_host_with_a_long_name_are_counted);
     tcase_add_test(rules, a_host_with_a_failure_is_avoided_and_its_other_workers_are_removed);
     tcase_add_test(rules, a_removed_worker_that_stays_is_stopped_once);
     tcase_add_test(rules, a_job_with_one_host_gives_up_one_slot);

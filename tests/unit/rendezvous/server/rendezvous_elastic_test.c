@@ -87,6 +87,17 @@ START_TEST(a_process_that_is_not_elastic_is_refused_and_not_met)
 }
 END_TEST
 
+/* Any deadline makes time pass, as that of a connection that says nothing. */
+START_TEST(time_that_passes_before_the_first_world_refuses_nobody)
+{
+    now_ms += 1000000;
+    server_tick(&server, now_ms);
+    come(&clients[0], 0, "a");
+    expect_nothing(&clients[0]);
+    ck_assert_str_eq(met, "0 ");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("rendezvous_elastic");
@@ -97,5 +108,9 @@ int main(void)
     tcase_add_test(tcase, another_process_that_claims_to_be_a_worker_is_refused_and_not_met);
     tcase_add_test(tcase, a_worker_that_was_removed_is_refused_and_not_met);
     tcase_add_test(tcase, a_process_that_is_not_elastic_is_refused_and_not_met);
+    tcase = tcase_create("before_the_first_world");
+    suite_add_tcase(suite, tcase);
+    tcase_add_checked_fixture(tcase, setup_elastic, teardown);
+    tcase_add_test(tcase, time_that_passes_before_the_first_world_refuses_nobody);
     return unit_run(suite);
 }

@@ -90,13 +90,14 @@ static bool dial(struct join_client *client)
     return client->connection;
 }
 
-static void join(int rank)
+/* Size 0 for an elastic job. */
+static void join(int rank, int size)
 {
     struct join_client *client = &clients[rank];
     struct wire_writer hello = { 0 };
     if (!dial(client) || !join_client_open(client))
         return;
-    join_client_put_hello(client, &hello, rank, 2);
+    join_client_put_hello(client, &hello, rank, size);
     join_client_send(client, hello.data, hello.length);
     wire_writer_fini(&hello);
 }
@@ -129,10 +130,10 @@ static void ask(void)
 static void play(void)
 {
     static const char request[] = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
-    join(0);
+    join(0, 2);
     if (dial(&clients[2]))
         join_client_send(&clients[2], request, sizeof request - 1);
-    join(1);
+    join(1, 2);
     ask();
     in_server = true;
     if (!clients[1].closed)
@@ -197,10 +198,72 @@ START_TEST(any_allocation_may_fail)
 }
 END_TEST
 
+static void on_elastic_world(void *context, int epoch, const int *workers, int size)
+{
+    (void)epoch;
+    in_server = false;
+    ck_assert_int_eq(size, 2);
+    ck_assert_int_eq(workers[0] + workers[1], 1);
+    in_server = true;
+    ++*(int *)context;
+}
+
+static bool is_welcomed(int rank)
+{
+    struct join_reply reply;
+    bool welcomed = false;
+    while (join_client_next(&clients[rank], &reply))
+        welcomed |= reply.type == JOIN_WELCOME;
+    return welcomed;
+}
+
+/* The same with an elastic job. The launcher hears of every world of which a worker hears. */
+static bool run_elastic_with_failure(int which)
+{
+    static const struct rendezvous_member members[2] = { { 0, "a" }, { 1, "a" } };
+    int worlds = 0;
+    struct rendezvous_options options = { .id = "job",
+                                          .elastic = true,
+                                          .key = &key,
+                                          .events = { .world = on_elastic_world },
+                                          .context = &worlds };
+    struct err err = { 0 };
+    countdown = 0;
+    ck_assert_int_eq(server_init(&server, &options, 0, 0, &err), HVD_OK);
+    countdown = which;
+    in_server = true;
+    bool intended = server_intend(&server, members, 2, 0, &err) == HVD_OK;
+    in_server = false;
+    join(0, 0);
+    join(1, 0);
+    bool welcomed = is_welcomed(0) || is_welcomed(1);
+    if (intended && countdown > 0)
+        ck_assert(welcomed);
+    ck_assert_int_eq(worlds, welcomed);
+    server_close(&server);
+    server_fini(&server);
+    for (int i = 0; i < 2; i++)
+        join_client_fini(&clients[i]);
+    return countdown == 0;
+}
+
+START_TEST(the_launcher_hears_of_every_world_whichever_allocation_fails)
+{
+    struct err err;
+    ck_assert_int_eq(auth_init(&err), HVD_OK);
+    job_key_generate(&key);
+    int which = 1;
+    while (run_elastic_with_failure(which))
+        which++;
+    ck_assert_int_gt(which, 10);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     TCase *tcase = tcase_create("memory");
     tcase_add_test(tcase, any_allocation_may_fail);
+    tcase_add_test(tcase, the_launcher_hears_of_every_world_whichever_allocation_fails);
     Suite *all = suite_create("rendezvous_memory");
     suite_add_tcase(all, tcase);
     return all;

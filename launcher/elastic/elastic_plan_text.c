@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The failures of an elastic plan, one line each, and what the job waits for; see elastic_plan.h. A
+ * line that would become too long counts ranks instead of naming them. */
+#include "launcher/base/rank_names.h"
+#include "launcher/elastic/elastic_plan_impl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *plural(int count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static int elastic_seconds(uint64_t ms)
+{
+    return (int)(ms / 1000);
+}
+
+static struct elastic_action *elastic_plan_fail(struct elastic_plan *plan,
+                                                enum elastic_failure failure)
+{
+    struct elastic_action *action = &elastic_plan_queue(plan, ELASTIC_FAIL, plan->failed)->action;
+    action->failure = failure;
+    return action;
+}
+
+/* ---- slots ---- */
+
+int elastic_needed(const struct elastic_plan *plan)
+{
+    return plan->started ? plan->options.min - plan->finished : plan->options.np;
+}
+
+static void elastic_describe_slots(const struct elastic_plan *plan, char *text, size_t size)
+{
+    int slots = 0, hosts = 0, avoided = 0;
+    for (int i = 0; i < plan->hosts.count; i++) {
+        const struct elastic_host *host = plan->hosts.hosts[i];
+        if (host->found.slots == 0)
+            continue;
+        slots += elastic_host_capacity(host);
+        if (elastic_host_capacity(host) > 0)
+            hosts++;
+        avoided += host->avoided_until > 0;
+    }
+    int length =
+        snprintf(text, size, "%d slot%s on %d host%s", slots, plural(slots), hosts, plural(hosts));
+    if (avoided > 0)
+        snprintf(text + length, size - (size_t)length, ", %d host%s avoided after a failure",
+                 avoided, plural(avoided));
+}
+
+static const char *elastic_need_source(const struct elastic_plan *plan)
+{
+    return plan->started ? "--min-np" : "-np";
+}
+
+void elastic_fail_short(struct elastic_plan *plan, bool for_ever)
+{
+    char slots[120];
+    int needed = elastic_needed(plan);
+    elastic_describe_slots(plan, slots, sizeof slots);
+    struct elastic_action *action =
+        elastic_plan_fail(plan, for_ever ? ELASTIC_NO_MORE_SLOTS : ELASTIC_TOO_FEW_SLOTS);
+    if (for_ever)
+        snprintf(action->text, sizeof action->text,
+                 "too few slots are left: %s, and %d %s needed (%s)", slots, needed,
+                 needed == 1 ? "is" : "are", elastic_need_source(plan));
+    else
+        snprintf(action->text, sizeof action->text,
+                 "too few slots for %d s (--elastic-timeout): %s, and %d %s needed (%s)",
+                 elastic_seconds(plan->options.timeout_ms), slots, needed,
+                 needed == 1 ? "is" : "are", elastic_need_source(plan));
+}
+
+const char *elastic_plan_waits_for(struct elastic_plan *plan)
+{
+    char slots[120];
+    if (plan->over || plan->short_since == ELASTIC_NEVER)
+        return NULL;
+    elastic_describe_slots(plan, slots, sizeof slots);
+    snprintf(plan->waits_for, sizeof plan->waits_for, "waiting for slots: %s, %d needed (%s)",
+             slots, elastic_needed(plan), elastic_need_source(plan));
+    return plan->waits_for;
+}
+
+/* ---- worlds ---- */
+
+void elastic_fail_resets(struct elastic_plan *plan)
+{
+    snprintf(elastic_plan_fail(plan, ELASTIC_RESET_LIMIT)->text, ELASTIC_TEXT_SIZE,
+             "a further world is needed after %d reset%s (--reset-limit)", plan->epoch,
+             plural(plan->epoch));
+}
+
+void elastic_fail_over(struct elastic_plan *plan)
+{
+    struct elastic_action *action =
+        elastic_plan_fail(plan, plan->finished ? ELASTIC_UNFINISHED : ELASTIC_STATE_LOST);
+    if (plan->finished)
+        snprintf(action->text, sizeof action->text,
+                 "only %d rank%s finished, and %d are needed (--min-np)", plan->finished,
+                 plural(plan->finished), plan->options.min);
+    else
+        snprintf(action->text, sizeof action->text, "no rank is left that could go on");
+}
+
+/* ---- ranks that do not come ---- */
+
+/* The ranks of the next world on one host. */
+struct forming_host {
+    const struct elastic_plan *plan;
+    int host;
+};
+
+static bool is_missing(const void *context, int rank)
+{
+    const struct forming_host *of = context;
+    const struct plan_worker *worker = &of->plan->workers[of->plan->intended[rank]];
+    return worker->host == of->host && !worker->waiting;
+}
+
+/* "ranks 3, 5 on b, rank 6 on c and 2 others"; "" if the first host does not fit. Returns how many
+ * are missing. */
+static int elastic_describe_missing(const struct elastic_plan *plan, char *text, size_t size)
+{
+    int missing = 0, named = 0, before = -1;
+    size_t used = 0;
+    *text = '\0';
+    for (int rank = 0; rank < plan->intended_count; rank++) {
+        char names[256], piece[600];
+        const struct forming_host of = { plan, plan->workers[plan->intended[rank]].host };
+        if (of.host == before) /* the ranks of a host stand together */
+            continue;
+        before = of.host;
+        int count = rank_names_text(names, sizeof names, plan->intended_count, is_missing, &of);
+        int length = snprintf(piece, sizeof piece, "%s%s on %s", used > 0 ? ", " : "", names,
+                              plan->hosts.hosts[of.host]->found.name);
+        bool fits = count > 0 && missing == named && used + (size_t)length < size;
+        if (fits) {
+            memcpy(text + used, piece, (size_t)length + 1);
+            used += (size_t)length;
+            named += count;
+        }
+        missing += count;
+    }
+    if (missing > named && named > 0)
+        snprintf(text + used, size - used, " and %d other%s", missing - named,
+                 plural(missing - named));
+    return missing;
+}
+
+void elastic_fail_forming(struct elastic_plan *plan)
+{
+    char names[ELASTIC_TEXT_SIZE - 80];
+    int missing = elastic_describe_missing(plan, names, sizeof names - sizeof " and 65535 others");
+    char *text = elastic_plan_fail(plan, ELASTIC_NO_WORLD)->text;
+    if (!*names)
+        snprintf(names, sizeof names, "%d of %d ranks", missing, plan->intended_count);
+    snprintf(text, ELASTIC_TEXT_SIZE, "%s %s not called hvd_init for %d s (--elastic-timeout)",
+             names, missing == 1 ? "has" : "have", elastic_seconds(plan->options.timeout_ms));
+}
