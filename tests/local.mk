@@ -757,7 +757,6 @@ thread_support = tests/support/act tests/support/collectives tests/support/world
 thread_scripts = \
 	tests/program/collectives_test.sh \
 	tests/program/ending_test.sh \
-	tests/program/kubernetes_test.sh \
 	tests/program/launch_test.sh \
 	tests/program/output_test.sh \
 	tests/program/world_test.sh
