@@ -518,7 +518,6 @@ tests_unit_examples_example_training_test_LDADD = examples/libfashion.la $(OPENB
 endif
 
 check_PROGRAMS += $(unit_tests) $(support_tests) $(image_tests) $(example_tests)
-TESTS += $(unit_tests) $(support_tests) $(image_tests) $(example_tests)
 endif
 
 program_tests = \
@@ -671,6 +670,9 @@ endif
 endif
 
 TESTS += $(program_tests)
+if HAVE_CHECK
+TESTS += $(unit_tests) $(support_tests) $(image_tests) $(example_tests)
+endif
 EXTRA_DIST += \
 	$(program_tests) \
 	tests/coverage.sh \
@@ -754,12 +756,11 @@ thread_programs = \
 	tests/unit/lib/world_steady_steps_test \
 	tests/unit/lib/world_steady_test \
 	tests/unit/lib/world_races_test
-thread_tests = $(thread_programs) $(thread_scripts)
+thread_tests = $(thread_scripts) $(thread_programs)
 thread_support = tests/support/act tests/support/collectives tests/support/world
 thread_scripts = \
 	tests/program/collectives_test.sh \
 	tests/program/ending_test.sh \
-	tests/program/kubernetes_test.sh \
 	tests/program/launch_test.sh \
 	tests/program/output_test.sh \
 	tests/program/world_test.sh

@@ -10,8 +10,13 @@ is "the smallest program runs alone" 0 "$status"
 run "$HVDRUN" -np 3 "$HELLO"
 is "and in a job" 0 "$status"
 
-for size in 1 2 3 4 5; do
-    run "$HVDRUN" -np $size "$WORLD" init collectives shutdown
+sizes='1 2 3 4 5'
+[ "$SANITIZERS" != thread ] || {
+    sizes=3
+    skip "1, 2, 4 and 5 ranks: the same" "built with $SANITIZERS: no more threads than in 3 ranks, and in 8"
+}
+for size in $sizes; do
+    run "$HVDRUN" -np "$size" "$WORLD" init collectives shutdown
     is "$size ranks: every operation, type and count gives the reference's result" 0 "$status"
 done
 run "$HVDRUN" -np 8 -H localhost:3,127.0.0.2:4,127.0.0.3:1 "$WORLD" init collectives shutdown

@@ -94,10 +94,18 @@ void ranks_run(const struct mini_options *options, rank_fn *body)
     ranks_run_but(options, body, -1);
 }
 
-void rank_require(int condition, const char *text, const char *file, int line)
+void ranks_add_test(TCase *tcase, const TTest *test, int smallest, int largest)
 {
-    if (condition)
-        return;
+#if defined __SANITIZE_THREAD__
+    tcase_add_loop_test(tcase, test, smallest, smallest + 1);
+    tcase_add_loop_test(tcase, test, largest, largest + 1);
+#else
+    tcase_add_loop_test(tcase, test, smallest, largest + 1);
+#endif
+}
+
+void rank_refuse(const char *text, const char *file, int line)
+{
     fprintf(stderr, "%s:%d: rank %s: not %s (%s)\n", file, line, getenv(ENV_RANK), text,
             hvd_last_error());
     _exit(1);

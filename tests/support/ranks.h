@@ -5,6 +5,7 @@
 
 #include "tests/support/mini_rendezvous.h"
 
+#include <check.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -42,9 +43,14 @@ void ranks_run(const struct mini_options *options, rank_fn *body);
 /* Likewise, but for rank `killed`, which must end by SIGKILL. */
 void ranks_run_but(const struct mini_options *options, rank_fn *body, int killed);
 
+/* Adds a test of worlds of `smallest` to `largest` ranks, which has the size as _i. ThreadSanitizer,
+ * which is ten times as slow, gets the smallest and the largest of them: it compares the threads of one
+ * process, and a process has every place that there is in one of these two. */
+void ranks_add_test(TCase *tcase, const TTest *test, int smallest, int largest);
+
 /* For a rank: ends the process with status 1, and says where, unless `condition` holds. */
-#define REQUIRE(condition) rank_require(condition, #condition, __FILE__, __LINE__)
-void rank_require(int condition, const char *text, const char *file, int line);
+#define REQUIRE(condition) ((condition) ? (void)0 : rank_refuse(#condition, __FILE__, __LINE__))
+_Noreturn void rank_refuse(const char *text, const char *file, int line);
 
 /* Likewise, unless `rc` is `expected`; tells the last error. */
 #define REQUIRE_STATUS(rc, expected) rank_require_status(rc, expected, #rc, __FILE__, __LINE__)

@@ -183,10 +183,10 @@ int main(void)
     TCase *tcase = tcase_create("world_end");
     suite_add_tcase(suite, tcase);
     tcase_set_timeout(tcase, 120);
-    tcase_add_loop_test(tcase, a_rank_killed_in_the_middle_is_named_by_all_others, 2, 8);
-    tcase_add_loop_test(tcase, everything_in_flight_fails_when_a_rank_is_lost, 2, 5);
-    tcase_add_loop_test(tcase, a_broken_connection_is_an_error_even_without_news, 2, 8);
-    tcase_add_loop_test(tcase, signals_do_not_put_off_that_a_broken_connection_is_an_error, 2, 4);
-    tcase_add_loop_test(tcase, a_launcher_that_ends_is_noticed, 1, 4);
+    ranks_add_test(tcase, a_rank_killed_in_the_middle_is_named_by_all_others, 2, 7);
+    ranks_add_test(tcase, everything_in_flight_fails_when_a_rank_is_lost, 2, 4);
+    ranks_add_test(tcase, a_broken_connection_is_an_error_even_without_news, 2, 7);
+    ranks_add_test(tcase, signals_do_not_put_off_that_a_broken_connection_is_an_error, 2, 3);
+    ranks_add_test(tcase, a_launcher_that_ends_is_noticed, 1, 3);
     return unit_run(suite);
 }

@@ -347,7 +347,7 @@ int main(void)
     TCase *tcase = tcase_create("world_join");
     suite_add_tcase(suite, tcase);
     tcase_set_timeout(tcase, 120);
-    tcase_add_loop_test(tcase, a_world_of_any_small_size_works, 1, 9);
+    ranks_add_test(tcase, a_world_of_any_small_size_works, 1, 8);
     tcase_add_loop_test(tcase, a_world_whose_ranks_share_processors_works, 0, 6);
     tcase_add_test(tcase, many_small_collectives_follow_each_other);
     tcase_add_test(tcase, what_is_sent_to_other_ranks_is_counted);
@@ -359,9 +359,9 @@ int main(void)
     tcase_add_test(tcase, after_a_bad_environment_a_good_one_is_taken);
     tcase_add_test(tcase, a_wrong_key_is_refused);
     tcase_add_test(tcase, a_place_between_the_wrong_neighbours_is_refused);
-    tcase_add_loop_test(tcase, news_without_a_proof_of_the_key_are_not_believed, 1, 4);
+    ranks_add_test(tcase, news_without_a_proof_of_the_key_are_not_believed, 1, 3);
     tcase_add_test(tcase, a_rendezvous_that_hangs_up_is_an_error);
     tcase_add_test(tcase, a_rendezvous_that_is_not_there_is_an_error);
-    tcase_add_loop_test(tcase, a_rank_that_dies_before_it_has_linked_up_is_named, 2, 7);
+    ranks_add_test(tcase, a_rank_that_dies_before_it_has_linked_up_is_named, 2, 6);
     return unit_run(suite);
 }

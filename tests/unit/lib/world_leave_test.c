@@ -204,12 +204,12 @@ int main(void)
     TCase *tcase = tcase_create("world_leave");
     suite_add_tcase(suite, tcase);
     tcase_set_timeout(tcase, 120);
-    tcase_add_loop_test(tcase, a_rank_that_leaves_fails_those_who_go_on, 2, 9);
+    ranks_add_test(tcase, a_rank_that_leaves_fails_those_who_go_on, 2, 8);
     tcase_add_test(tcase, normal_exit_says_goodbye);
     tcase_add_test(tcase, sets_without_the_rank_that_left_go_on);
     tcase_add_test(tcase, exit_does_not_wait_for_a_thread_inside_a_collective);
     tcase_add_test(tcase, shutdown_fails_the_collective_of_another_thread);
-    tcase_add_loop_test(tcase, what_was_sent_before_leaving_arrives, 4, 8);
+    ranks_add_test(tcase, what_was_sent_before_leaving_arrives, 4, 7);
     tcase_add_test(tcase, nothing_but_hvd_init_works_after_shutdown);
     return unit_run(suite);
 }

@@ -132,8 +132,8 @@ int main(void)
     TCase *tcase = tcase_create("world_mistakes");
     suite_add_tcase(suite, tcase);
     tcase_set_timeout(tcase, 120);
-    tcase_add_loop_test(tcase, a_mismatch_is_an_error_on_every_rank_and_the_world_goes_on, 2, 8);
-    tcase_add_loop_test(tcase, a_mismatch_is_called_one_although_ranks_leave_because_of_it, 4, 8);
+    ranks_add_test(tcase, a_mismatch_is_an_error_on_every_rank_and_the_world_goes_on, 2, 7);
+    ranks_add_test(tcase, a_mismatch_is_called_one_although_ranks_leave_because_of_it, 4, 7);
     tcase_add_test(tcase, bad_arguments_are_refused_and_the_world_goes_on);
     tcase_add_test(tcase, a_name_that_is_submitted_twice_is_that_ranks_mistake);
     return unit_run(suite);

@@ -483,14 +483,14 @@ int main(void)
     TCase *tcase = tcase_create("world_steady_sent");
     suite_add_tcase(suite, tcase);
     tcase_set_timeout(tcase, 120);
-    tcase_add_loop_test(tcase, what_each_rank_sends_to_each_other_one_has_the_right_results, 2, 6);
-    tcase_add_loop_test(tcase, many_that_are_sent_at_once_have_the_right_results, 2, 4);
-    tcase_add_loop_test(tcase, a_share_is_rounded_as_it_was_before_the_schedule_was_learnt, 2, 6);
-    tcase_add_loop_test(tcase, too_many_rows_on_one_rank_are_agreed_on_and_moved, 2, 4);
-    tcase_add_loop_test(tcase, too_little_room_is_an_error_of_that_rank_alone, 2, 4);
-    tcase_add_loop_test(
-        tcase, another_root_on_one_rank_is_an_error_that_names_it_and_the_world_goes_on, 2, 4);
-    tcase_add_loop_test(tcase, a_rank_that_is_killed_is_named, 2, 4);
+    ranks_add_test(tcase, what_each_rank_sends_to_each_other_one_has_the_right_results, 2, 5);
+    ranks_add_test(tcase, many_that_are_sent_at_once_have_the_right_results, 2, 3);
+    ranks_add_test(tcase, a_share_is_rounded_as_it_was_before_the_schedule_was_learnt, 2, 5);
+    ranks_add_test(tcase, too_many_rows_on_one_rank_are_agreed_on_and_moved, 2, 3);
+    ranks_add_test(tcase, too_little_room_is_an_error_of_that_rank_alone, 2, 3);
+    ranks_add_test(tcase, another_root_on_one_rank_is_an_error_that_names_it_and_the_world_goes_on,
+                   2, 3);
+    ranks_add_test(tcase, a_rank_that_is_killed_is_named, 2, 3);
     tcase_add_loop_test(
         tcase, a_frame_for_another_operation_or_of_another_size_is_refused_and_its_rank_named, 0,
         sizeof wrong_frames / sizeof *wrong_frames);

@@ -408,9 +408,9 @@ int main(void)
     TCase *tcase = tcase_create("device");
     suite_add_tcase(suite, tcase);
     tcase_set_timeout(tcase, 200);
-    tcase_add_loop_test(tcase, a_device_gives_what_the_host_gives, 1, 4);
+    ranks_add_test(tcase, a_device_gives_what_the_host_gives, 1, 3);
     tcase_add_test(tcase, elements_are_not_cut);
-    tcase_add_loop_test(tcase, small_tensors_are_fused, 1, 4);
+    ranks_add_test(tcase, small_tensors_are_fused, 1, 3);
     tcase_add_test(tcase, a_group_is_one);
     tcase_add_test(tcase, a_rank_may_have_several_devices);
     tcase_add_test(tcase, host_and_device_tensors_are_in_one_line);

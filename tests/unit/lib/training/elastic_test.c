@@ -577,12 +577,12 @@ int main(void)
     TCase *tcase = tcase_create("elastic state");
     suite_add_tcase(suite, tcase);
     tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, all_ranks_begin_with_the_state_of_rank_0, 1, 4);
-    tcase_add_loop_test(tcase, restore_takes_back_the_last_commit, 1, 4);
+    ranks_add_test(tcase, all_ranks_begin_with_the_state_of_rank_0, 1, 3);
+    ranks_add_test(tcase, restore_takes_back_the_last_commit, 1, 3);
     tcase_add_test(tcase, the_order_of_adding_does_not_matter);
     tcase_add_test(tcase, a_sampler_goes_back_with_its_state);
     tcase_add_test(tcase, an_optimizer_is_made_for_the_world_and_its_parameters_are_state);
-    tcase_add_loop_test(tcase, run_trains_until_it_is_done, 1, 4);
+    ranks_add_test(tcase, run_trains_until_it_is_done, 1, 3);
     tcase_add_test(tcase, a_failure_of_its_own_comes_out_of_run);
     tcase_add_test(tcase, a_job_that_is_not_elastic_ends_with_a_lost_rank);
     tcase_add_loop_test(tcase, a_disagreement_is_an_error_that_names_ranks, 0, ROWS(disagreements));
@@ -591,7 +591,7 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_set_timeout(tcase, 60);
     tcase_add_checked_fixture(tcase, make_directory, remove_directory);
-    tcase_add_loop_test(tcase, a_job_whose_ranks_all_ended_is_continued_from_the_file, 1, 4);
+    ranks_add_test(tcase, a_job_whose_ranks_all_ended_is_continued_from_the_file, 1, 3);
     tcase_add_test(tcase, a_damaged_file_is_no_reason_to_begin_anew);
     tcase_add_test(tcase, a_file_that_cannot_be_written_is_an_error_on_all_ranks);
 
