@@ -4,6 +4,7 @@ noinst_LTLIBRARIES += lib/cuda/libcuda_module.la
 lib_cuda_libcuda_module_la_SOURCES = \
 	lib/base/status.c lib/base/status.h \
 	lib/cuda/cuda_device.c lib/cuda/cuda_device.h \
+	lib/cuda/cuda_memory.c \
 	lib/cuda/cuda_module.c lib/cuda/cuda_module.h \
 	lib/cuda/cuda_ordinal.c lib/cuda/cuda_ordinal.h \
 	lib/cuda/cuda_table.c \

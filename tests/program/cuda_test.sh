@@ -39,6 +39,30 @@ job 'rank=1 fail=cuDevicePrimaryCtxRetain:1:2' 2
 refused "a GPU that one rank cannot use ends the job" \
     'rank 1 on .*: HVD_DEVICE=cuda: GPU 1: cuDevicePrimaryCtxRetain: out of memory \(CUDA_ERROR_OUT_OF_MEMORY\)'
 
+# hvd-bandwidth: bandwidth WORDS RANKS [OPTION]...
+bandwidth() {
+    words=$1 np=$2
+    shift 2
+    run "$HVDRUN" -np "$np" -x LD_LIBRARY_PATH="$STAGE$LIBDIR:$stand_in" -x STAND_IN_CUDA="$words" -x HVD_CUDA_NCCL=0 \
+        "$HVD_BANDWIDTH" -b 4K -e 4K -n 1 "$@"
+}
+bandwidth gpus=2 2 --device cuda --operation all
+is "hvd-bandwidth measures in memory of GPUs" 0 "$status"
+is "and names them" "0 stand-in GPU 0 1 stand-in GPU 1" \
+    "$(sed -n 's/^.*#  Rank .* device  \(.*\)/\1/p' "$tmp/out" | paste -sd' ')"
+like "no element is wrong" '^\[0\]<stdout>:result ranks=2 operation=all .* wrong=0$' "$tmp/out"
+bandwidth gpus=2 1 --device cuda:1 -q
+is "it takes the GPU that it is told" 0 "$status"
+bandwidth gpus=2 2 --device cuda:2
+is "one that does not exist is a mistake of the command line" 2 "$status"
+like "which is said once" 'hvd-bandwidth: rank 0: --device cuda:2: open cuda device: there is no GPU 2, the driver shows 2$' "$tmp/err"
+bandwidth 'gpus=2 rank=1 fail=cuMemAlloc:2:2' 2 --device cuda
+is "so is a size that does not fit" 2 "$status"
+like "which names the rank" 'hvd-bandwidth: rank 1: --maxbytes: allocate cuda memory: 4097 bytes: cuMemAlloc: out of memory' "$tmp/err"
+bandwidth gpus=0 2 --device cuda
+is "without a GPU the status is 1" 1 "$status"
+like "and the driver is heard" 'hvd-bandwidth: rank 0: --device cuda: open cuda device: the driver finds no GPU$' "$tmp/err"
+
 run "$HVDRUN" -np 1 -x HVD_DEVICE=foo "$HELLO"
 refused "a device that does not exist is refused" "HVD_DEVICE: 'foo' is not cuda or none"
 run "$HVDRUN" -np 1 -x HVD_DEVICE=none "$HELLO"
