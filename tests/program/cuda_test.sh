@@ -63,6 +63,21 @@ bandwidth gpus=0 2 --device cuda
 is "without a GPU the status is 1" 1 "$status"
 like "and the driver is heard" 'hvd-bandwidth: rank 0: --device cuda: open cuda device: the driver finds no GPU$' "$tmp/err"
 
+# What is there
+nccl='NCCL: 2\.[0-9]+\.[0-9]+'
+run env LD_LIBRARY_PATH="$stand_in" STAND_IN_CUDA=gpus=2 "$HVDRUN" --check-build
+is "--check-build tells what of CUDA there is" 0 "$status"
+sed '1,/^CUDA on this machine:$/d' "$tmp/out" >"$tmp/cuda"
+is "module, driver and GPUs" "    module: $STAGE$LIBDIR/hvdrun/hvd_cuda.so|    driver: CUDA 12.4|    GPU 0: stand-in GPU 0|    GPU 1: stand-in GPU 1" \
+    "$(sed '$d' "$tmp/cuda" | paste -sd'|')"
+like "and NCCL" "^    $nccl\$" "$tmp/cuda"
+run env LD_LIBRARY_PATH="$stand_in" STAND_IN_CUDA=gpus=0 "$HVDRUN" --check-build
+like "a driver without a GPU has its own words" '^    the driver finds no GPU$' "$tmp/out"
+run "$HVDRUN" --check-hosts -H localhost -x LD_LIBRARY_PATH="$stand_in" -x STAND_IN_CUDA='gpus=1 driver=12040'
+is "so does --check-hosts, in the environment of the ranks" 0 "$status"
+like "in a line below the table" \
+    "^CUDA on localhost: module: /.*/hvdrun/hvd_cuda\\.so; driver: CUDA 12\\.4; GPU 0: stand-in GPU 0; $nccl\$" "$tmp/out"
+
 run "$HVDRUN" -np 1 -x HVD_DEVICE=foo "$HELLO"
 refused "a device that does not exist is refused" "HVD_DEVICE: 'foo' is not cuda or none"
 run "$HVDRUN" -np 1 -x HVD_DEVICE=none "$HELLO"
