@@ -643,6 +643,7 @@ program_tests += \
 	tests/program/unauthenticated_test.sh \
 	tests/program/synthetic_benchmark_test.sh \
 	tests/program/process_managers_test.sh \
+	tests/program/python_cuda_test.sh \
 	tests/program/python_distributed_test.sh \
 	tests/program/python_examples_test.sh \
 	tests/program/python_elastic_test.sh \
@@ -680,6 +681,7 @@ EXTRA_DIST += \
 	tests/libssh2.supp \
 	tests/python/cases.py \
 	tests/python/compare_checkpoints.py \
+	tests/python/cuda_cases.py \
 	tests/python/distributed_cases.py \
 	tests/python/elastic_joins.py \
 	tests/python/elastic_worker.py \
