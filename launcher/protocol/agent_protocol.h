@@ -96,7 +96,7 @@ enum { TUNNEL_WINDOW = 256 * 1024, TUNNELS_MAX = 16384, TUNNEL_TEXT_SIZE = 200 }
 enum { AGENT_EXCHANGE_MAX = 4096 };
 
 /* Size of READY's text about CUDA. */
-enum { AGENT_CUDA_SIZE = 1000 };
+enum { AGENT_CUDA_SIZE = 512 };
 
 /* Size of a numeric address, as INET6_ADDRSTRLEN. */
 enum { AGENT_ADDRESS_SIZE = 46 };
