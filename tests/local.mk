@@ -399,6 +399,7 @@ unit_tests += \
 	tests/unit/launcher/output/output_writer_test \
 	tests/unit/src/service/port_file_test \
 	tests/unit/launcher/process/process_tree_test \
+	tests/unit/launcher/process/program_output_test \
 	tests/unit/launcher/process/program_image_test \
 	tests/unit/launcher/base/rank_attributes_test \
 	tests/unit/launcher/base/rank_names_test \
