@@ -110,15 +110,34 @@ static void default_device(struct tour *tour, int arg)
     tour_number(tour, hvd_default_device() >= 0, 1);
 }
 
+/* Fills memory of the GPU from the host, and reads it again. */
+static int use_gpu(int gpu)
+{
+    float put[8] = { 1, 2, 3 }, got[8] = { 0 };
+    char name[64];
+    void *memory;
+    int rc = hvd_cuda_describe(gpu, NULL, name, sizeof name);
+    if (rc != HVD_OK || (rc = hvd_cuda_alloc(gpu, sizeof put, &memory)) != HVD_OK)
+        return rc;
+    rc = hvd_cuda_copy(gpu, memory, put, sizeof put);
+    if (rc == HVD_OK)
+        rc = hvd_cuda_copy(gpu, got, memory, sizeof put);
+    if (rc == HVD_OK && got[2] != put[2])
+        rc = HVD_ERR_SYSTEM;
+    int freed = hvd_cuda_free(gpu, memory);
+    return rc != HVD_OK ? rc : freed;
+}
+
 /* Most machines have no GPU; then the library says why it cannot be opened. */
 static void open_gpu(struct tour *tour, int arg)
 {
     int gpu = 0;
-    (void)arg;
     int rc = hvd_cuda_open(HVD_CUDA_BY_LOCAL_RANK, &gpu);
-    if (rc == HVD_OK)
-        tour_status(tour, hvd_cuda_close(gpu));
-    else
+    if (rc == HVD_OK) {
+        rc = arg ? use_gpu(gpu) : HVD_OK;
+        int closed = hvd_cuda_close(gpu);
+        tour_status(tour, rc != HVD_OK ? rc : closed);
+    } else
         tour_say(tour, "%s",
                  rc == HVD_ERR_SYSTEM || rc == HVD_ERR_ENVIRONMENT ? "no GPU" : "wrong");
 }
@@ -130,5 +149,7 @@ static const struct tour_row rows[] = {
     { "-", "hvd_unregister_device()", unregister_device, 0 },
     { "-", "hvd_default_device()", default_device, 0 },
     { "torch.cuda.set_device(local_rank())", "hvd_cuda_open(), hvd_cuda_close()", open_gpu, 0 },
+    { "torch.cuda.get_device_name()", "hvd_cuda_describe(), hvd_cuda_alloc()", open_gpu, 1 },
+    { "tensor.to()", "hvd_cuda_copy(), hvd_cuda_free()", open_gpu, 1 },
 };
 const struct tour_part tour_device = { "Accelerators", rows, sizeof rows / sizeof *rows };

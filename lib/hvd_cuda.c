@@ -6,6 +6,8 @@
 #include "lib/process.h"
 #include "lib/vendor.h"
 
+#include <stdio.h>
+
 /* Finds the place of this process on its host; not known without a world. */
 static int read_place(int ordinal, struct vendor_place *place, struct err *err)
 {
@@ -50,4 +52,84 @@ int hvd_cuda_close(int device)
     if (rc == HVD_OK && (rc = device_load_close(device, &err)) == HVD_OK)
         vendor_forget(device);
     return process_answer(rc, &err);
+}
+
+/* ---- memory ---- */
+
+/* Asks the module under device_load_enter(). */
+static void *cuda_enter(int device, const struct device_module **module, struct err *err)
+{
+    return process_check_caller(err) == HVD_OK ? device_load_enter(device, module, err) : NULL;
+}
+
+static int cuda_leave(int rc, const char *call, struct err *err)
+{
+    device_load_leave();
+    if (rc < 0)
+        fail_context(err, "%s", call);
+    return process_answer(rc, err);
+}
+
+static int cuda_refuse(const char *call, struct err *err)
+{
+    fail_context(err, "%s", call);
+    return process_answer(err->code, err);
+}
+
+int hvd_cuda_describe(int device, int *ordinal, char *name, size_t size)
+{
+    static const char call[] = "describe cuda device";
+    const struct device_module *module;
+    struct err err;
+    char whole[128];
+    int number;
+    void *context = cuda_enter(device, &module, &err);
+    if (!context)
+        return cuda_refuse(call, &err);
+    int rc = module->describe(context, &number, whole, sizeof whole, &err);
+    if (rc == HVD_OK && ordinal)
+        *ordinal = number;
+    if (rc == HVD_OK && size > 0)
+        snprintf(name, size, "%s", whole);
+    return cuda_leave(rc, call, &err);
+}
+
+int hvd_cuda_alloc(int device, size_t nbytes, void **memory)
+{
+    static const char call[] = "allocate cuda memory";
+    const struct device_module *module;
+    struct err err;
+    if (!memory || nbytes == 0) {
+        fail(&err, HVD_ERR_INVALID, memory ? "of 0 bytes" : "memory is NULL");
+        return cuda_refuse(call, &err);
+    }
+    void *context = cuda_enter(device, &module, &err);
+    if (!context)
+        return cuda_refuse(call, &err);
+    int rc = module->alloc(context, nbytes, memory, &err);
+    if (rc < 0)
+        fail_context(&err, "%zu bytes", nbytes);
+    return cuda_leave(rc, call, &err);
+}
+
+int hvd_cuda_free(int device, void *memory)
+{
+    static const char call[] = "free cuda memory";
+    const struct device_module *module;
+    struct err err;
+    void *context = cuda_enter(device, &module, &err);
+    if (!context)
+        return cuda_refuse(call, &err);
+    return cuda_leave(memory ? module->free(context, memory, &err) : HVD_OK, call, &err);
+}
+
+int hvd_cuda_copy(int device, void *to, const void *from, size_t nbytes)
+{
+    static const char call[] = "copy cuda memory";
+    const struct device_module *module;
+    struct err err;
+    void *context = cuda_enter(device, &module, &err);
+    if (!context)
+        return cuda_refuse(call, &err);
+    return cuda_leave(nbytes ? module->copy(context, to, from, nbytes, &err) : HVD_OK, call, &err);
 }

@@ -47,6 +47,22 @@ HVD_API int hvd_cuda_open(int ordinal, int *device);
  * tensors are in flight. */
 HVD_API int hvd_cuda_close(int device);
 
+/* For programs that have neither the CUDA runtime nor a framework, on a device of hvd_cuda_open().
+ *
+ * hvd_cuda_describe() stores the driver's number of the GPU and its name, cut to `size` bytes with
+ * the 0 at the end; `ordinal` may be NULL, and so may `name` if `size` is 0. hvd_cuda_alloc()
+ * stores the address of memory that hvd_cuda_free() frees. hvd_cuda_copy() copies between any two
+ * of the GPU's memory and the host's, and returns when the copy is complete; it knows nothing of
+ * the caller's streams.
+ *
+ * HVD_ERR_INVALID: the device is none of hvd_cuda_open(), `memory` is NULL, or there are no bytes
+ * to allocate; HVD_ERR_NOMEM: the GPU has not so much memory left; HVD_ERR_SYSTEM: the driver
+ * fails, in its words. */
+HVD_API int hvd_cuda_describe(int device, int *ordinal, char *name, size_t size);
+HVD_API int hvd_cuda_alloc(int device, size_t nbytes, void **memory);
+HVD_API int hvd_cuda_free(int device, void *memory);
+HVD_API int hvd_cuda_copy(int device, void *to, const void *from, size_t nbytes);
+
 #ifdef __cplusplus
 }
 #endif

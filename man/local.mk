@@ -54,7 +54,11 @@ page_links = \
 	man/hvd_cross_rank.3 \
 	man/hvd_cross_size.3 \
 	man/hvd_cuda.3 \
+	man/hvd_cuda_alloc.3 \
 	man/hvd_cuda_close.3 \
+	man/hvd_cuda_copy.3 \
+	man/hvd_cuda_describe.3 \
+	man/hvd_cuda_free.3 \
 	man/hvd_default_device.3 \
 	man/hvd_device.3 \
 	man/hvd_elastic_add_memory.3 \

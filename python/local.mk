@@ -26,6 +26,7 @@ dist_pytorch_DATA = \
 	python/hvd/torch/__init__.py \
 	python/hvd/torch/_autograd.py \
 	python/hvd/torch/_collectives.py \
+	python/hvd/torch/_cuda.py \
 	python/hvd/torch/_tensors.py \
 	python/hvd/torch/compression.py \
 	python/hvd/torch/distributed.py \
@@ -73,7 +74,7 @@ dist_compattorchelastic_DATA = \
 	python/compat/horovod/torch/elastic/sampler.py \
 	python/compat/horovod/torch/elastic/state.py
 
-python/hvd/_hvd.abi3.so: $(python_sources) python/hvd/_hvd.h lib/hvd.h lib/libhvd.la
+python/hvd/_hvd.abi3.so: $(python_sources) python/hvd/_hvd.h lib/hvd.h lib/hvd_cuda.h lib/libhvd.la
 	$(AM_V_CCLD)$(MKDIR_P) python/hvd && cd $(srcdir) && $(CC) $(CPPFLAGS) $(PYTHON_CPPFLAGS) -Ilib $(HVD_CFLAGS) $(WERROR) \
 		$(CFLAGS) -fPIC -shared -o '$(abs_builddir)/$@' $(python_sources) $(HVD_LDFLAGS) $(LDFLAGS) \
 		$(PYTHON_RPATH) -L'$(abs_builddir)/lib/.libs' -lhvd

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # gpu.sh BUILDDIR [-np 'N...']: on a machine with a GPU of NVIDIA: runs the unit tests of lib/cuda, then allreduces of tensors
-# in its memory at 2 and 4 ranks on this GPU, through the host and, where each rank has a GPU, with NCCL, and prints a table of
-# bandwidth beside copies of the driver. It is no part of "make check". CUDA_HOME has cuda.h (/usr/local/cuda), GPU_BYTES is the
-# size of the tensors (67108864).
+# in its memory at 2 and 4 ranks on this GPU, through the host and, where each rank has a GPU, with NCCL. It prints how fast the
+# driver copies, and hvd-bandwidth's table of all collectives, and runs tests/gpu/torch_cases.py where PyTorch has CUDA. It is no
+# part of "make check". CUDA_HOME has cuda.h (/usr/local/cuda), GPU_BYTES is the size of the largest tensors (67108864), PYTHON
+# the interpreter.
 set -eu
 build=${1:?the build directory}
 shift
@@ -28,13 +29,28 @@ libdir=$(make -s --no-print-directory -C "$build" print-directories prefix="$sta
 "${CC:-cc}" -O2 -I"$stage/include" -isystem "$toolkit/include" "$here/gpu/collectives.c" -o "$work/collectives" \
     -L"$libdir" -Wl,-rpath,"$libdir" -lhvd -L"$toolkit/lib64/stubs" -lcuda
 
+bytes=${GPU_BYTES:-67108864}
+# in_job RANKS NCCL [OPTION]... COMMAND [ARGUMENT]...
+in_job() {
+    ranks_of_job=$1 with_nccl=$2
+    shift 2
+    "$stage/bin/hvdrun" -np "$ranks_of_job" -x HVD_CUDA_SHARE=1 -x HVD_CUDA_NCCL="$with_nccl" "$@"
+}
+
+python=${PYTHON:-python3} with_torch=yes
+packages=$(dirname "$(find "$stage" -path '*/hvd/torch/__init__.py')")
+packages=${packages%/hvd/torch}
+"$python" -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null || with_torch=
+[ -n "$with_torch" ] || echo "gpu.sh: $python has no PyTorch with CUDA: hvd.torch is left out" >&2
+
 nvidia-smi -L 2>/dev/null || echo "gpu.sh: no nvidia-smi: is there a GPU?" >&2
 gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ' || :)
 for np in $ranks; do
     for nccl in 0 1; do
         [ "$nccl" = 0 ] || [ "$gpus" -ge "$np" ] || continue # NCCL wants a GPU for each rank
         echo "ranks $np, HVD_CUDA_NCCL=$nccl"
-        "$stage/bin/hvdrun" -np "$np" -x HVD_DEVICE=cuda -x HVD_CUDA_SHARE=1 -x HVD_CUDA_NCCL="$nccl" \
-            "$work/collectives" "${GPU_BYTES:-67108864}"
+        in_job "$np" "$nccl" -x HVD_DEVICE=cuda "$work/collectives" "$bytes"
+        in_job "$np" "$nccl" "$stage/bin/hvd-bandwidth" --device cuda --operation all -b 4K -f 4 -e "$bytes"
+        [ -z "$with_torch" ] || in_job "$np" "$nccl" -x PYTHONPATH="$packages" "$python" "$here/gpu/torch_cases.py"
     done
 done

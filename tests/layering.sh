@@ -79,7 +79,7 @@ may src/hvdrun src/options launcher/job launcher/tree launcher/verdict launcher/
 may src/agent launcher/agent launcher/cleanup launcher/base
 may src/service src/options rendezvous/tcp rendezvous/server launcher/base lib/base
 may examples/support hvd.h hvd_device.h hvd_elastic.h hvd_optimizer.h
-may src/tools examples/support hvd.h
+may src/tools examples/support hvd.h hvd_cuda.h
 may python/hvd _hvd.h
 
 without=$(cd "$srcdir" && find src launcher rendezvous lib -name '*.c' | sed 's|/[^/]*$||' | sort -u | while read -r room; do

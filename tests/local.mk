@@ -400,6 +400,7 @@ unit_tests += \
 	tests/unit/launcher/output/output_writer_test \
 	tests/unit/src/service/port_file_test \
 	tests/unit/launcher/process/process_tree_test \
+	tests/unit/launcher/process/program_output_test \
 	tests/unit/launcher/process/program_image_test \
 	tests/unit/launcher/base/ran_time_test \
 	tests/unit/launcher/base/rank_attributes_test \
@@ -644,6 +645,7 @@ program_tests += \
 	tests/program/unauthenticated_test.sh \
 	tests/program/synthetic_benchmark_test.sh \
 	tests/program/process_managers_test.sh \
+	tests/program/python_cuda_test.sh \
 	tests/program/python_distributed_test.sh \
 	tests/program/python_examples_test.sh \
 	tests/program/python_elastic_test.sh \
@@ -684,6 +686,7 @@ EXTRA_DIST += \
 	tests/libssh2.supp \
 	tests/python/cases.py \
 	tests/python/compare_checkpoints.py \
+	tests/python/cuda_cases.py \
 	tests/python/distributed_cases.py \
 	tests/python/elastic_joins.py \
 	tests/python/elastic_worker.py \

@@ -11,12 +11,16 @@
 #include "launcher/base/cpu_mask.h"
 #include "launcher/base/descriptors.h"
 #include "launcher/base/exit_status.h"
+#include "launcher/process/cuda_info.h"
 #include "launcher/process/program_find.h"
+#include "launcher/process/worker_environment.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -108,6 +112,35 @@ static const struct {
     { agent_binding_plan, STEP_BINDING },
 };
 
+/* The folder in which this program is installed; "" for a sent copy. That has removed itself and its
+ * folder, and somebody else may have made a folder of that name since. */
+static void find_own_folder(char folder[PATH_MAX])
+{
+    static const char exe[] = "/proc/self/exe";
+    struct stat running, found;
+    ssize_t length = readlink(exe, folder, PATH_MAX - 1);
+    folder[length > 0 ? length : 0] = '\0';
+    char *slash = strrchr(folder, '/');
+    if (slash && stat(exe, &running) == 0 && stat(folder, &found) == 0 &&
+        running.st_dev == found.st_dev && running.st_ino == found.st_ino)
+        *slash = '\0';
+    else
+        *folder = '\0';
+}
+
+/* Asked in the environment of the ranks. */
+static void describe_cuda(struct agent *agent, char text[AGENT_CUDA_SIZE])
+{
+    char own[PATH_MAX];
+    find_own_folder(own);
+    char **envp = worker_environment_over(&agent->environment.common,
+                                          &agent->ranks.list[agent->ranks.count - 1]->environment);
+    char *line = cuda_info_line(own, envp);
+    snprintf(text, AGENT_CUDA_SIZE, "%s", line);
+    free(line);
+    free(envp);
+}
+
 static void send_ready(struct agent *agent)
 {
     struct agent_ready ready = { .ncpus = (uint32_t)cpu_mask_count_own(),
@@ -121,6 +154,8 @@ static void send_ready(struct agent *agent)
     ready.torch_port = agent->torch.port;
     if (uname(&name) == 0)
         snprintf(ready.machine, sizeof ready.machine, "%.24s %.32s", name.sysname, name.machine);
+    if (agent->setup.job.check_cuda)
+        describe_cuda(agent, ready.cuda);
     agent_ready_encode(frame_link_begin(&agent->link, AGENT_READY), &ready);
     frame_link_send(&agent->link);
 }

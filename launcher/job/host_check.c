@@ -228,6 +228,7 @@ struct host_check *host_check_start(uv_loop_t *loop, const struct job_options *o
                                   .callbacks = *callbacks,
                                   .context = context,
                                   .nhosts = options->plan->host_count };
+    check->options.check_cuda = true;
     check->options.check_libraries = options->command[0] != NULL;
     uv_timer_init(loop, &check->deadline);
     uv_timer_init(loop, &check->late);

@@ -4,6 +4,7 @@
 
 #include "launcher/base/text_buffer.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -55,6 +56,33 @@ static void put_failure(struct text_buffer *table, const struct host_check_row *
     text_buffer_printf(table, "%s\n", row->text);
 }
 
+static bool same_cuda(const struct host_check_row *a, const struct host_check_row *b)
+{
+    return a->ok && b->ok && strcmp(a->facts.cuda, b->facts.cuda) == 0;
+}
+
+/* Has a row above this one named it? */
+static bool cuda_is_told(const struct host_check_row *rows, int row)
+{
+    for (int i = 0; i < row; i++)
+        if (same_cuda(&rows[i], &rows[row]))
+            return true;
+    return false;
+}
+
+static void put_cuda(struct text_buffer *table, const struct host_check_row *rows, int nrows)
+{
+    for (int i = 0; i < nrows; i++) {
+        if (!rows[i].ok || !*rows[i].facts.cuda || cuda_is_told(rows, i))
+            continue;
+        text_buffer_printf(table, "CUDA on %s", rows[i].name);
+        for (int other = i + 1; other < nrows; other++)
+            if (same_cuda(&rows[i], &rows[other]))
+                text_buffer_printf(table, ", %s", rows[other].name);
+        text_buffer_printf(table, ": %s\n", rows[i].facts.cuda);
+    }
+}
+
 char *host_check_table(const struct host_check_row *rows, int nrows, bool with_command)
 {
     struct text_buffer table = { 0 };
@@ -71,5 +99,6 @@ char *host_check_table(const struct host_check_row *rows, int nrows, bool with_c
     }
     for (int i = 0; i < nrows; i++)
         put_failure(&table, &rows[i]);
+    put_cuda(&table, rows, nrows);
     return text_buffer_take(&table);
 }

@@ -23,7 +23,8 @@ struct host_check_row {
 };
 
 /* A line per host: each step "ok", "FAILED" or "-", then round-trip time, clock, cores; behind
- * them a line per host that failed. `with_command`: the check looked for a program. The caller
+ * them a line per host that failed, and one for all hosts that have the same of CUDA.
+ * `with_command`: the check looked for a program. The caller
  * frees it. */
 char *host_check_table(const struct host_check_row *rows, int nrows, bool with_command);
 

@@ -44,6 +44,7 @@ struct job_options {
     char *const *command;         /* ended by NULL */
     char *const *environment;     /* NAME=VALUE for every rank, ended by NULL */
     bool check_libraries;         /* check the program's libraries before it starts */
+    bool check_cuda;              /* ask what of CUDA the hosts have */
     char *const *own_environment; /* defaults for ranks on this machine, overridden by
                                    * `environment`; ended by NULL; or NULL */
     const char *id;               /* value of HVD_JOB_ID */

@@ -68,6 +68,7 @@ void job_host_describe(struct job_host *host, const struct job_options *options)
     job.answer_ms = options->heartbeat_timeout_ms;
     job.attributes = options->attributes;
     job.check_libraries = options->check_libraries;
+    job.check_cuda = options->check_cuda;
     snprintf(job.interfaces, sizeof job.interfaces, "%s", host->interfaces);
     snprintf(job.python_path, sizeof job.python_path, "%s",
              options->python_path ? options->python_path : "");

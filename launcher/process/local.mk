@@ -2,6 +2,7 @@
 launcher_liblauncher_la_SOURCES += \
 	launcher/process/cgroup.c launcher/process/cgroup.h \
 	launcher/process/children.c launcher/process/children.h \
+	launcher/process/cuda_info.c launcher/process/cuda_info.h \
 	launcher/process/exec_limits.c launcher/process/exec_limits.h \
 	launcher/process/oom_counter.c launcher/process/oom_counter.h \
 	launcher/process/process_handle.c launcher/process/process_handle.h \
@@ -10,6 +11,7 @@ launcher_liblauncher_la_SOURCES += \
 	launcher/process/program_find.c launcher/process/program_find.h \
 	launcher/process/program_image.c launcher/process/program_image.h \
 	launcher/process/program_libraries.c launcher/process/program_libraries.h \
+	launcher/process/program_output.c launcher/process/program_output.h \
 	launcher/process/socket_owner.c launcher/process/socket_owner.h \
 	launcher/process/spawn.c launcher/process/spawn.h \
 	launcher/process/spawn_child.c launcher/process/spawn_child.h \

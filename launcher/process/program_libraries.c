@@ -9,24 +9,16 @@
 #include "launcher/base/text_buffer.h"
 #include "launcher/base/xalloc.h"
 #include "launcher/process/program_image.h"
-#include "launcher/process/spawn.h"
-#include "lib/base/clock.h"
+#include "launcher/process/program_output.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
-
-/* The most bytes of a list that are read. */
-enum { LIST_MAX = 256 * 1024 };
 
 /* The names of glibc's loaders on all machines: ld-linux-x86-64.so.2, ld64.so.2, ld.so.1. */
 static bool is_glibcs(const char *loader)
@@ -56,25 +48,6 @@ static bool find_loader(const char *path, char *loader, size_t size)
     return found;
 }
 
-/* Reads to the end; false if the end does not come in time. */
-static bool program_libraries_read_list(int fd, struct text_buffer *list, uint32_t timeout_ms)
-{
-    uint64_t deadline_ms = monotonic_ms() + timeout_ms;
-    char bytes[4096];
-    while (list->length < LIST_MAX) {
-        uint64_t now = monotonic_ms();
-        struct pollfd ready = { .fd = fd, .events = POLLIN };
-        int rc = now < deadline_ms ? poll(&ready, 1, (int)(deadline_ms - now)) : 0;
-        if (rc < 0 && errno == EINTR)
-            continue;
-        ssize_t n = rc > 0 ? read(fd, bytes, sizeof bytes) : -1;
-        if (n <= 0)
-            return n == 0;
-        text_buffer_put(list, bytes, (size_t)n);
-    }
-    return false;
-}
-
 /* The environment with LD_TRACE_LOADED_OBJECTS, and without variables that make the loader print
  * more. The caller frees the array; its texts are borrowed. */
 static char **listing_environment(char *const *envp)
@@ -92,51 +65,17 @@ static char **listing_environment(char *const *envp)
     return own;
 }
 
-static bool start_loader(const char *loader, const char *path, char *const *envp,
-                         const int stdio[3], struct spawned *spawned)
-{
-    char *argv[] = { xstrdup(loader), xstrdup(path), NULL };
-    char **own = listing_environment(envp);
-    struct spawn_request request = {
-        .path = loader,
-        .argv = argv,
-        .envp = own,
-        .stdio = { stdio[0], stdio[1], stdio[2] },
-        .death_signal = SIGKILL,
-    };
-    bool started = spawn_start(&request, spawned, NULL) == HVD_OK;
-    if (started && spawn_confirm(spawned) != 0) {
-        waitpid(spawned->pid, NULL, 0);
-        started = false;
-    }
-    free(own);
-    free(argv[0]);
-    free(argv[1]);
-    return started;
-}
-
 /* The loader's output about the program, or nothing. */
 static void list_libraries(const char *loader, const char *path, char *const *envp,
                            uint32_t timeout_ms, struct text_buffer *list)
 {
-    struct spawned spawned;
-    int fds[2], null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (null < 0)
-        return;
-    if (pipe2(fds, O_CLOEXEC) < 0) {
-        close(null);
-        return;
-    }
-    bool started = start_loader(loader, path, envp, (int[]){ null, fds[1], null }, &spawned);
-    close(fds[1]);
-    close(null);
-    if (started && !program_libraries_read_list(fds[0], list, timeout_ms)) {
-        kill(spawned.pid, SIGKILL); /* waitpid(-1) of the caller reaps it */
+    char *argv[] = { xstrdup(loader), xstrdup(path), NULL };
+    char **own = listing_environment(envp);
+    if (!program_output_read(loader, argv, own, timeout_ms, list))
         list->length = 0;
-    } else if (started) {
-        waitpid(spawned.pid, NULL, 0);
-    }
-    close(fds[0]);
+    free(own);
+    free(argv[0]);
+    free(argv[1]);
 }
 
 /* The line without its end, "\tlibhvd.so.0 => not found". */

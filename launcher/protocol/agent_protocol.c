@@ -66,6 +66,7 @@ void agent_job_encode(struct wire_writer *writer, const struct agent_job *messag
     wire_put_u32(writer, message->answer_ms);
     wire_put_string(writer, message->interfaces);
     wire_put_u8(writer, message->check_libraries);
+    wire_put_u8(writer, message->check_cuda);
     wire_put_string(writer, message->python_path);
     rank_attributes_encode(writer, &message->attributes);
 }
@@ -84,6 +85,7 @@ int agent_job_decode(struct agent_job *message, struct wire_reader *reader, stru
     message->answer_ms = wire_get_u32(reader);
     wire_get_string(reader, message->interfaces, sizeof message->interfaces);
     message->check_libraries = wire_get_u8(reader) != 0;
+    message->check_cuda = wire_get_u8(reader) != 0;
     wire_get_string(reader, message->python_path, sizeof message->python_path);
     int rc = rank_attributes_decode(&message->attributes, reader, err);
     return rc < 0 ? rc : agent_frame_finished(reader, AGENT_JOB, err);
@@ -98,6 +100,7 @@ void agent_ready_encode(struct wire_writer *writer, const struct agent_ready *me
     wire_put_string(writer, message->caller);
     wire_put_string(writer, message->address);
     wire_put_u16(writer, message->torch_port);
+    wire_put_string(writer, message->cuda);
 }
 
 int agent_ready_decode(struct agent_ready *message, struct wire_reader *reader, struct err *err)
@@ -109,6 +112,7 @@ int agent_ready_decode(struct agent_ready *message, struct wire_reader *reader, 
     wire_get_string(reader, message->caller, sizeof message->caller);
     wire_get_string(reader, message->address, sizeof message->address);
     message->torch_port = wire_get_u16(reader);
+    wire_get_string(reader, message->cuda, sizeof message->cuda);
     return agent_frame_finished(reader, AGENT_READY, err);
 }
 

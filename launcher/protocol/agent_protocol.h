@@ -83,7 +83,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { AGENT_VERSION = 13 };
+enum { AGENT_VERSION = 14 };
 
 /* Bytes of one output stream that hvdrun may not have written yet, and the same limit for stdin. */
 enum { STREAM_WINDOW = 128 * 1024, STDIN_WINDOW = 64 * 1024 };
@@ -94,6 +94,9 @@ enum { TUNNEL_WINDOW = 256 * 1024, TUNNELS_MAX = 16384, TUNNEL_TEXT_SIZE = 200 }
 
 /* Bytes of a request or answer of EXCHANGE. */
 enum { AGENT_EXCHANGE_MAX = 4096 };
+
+/* Size of READY's text about CUDA. */
+enum { AGENT_CUDA_SIZE = 512 };
 
 /* Size of a numeric address, as INET6_ADDRSTRLEN. */
 enum { AGENT_ADDRESS_SIZE = 46 };
@@ -155,6 +158,7 @@ struct agent_job {
     char python_path[4096]; /* comes first in PYTHONPATH and must have the package horovod; "" */
     struct rank_attributes attributes;
     bool check_libraries; /* send FAILED if a library of the program is not found */
+    bool check_cuda;      /* READY tells what of CUDA there is */
 };
 
 /* READY: facts about the host. */
@@ -166,6 +170,7 @@ struct agent_ready {
     char caller[AGENT_ADDRESS_SIZE];  /* peer address of a login over the network; or "" */
     char address[AGENT_ADDRESS_SIZE]; /* where other machines reach this host; or "" */
     uint16_t torch_port;              /* rank 0's, for MASTER_PORT; 0: not asked for, or not here */
+    char cuda[AGENT_CUDA_SIZE];       /* for people (process/cuda_info.h); "": not asked for */
 };
 
 /* START: what hvdrun knows once every host is ready. */

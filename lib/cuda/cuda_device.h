@@ -53,6 +53,15 @@ void cuda_device_fill(struct cuda_device *device, struct hvd_device *table);
 int cuda_device_enter(const struct cuda_device *device, struct err *err);
 void cuda_device_leave(const struct cuda_device *device);
 
+/* For programs that have no framework (hvd_cuda.h); from any thread. */
+int cuda_device_describe(const struct cuda_device *device, int *ordinal, char *name, size_t size,
+                         struct err *err);
+int cuda_device_alloc(const struct cuda_device *device, size_t nbytes, void **memory,
+                      struct err *err);
+int cuda_device_free(const struct cuda_device *device, void *memory, struct err *err);
+int cuda_device_copy(const struct cuda_device *device, void *to, const void *from, size_t nbytes,
+                     struct err *err);
+
 /* Fails unless all `nbytes` are memory of this GPU, or managed. */
 int cuda_device_check(const struct cuda_device *device, const void *memory, size_t nbytes,
                       struct err *err);

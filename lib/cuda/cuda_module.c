@@ -40,6 +40,26 @@ static void module_close(void *context)
     free(device);
 }
 
+static int module_describe(void *context, int *ordinal, char *name, size_t size, struct err *err)
+{
+    return cuda_device_describe(context, ordinal, name, size, err);
+}
+
+static int module_alloc(void *context, size_t nbytes, void **memory, struct err *err)
+{
+    return cuda_device_alloc(context, nbytes, memory, err);
+}
+
+static int module_free(void *context, void *memory, struct err *err)
+{
+    return cuda_device_free(context, memory, err);
+}
+
+static int module_copy(void *context, void *to, const void *from, size_t nbytes, struct err *err)
+{
+    return cuda_device_copy(context, to, from, nbytes, err);
+}
+
 const struct device_module *hvd_device_module(void)
 {
     static const struct device_module module = {
@@ -47,6 +67,10 @@ const struct device_module *hvd_device_module(void)
         .open = module_open,
         .number = module_number,
         .close = module_close,
+        .describe = module_describe,
+        .alloc = module_alloc,
+        .free = module_free,
+        .copy = module_copy,
     };
     return &module;
 }

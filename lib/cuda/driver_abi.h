@@ -62,6 +62,7 @@ struct cuda_uuid { /* CUuuid */
     CALL(device_get, cuDeviceGet, "", (int *gpu, int ordinal))                                     \
     CALL(device_get_uuid, cuDeviceGetUuid, "_v2", (struct cuda_uuid * uuid, int gpu))              \
     CALL(device_get_attribute, cuDeviceGetAttribute, "", (int *value, int attribute, int gpu))     \
+    CALL(device_get_name, cuDeviceGetName, "", (char *name, int size, int gpu))                    \
     CALL(primary_retain, cuDevicePrimaryCtxRetain, "", (struct cuda_context * *context, int gpu))  \
     CALL(primary_release, cuDevicePrimaryCtxRelease, "_v2", (int gpu))                             \
     CALL(push, cuCtxPushCurrent, "_v2", (struct cuda_context * context))                           \
@@ -72,10 +73,15 @@ struct cuda_uuid { /* CUuuid */
          (void *host, uint64_t memory, size_t nbytes, struct cuda_stream *stream))                 \
     CALL(copy_from_host, cuMemcpyHtoDAsync, "_v2",                                                 \
          (uint64_t memory, const void *host, size_t nbytes, struct cuda_stream *stream))           \
+    CALL(mem_alloc, cuMemAlloc, "_v2", (uint64_t * memory, size_t nbytes))                         \
+    CALL(mem_free, cuMemFree, "_v2", (uint64_t memory))                                            \
+    CALL(copy, cuMemcpyAsync, "",                                                                  \
+         (uint64_t to, uint64_t from, size_t nbytes, struct cuda_stream * stream))                 \
     CALL(pointer_get_attribute, cuPointerGetAttribute, "",                                         \
          (void *value, int attribute, uint64_t memory))                                            \
     CALL(stream_create, cuStreamCreate, "", (struct cuda_stream * *stream, unsigned flags))        \
     CALL(stream_destroy, cuStreamDestroy, "_v2", (struct cuda_stream * stream))                    \
+    CALL(stream_synchronize, cuStreamSynchronize, "", (struct cuda_stream * stream))               \
     CALL(event_create, cuEventCreate, "", (struct cuda_event * *event, unsigned flags))            \
     CALL(event_destroy, cuEventDestroy, "_v2", (struct cuda_event * event))                        \
     CALL(event_record, cuEventRecord, "",                                                          \

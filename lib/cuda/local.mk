@@ -4,6 +4,7 @@ noinst_LTLIBRARIES += lib/cuda/libcuda_module.la
 lib_cuda_libcuda_module_la_SOURCES = \
 	lib/base/status.c lib/base/status.h \
 	lib/cuda/cuda_device.c lib/cuda/cuda_device.h \
+	lib/cuda/cuda_memory.c \
 	lib/cuda/cuda_module.c lib/cuda/cuda_module.h \
 	lib/cuda/cuda_ordinal.c lib/cuda/cuda_ordinal.h \
 	lib/cuda/cuda_table.c \
@@ -23,3 +24,11 @@ pkglib_LTLIBRARIES += lib/cuda/hvd_cuda.la
 lib_cuda_hvd_cuda_la_SOURCES =
 lib_cuda_hvd_cuda_la_LIBADD = lib/cuda/libcuda_module.la -lpthread
 lib_cuda_hvd_cuda_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -export-symbols-regex '^hvd_device_module$$' -no-undefined
+
+# For hvdrun --check-build and --check-hosts
+if PROGRAMS
+agent_PROGRAMS += hvd-cuda-info
+hvd_cuda_info_SOURCES = lib/cuda/cuda_info.c
+hvd_cuda_info_CPPFLAGS = $(AM_CPPFLAGS) -DINFO_DIRECTORY='"$(agentdir)"' -DMODULE_DIRECTORY='"$(pkglibdir)"'
+hvd_cuda_info_LDADD = lib/cuda/libcuda_module.la -lpthread
+endif

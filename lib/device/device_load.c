@@ -108,12 +108,36 @@ int device_load_open(const struct device_module_options *options, int *device, s
     return rc;
 }
 
-int device_load_close(int device, struct err *err)
+/* Called under the lock: the link to what was opened, or to NULL. */
+static struct opened **device_load_find(int device)
 {
-    pthread_mutex_lock(&loaded.lock);
     struct opened **link = &loaded.first;
     while (*link && (*link)->device != device)
         link = &(*link)->next;
+    return link;
+}
+
+void *device_load_enter(int device, const struct device_module **module, struct err *err)
+{
+    pthread_mutex_lock(&loaded.lock);
+    const struct opened *opened = *device_load_find(device);
+    *module = loaded.module;
+    if (opened)
+        return opened->context;
+    pthread_mutex_unlock(&loaded.lock);
+    fail(err, HVD_ERR_INVALID, "device %d is none of CUDA", device);
+    return NULL;
+}
+
+void device_load_leave(void)
+{
+    pthread_mutex_unlock(&loaded.lock);
+}
+
+int device_load_close(int device, struct err *err)
+{
+    pthread_mutex_lock(&loaded.lock);
+    struct opened **link = device_load_find(device);
     struct opened *opened = *link;
     int rc = opened ? device_unregister(device, err)
                     : fail(err, HVD_ERR_INVALID, "close cuda device: %d is none", device);

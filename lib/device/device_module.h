@@ -12,7 +12,7 @@
 #include "lib/hvd_device.h"
 
 /* Changes with any struct below, hvd_device.h or struct err. */
-enum { DEVICE_MODULE_VERSION = 1 };
+enum { DEVICE_MODULE_VERSION = 2 };
 
 #define DEVICE_MODULE_SYMBOL "hvd_device_module"
 
@@ -49,6 +49,14 @@ struct device_module {
 
     /* After the device was unregistered. NULL is fine. */
     void (*close)(void *context);
+
+    /* For programs, from any thread, but not beside open() and close(): what the accelerator is; its
+     * memory; a copy in any direction, between its memory and the host's, that is complete when it
+     * returns. They may block. */
+    int (*describe)(void *context, int *ordinal, char *name, size_t size, struct err *err);
+    int (*alloc)(void *context, size_t nbytes, void **memory, struct err *err);
+    int (*free)(void *context, void *memory, struct err *err);
+    int (*copy)(void *context, void *to, const void *from, size_t nbytes, struct err *err);
 };
 
 typedef const struct device_module *device_module_fn(void);

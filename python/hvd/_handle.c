@@ -266,19 +266,23 @@ static const char *read_name(struct arguments *arguments, int i, PyObject *name)
     return NULL;
 }
 
-/* (name or None, input, output, output_size, dtype, shape): addresses are numbers, 0 for none. */
+/* (name or None, input, output, output_size, dtype, shape), and for the memory of an accelerator its
+ * number as a device and an event. Addresses are numbers, 0 for none. */
 static int read_tensor(struct arguments *arguments, int i, PyObject *tuple)
 {
     struct hvd_tensor *tensor = &arguments->tensors[i];
-    PyObject *name, *input, *output, *shape;
-    int dtype;
+    PyObject *name, *input, *output, *shape, *ready = NULL;
+    int dtype, device = 0;
     Py_ssize_t size;
-    if (!PyArg_ParseTuple(tuple, "OOOniO", &name, &input, &output, &size, &dtype, &shape))
+    if (!PyArg_ParseTuple(tuple, "OOOniO|iO", &name, &input, &output, &size, &dtype, &shape,
+                          &device, &ready))
         return -1;
     *tensor = (struct hvd_tensor){ .input = PyLong_AsVoidPtr(input),
                                    .output = PyLong_AsVoidPtr(output),
                                    .output_size = (size_t)size,
-                                   .dtype = (enum hvd_dtype)dtype };
+                                   .dtype = (enum hvd_dtype)dtype,
+                                   .device = device,
+                                   .ready = ready ? PyLong_AsVoidPtr(ready) : NULL };
     if (PyErr_Occurred())
         return -1;
     if (name != Py_None && !(tensor->name = read_name(arguments, i, name)))

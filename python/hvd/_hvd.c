@@ -277,6 +277,20 @@ static PyObject *sets_ranks(PyObject *module, PyObject *args)
     return PyArg_ParseTuple(args, "i", &set) ? sets_numbers(set, hvd_process_set_ranks) : NULL;
 }
 
+/* The default device, if it is this GPU, spares another set of pinned buffers. */
+static PyObject *cuda_device(PyObject *module, PyObject *args)
+{
+    int ordinal, opened, device = hvd_default_device(), rc = HVD_OK;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "i", &ordinal))
+        return NULL;
+    PyThreadState *thread = PyEval_SaveThread();
+    if (device == 0 || hvd_cuda_describe(device, &opened, NULL, 0) < 0 || opened != ordinal)
+        rc = hvd_cuda_open(ordinal, &device);
+    PyEval_RestoreThread(thread);
+    return rc < 0 ? status_raise(rc) : PyLong_FromLong(device);
+}
+
 static PyMethodDef module_methods[] = {
     { "init", world_init, METH_O, "init(sets): join the world, with these process sets." },
     { "shutdown", world_shutdown, METH_NOARGS, "Leave the world." },
@@ -303,6 +317,8 @@ static PyMethodDef module_methods[] = {
     { "process_set_included", sets_included, METH_VARARGS, "process_set_included(number)" },
     { "process_sets", sets_all, METH_NOARGS, "The numbers of all process sets." },
     { "process_set_ranks", sets_ranks, METH_VARARGS, "process_set_ranks(number)" },
+    { "cuda_device", cuda_device, METH_VARARGS,
+      "cuda_device(ordinal) -> number of this GPU as a device; opens it." },
     { "submit", handle_submit, METH_VARARGS, "Start a collective; returns a Handle." },
     { "run", handle_run, METH_VARARGS, "Start a collective and wait for it." },
     { "stop_stacks", stacks_stop, METH_NOARGS, "Answer no more questions where threads stand." },

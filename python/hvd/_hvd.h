@@ -11,6 +11,7 @@
 #include <Python.h>
 
 #include <hvd.h>
+#include <hvd_cuda.h>
 #include <stdbool.h>
 
 /* Sets the exception for a status, with the text of hvd_last_error(). Returns NULL.

@@ -187,7 +187,7 @@ def ccl_built() -> bool:
 
 
 def cuda_built() -> bool:
-    """False: libhvd is not built with CUDA; tensors of CUDA pass through host memory."""
+    """False: libhvd is not built with CUDA; it loads a module and the driver when it gets a tensor of CUDA."""
     return False
 
 

@@ -14,6 +14,7 @@
 #include "lib/base/env_names.h"
 #include "lib/base/rank_info.h"
 #include "lib/base/settings.h"
+#include "src/hvdrun/check_build.h"
 #include "src/hvdrun/config_file.h"
 #include "src/hvdrun/launcher_choice.h"
 #include "src/hvdrun/rank_settings.h"
@@ -379,7 +380,7 @@ char *hvdrun_options_answer(const struct hvdrun_options *options)
     if (options->version)
         return build_version();
     if (options->check_build)
-        return build_table();
+        return check_build();
     return options->completion ? completion_script(&hvdrun_option_table, options->completion)
                                : NULL;
 }

@@ -5,6 +5,7 @@ agent_PROGRAMS += hvdrun-ssh
 noinst_LTLIBRARIES += src/hvdrun/libhvdrun.la
 src_hvdrun_libhvdrun_la_SOURCES = \
 	src/hvdrun/install_path.c src/hvdrun/install_path.h \
+	src/hvdrun/check_build.c src/hvdrun/check_build.h \
 	src/hvdrun/check_hosts.c src/hvdrun/check_hosts.h \
 	src/hvdrun/config_file.c src/hvdrun/config_file.h \
 	src/hvdrun/config_yaml.c src/hvdrun/config_yaml.h \

@@ -4,13 +4,14 @@
  *
  *     hvdrun -np 8 -H a:4,b:4 hvd-bandwidth
  *
- *   say who takes part; get memory for the greatest size;
+ *   open the GPU of --device; get memory for the greatest size; say who takes part;
  *   for each operation, type, op and size: measure out of place and in place, print a row;
  *   the average bus bandwidth, and how many elements were wrong.
  *
  * A mistake on the command line, a root that is no rank, and sizes that do not fit into memory end
- * every rank with status 2. Wrong elements, a lost rank and output that cannot be written end every
- * rank with status 1. The reason is one line, of the lowest rank that has it. */
+ * every rank with status 2. Wrong elements, a lost rank, a GPU that cannot be opened and output that
+ * cannot be written end every rank with status 1. The reason is one line, of the lowest rank that
+ * has it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,8 @@
 #include <unistd.h>
 
 #include "examples/support/program.h"
-#include "hvd.h"
+#include "hvd_cuda.h"
+#include "src/tools/bandwidth_buffers.h"
 #include "src/tools/bandwidth_measure.h"
 #include "src/tools/bandwidth_memory.h"
 #include "src/tools/bandwidth_operations.h"
@@ -30,6 +32,7 @@ static const char name[] = "hvd-bandwidth";
 struct bandwidth {
     const struct bandwidth_options *options;
     int rank, ranks;
+    int device;                /* to be closed; 0: host memory */
     struct rank_place *places; /* owned; one for each rank */
     struct buffers buffers;
     struct report report;
@@ -74,6 +77,7 @@ static struct transfer transfer_make(const struct bandwidth *bandwidth, const st
                   .seed = (uint64_t)bandwidth->options->seed },
         .root = (int)bandwidth->options->root,
         .rank = bandwidth->rank,
+        .device = bandwidth->device,
     };
     transfer.count = operation_count(kind->operation, &transfer.data, (size_t)size);
     return transfer;
@@ -133,7 +137,22 @@ static int get_memory(struct bandwidth *bandwidth)
     bandwidth->places = calloc((size_t)bandwidth->ranks, sizeof *bandwidth->places);
     if (bandwidth->places == NULL)
         return problem_nomem(bandwidth->problem);
-    return buffers_init(&bandwidth->buffers, need.input, need.output, bandwidth->problem);
+    return buffers_init(&bandwidth->buffers, bandwidth->device, need.input, need.output,
+                        bandwidth->problem);
+}
+
+/* Ranks may share a GPU; each has its part of it then. */
+static int open_device(struct bandwidth *bandwidth)
+{
+    const struct bandwidth_options *options = bandwidth->options;
+    if (!options->cuda)
+        return 0;
+    int rc = hvd_cuda_open(options->ordinal, &bandwidth->device);
+    if (rc == HVD_OK)
+        return 0;
+    return problem_set(
+        bandwidth->problem, rc == HVD_ERR_INVALID ? EXIT_STATUS_USAGE : EXIT_STATUS_DATA,
+        "rank %d: --device %.60s: %s", bandwidth->rank, options->device, hvd_last_error());
 }
 
 static int bandwidth_prepare(struct bandwidth *bandwidth)
@@ -142,7 +161,7 @@ static int bandwidth_prepare(struct bandwidth *bandwidth)
         return problem_set(bandwidth->problem, EXIT_STATUS_USAGE,
                            "--root wants a rank below %d, not %ld", bandwidth->ranks,
                            bandwidth->options->root);
-    return get_memory(bandwidth);
+    return open_device(bandwidth) < 0 ? -1 : get_memory(bandwidth);
 }
 
 /* Every rank tells all other ranks its host and process. */
@@ -150,6 +169,10 @@ static int introduce(struct bandwidth *bandwidth)
 {
     struct rank_place mine = { .pid = getpid() };
     gethostname(mine.host, sizeof mine.host - 1);
+    mine.ordinal = -1;
+    if (bandwidth->device > 0 &&
+        hvd_cuda_describe(bandwidth->device, &mine.ordinal, mine.gpu, sizeof mine.gpu) != HVD_OK)
+        return problem_from_hvd(bandwidth->problem, "asking for the name of the GPU");
     if (hvd_allgather("hvd-bandwidth.places", &mine, bandwidth->places, sizeof mine, HVD_UINT8) !=
         HVD_OK)
         return problem_from_hvd(bandwidth->problem, "asking who takes part");
@@ -244,6 +267,8 @@ static int bandwidth_run(void *options, struct problem *problem)
     };
     int status = measure_in_world(&bandwidth);
     buffers_fini(&bandwidth.buffers);
+    if (bandwidth.device > 0)
+        hvd_cuda_close(bandwidth.device);
     free(bandwidth.places);
     return status;
 }

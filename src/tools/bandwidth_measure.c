@@ -7,41 +7,23 @@
  * fails. */
 #include "src/tools/bandwidth_measure.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "examples/support/agreement.h"
 #include "examples/support/program.h"
 
-enum { TRIAL_CALLS = 2, CACHE_LINE = 64 };
+enum { TRIAL_CALLS = 2 };
 
 /* An operation with its memory. */
 struct run {
     const struct operation *operation;
     const struct transfer *transfer;
-    void *input, *output;
-    size_t input_size, output_size; /* bytes */
+    const struct buffers *buffers;
+    void *input, *output;             /* of the call */
+    void *input_image, *output_image; /* host memory that has, or gets, the same */
+    size_t input_size, output_size;   /* bytes */
     struct problem *problem;
 };
-
-static void *bandwidth_measure_allocate(size_t size)
-{
-    return aligned_alloc(CACHE_LINE, (size + CACHE_LINE) / CACHE_LINE * CACHE_LINE);
-}
-
-int buffers_init(struct buffers *buffers, size_t input_size, size_t output_size,
-                 struct problem *problem)
-{
-    buffers->input = bandwidth_measure_allocate(input_size);
-    buffers->output = bandwidth_measure_allocate(output_size);
-    return buffers->input && buffers->output ? 0 : problem_nomem(problem);
-}
-
-void buffers_fini(struct buffers *buffers)
-{
-    free(buffers->input);
-    free(buffers->output);
-}
 
 static struct run run_make(const struct operation *operation, const struct transfer *transfer,
                            enum place place, const struct buffers *buffers, struct problem *problem)
@@ -50,14 +32,19 @@ static struct run run_make(const struct operation *operation, const struct trans
     struct run run = {
         .operation = operation,
         .transfer = transfer,
+        .buffers = buffers,
         .input = buffers->input,
         .output = buffers->output,
+        .input_image = buffers->input_image,
+        .output_image = buffers->output_image,
         .input_size = operation_input_count(operation, transfer) * size,
         .output_size = operation_output_count(operation, transfer) * size,
         .problem = problem,
     };
-    if (place == IN_PLACE)
-        run.input = operation_input_in(operation, transfer, buffers->output);
+    if (place == IN_PLACE) {
+        run.input = operation_input_in(operation, transfer, run.output);
+        run.input_image = operation_input_in(operation, transfer, run.output_image);
+    }
     return run;
 }
 
@@ -124,29 +111,39 @@ static int choose_iterations(const struct run *run, const struct measure_setting
     return 0;
 }
 
+/* In place, the input is a part of the output, or begins there and is longer (alltoall has no such
+ * form, reducescatter has). */
+static int run_put(const struct run *run)
+{
+    bool inside = run->input_image != run->buffers->input_image;
+    size_t more = inside && run->input_size > run->output_size ? run->input_size : run->output_size;
+    return buffers_put(run->buffers, inside ? 0 : run->input_size, more, run->problem);
+}
+
 static int take_time(const struct run *run, const struct measure_settings *settings,
                      struct measurement *measurement)
 {
-    memset(run->output, 0, run->output_size);
-    memset(run->input, 0, run->input_size);
-    if (call(run, settings->warm_up) < 0 || choose_iterations(run, settings, measurement) < 0)
+    memset(run->output_image, 0, run->output_size);
+    memset(run->input_image, 0, run->input_size);
+    if (run_put(run) < 0 || call(run, settings->warm_up) < 0 ||
+        choose_iterations(run, settings, measurement) < 0)
         return -1;
     double mine = time_calls(run, measurement->iterations);
     return mine < 0 ? -1 : fold(run, mine, measurement);
 }
 
-/* Writes the input of this rank: one for all ranks, or a part for each. */
+/* Writes the input of this rank into its image: one for all ranks, or a part for each. */
 static void put_in(const struct run *run)
 {
     const struct transfer *transfer = run->transfer;
     struct data_table table;
     size_t part = transfer->count * hvd_dtype_size(transfer->data.dtype);
     bool differ = run->operation->takes_all && !run->operation->reduces;
-    memset(run->output, 0xff, run->output_size);
+    memset(run->output_image, 0xff, run->output_size);
     for (int to = 0; to < (differ ? transfer->data.ranks : 1); to++) {
         size_t count = differ ? transfer->count : operation_input_count(run->operation, transfer);
         data_input(&transfer->data, transfer->rank, to, &table);
-        data_write(&transfer->data, &table, (char *)run->input + (size_t)to * part, 0, count);
+        data_write(&transfer->data, &table, (char *)run->input_image + (size_t)to * part, 0, count);
     }
 }
 
@@ -156,7 +153,7 @@ static size_t count_wrong_reduced(const struct run *run)
     struct data_table table;
     size_t first = run->operation->in_parts ? (size_t)transfer->rank * transfer->count : 0;
     data_reduced(&transfer->data, &table);
-    return data_count_wrong(&transfer->data, &table, run->output, first, transfer->count);
+    return data_count_wrong(&transfer->data, &table, run->output_image, first, transfer->count);
 }
 
 static size_t count_wrong_moved(const struct run *run)
@@ -168,8 +165,8 @@ static size_t count_wrong_moved(const struct run *run)
     for (int i = 0; i < parts; i++) {
         int from = run->operation->rooted ? transfer->root : i;
         data_input(&transfer->data, from, run->operation->takes_all ? transfer->rank : 0, &table);
-        wrong += data_count_wrong(&transfer->data, &table, (char *)run->output + (size_t)i * part,
-                                  0, transfer->count);
+        wrong += data_count_wrong(&transfer->data, &table,
+                                  (char *)run->output_image + (size_t)i * part, 0, transfer->count);
     }
     return wrong;
 }
@@ -177,7 +174,8 @@ static size_t count_wrong_moved(const struct run *run)
 static int bandwidth_measure_check(const struct run *run, struct measurement *measurement)
 {
     put_in(run);
-    if (call(run, 1) < 0)
+    if (run_put(run) < 0 || call(run, 1) < 0 ||
+        buffers_get(run->buffers, run->output_size, run->problem) < 0)
         return -1;
     int64_t wrong =
         (int64_t)(run->operation->reduces ? count_wrong_reduced(run) : count_wrong_moved(run));

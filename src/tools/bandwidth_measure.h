@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "examples/support/problem.h"
+#include "src/tools/bandwidth_buffers.h"
 #include "src/tools/bandwidth_operations.h"
 
 /* Without --iters, a measurement has as many iterations as take MEASURE_SECONDS, within these
@@ -31,16 +32,6 @@ struct measurement {
     double fastest, mean, slowest; /* seconds per call, of the ranks' means */
     int64_t wrong;                 /* elements on all ranks; 0 unless checked */
 };
-
-/* Memory for a rank's input and output. */
-struct buffers {
-    void *input, *output; /* owned */
-};
-
-/* Returns 0, or -1 with a problem when there is not enough memory. */
-int buffers_init(struct buffers *buffers, size_t input_size, size_t output_size,
-                 struct problem *problem);
-void buffers_fini(struct buffers *buffers);
 
 /* The sizes of both buffers for a transfer, large enough for every enum place of the operation. */
 void measure_sizes(const struct operation *operation, const struct transfer *transfer,

@@ -28,53 +28,72 @@ static double nothing(int ranks)
     return 0;
 }
 
+/* The dimension is the caller's. */
+static struct hvd_tensor tensor_make(const char *name, const struct transfer *transfer,
+                                     const void *input, void *output, const int64_t *rows)
+{
+    return (struct hvd_tensor){
+        .name = name,
+        .input = input,
+        .output = output,
+        .dtype = transfer->data.dtype,
+        .ndims = 1,
+        .dims = rows,
+        .device = transfer->device,
+    };
+}
+
+/* In host memory the short forms are measured, which most programs call. */
 static int allreduce(const struct transfer *transfer, const void *input, void *output)
 {
-    return hvd_allreduce("hvd-bandwidth.allreduce", input, output, transfer->count,
-                         transfer->data.dtype, transfer->data.op);
+    static const char name[] = "hvd-bandwidth.allreduce";
+    const int64_t rows = (int64_t)transfer->count;
+    if (transfer->device == 0)
+        return hvd_allreduce(name, input, output, transfer->count, transfer->data.dtype,
+                             transfer->data.op);
+    const struct hvd_tensor tensor = tensor_make(name, transfer, input, output, &rows);
+    return hvd_allreduce_tensor(&tensor, transfer->data.op, NULL);
 }
 
 static int allgather(const struct transfer *transfer, const void *input, void *output)
 {
-    return hvd_allgather("hvd-bandwidth.allgather", input, output, transfer->count,
-                         transfer->data.dtype);
+    static const char name[] = "hvd-bandwidth.allgather";
+    const int64_t rows = (int64_t)transfer->count;
+    if (transfer->device == 0)
+        return hvd_allgather(name, input, output, transfer->count, transfer->data.dtype);
+    struct hvd_tensor tensor = tensor_make(name, transfer, input, output, &rows);
+    tensor.output_size =
+        transfer->count * (size_t)transfer->data.ranks * hvd_dtype_size(tensor.dtype);
+    return hvd_allgather_tensor(&tensor, NULL, NULL);
 }
 
 static int bandwidth_operations_broadcast(const struct transfer *transfer, const void *input,
                                           void *output)
 {
+    static const char name[] = "hvd-bandwidth.broadcast";
+    const int64_t rows = (int64_t)transfer->count;
     (void)input;
-    return hvd_broadcast("hvd-bandwidth.broadcast", output, transfer->count, transfer->data.dtype,
-                         transfer->root);
+    if (transfer->device == 0)
+        return hvd_broadcast(name, output, transfer->count, transfer->data.dtype, transfer->root);
+    const struct hvd_tensor tensor = tensor_make(name, transfer, NULL, output, &rows);
+    return hvd_broadcast_tensor(&tensor, transfer->root, NULL);
 }
 
 static int alltoall(const struct transfer *transfer, const void *input, void *output)
 {
-    int64_t rows = (int64_t)transfer->count * transfer->data.ranks;
-    struct hvd_tensor tensor = {
-        .name = "hvd-bandwidth.alltoall",
-        .input = input,
-        .output = output,
-        .output_size = (size_t)rows * hvd_dtype_size(transfer->data.dtype),
-        .dtype = transfer->data.dtype,
-        .ndims = 1,
-        .dims = &rows,
-    };
+    const int64_t rows = (int64_t)transfer->count * transfer->data.ranks;
+    struct hvd_tensor tensor =
+        tensor_make("hvd-bandwidth.alltoall", transfer, input, output, &rows);
+    tensor.output_size = (size_t)rows * hvd_dtype_size(tensor.dtype);
     return hvd_alltoall(&tensor, NULL, 0, NULL, NULL);
 }
 
 static int reducescatter(const struct transfer *transfer, const void *input, void *output)
 {
-    int64_t rows = (int64_t)transfer->count * transfer->data.ranks;
-    struct hvd_tensor tensor = {
-        .name = "hvd-bandwidth.reducescatter",
-        .input = input,
-        .output = output,
-        .output_size = transfer->count * hvd_dtype_size(transfer->data.dtype),
-        .dtype = transfer->data.dtype,
-        .ndims = 1,
-        .dims = &rows,
-    };
+    const int64_t rows = (int64_t)transfer->count * transfer->data.ranks;
+    struct hvd_tensor tensor =
+        tensor_make("hvd-bandwidth.reducescatter", transfer, input, output, &rows);
+    tensor.output_size = transfer->count * hvd_dtype_size(tensor.dtype);
     return hvd_reducescatter(&tensor, transfer->data.op, NULL);
 }
 

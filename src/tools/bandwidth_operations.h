@@ -25,6 +25,7 @@ struct transfer {
     size_t count; /* elements; of a part, where there are parts */
     int root;     /* of a broadcast */
     int rank;
+    int device; /* whose memory input and output are; 0: the host's */
 };
 
 struct operation {

@@ -4,14 +4,15 @@
  * entries do not go together. */
 #include "src/tools/bandwidth_options.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#include "hvd.h"
+#include "hvd_cuda.h"
 #include "src/tools/bandwidth_operations.h"
 
 #define FIELD(name) offsetof(struct bandwidth_options, name)
 
-enum { SIZE_DEFAULT = 64 << 20, LATENCY_SIZE_DEFAULT = 1 << 20 };
+enum { SIZE_DEFAULT = 64 << 20, LATENCY_SIZE_DEFAULT = 1 << 20, ORDINAL_DIGITS = 4 };
 static const double size_limit = 0x1p40;
 
 const struct option_row bandwidth_option_rows[] = {
@@ -36,6 +37,8 @@ const struct option_row bandwidth_option_rows[] = {
       "sum, prod, min, max, avg, adasum; or all (sum)" },
     { "-r, --root", "RANK", OPTION_INTEGER, FIELD(root), 0, 1e6, "root of a broadcast (0)" },
     { "-c, --check", "0|1", OPTION_INTEGER, FIELD(check), 0, 1, "check every element (1)" },
+    { "--device", "DEVICE", OPTION_TEXT, FIELD(device), 0, 0,
+      "whose memory: host, cuda (the GPU of the local rank), cuda:0, cuda:1 and so on (host)" },
     { "--seed", "N", OPTION_INTEGER, FIELD(seed), 0, 2147483647, "seed of the input data (42)" },
     { "--latency", NULL, OPTION_FLAG, FIELD(latency), 0, 0,
       "average, smallest and largest time of the ranks, as in OSU's benchmarks" },
@@ -54,6 +57,7 @@ const struct bandwidth_options bandwidth_defaults = {
     .operation_list = "allreduce",
     .type_list = "float",
     .op_list = "sum",
+    .device = "host",
 };
 
 /* A word of a list. Several words may mean the same; the first of them is printed. */
@@ -187,11 +191,30 @@ static int check_sizes(struct bandwidth_options *options, struct problem *proble
     return 0;
 }
 
+static int read_device(struct bandwidth_options *options, struct problem *problem)
+{
+    static const char cuda[] = "cuda:";
+    const char *number = options->device + strlen(cuda);
+    options->ordinal = HVD_CUDA_BY_LOCAL_RANK;
+    options->cuda = strcmp(options->device, "cuda") == 0;
+    if (options->cuda || strcmp(options->device, "host") == 0)
+        return 0;
+    options->cuda = strncmp(options->device, cuda, strlen(cuda)) == 0;
+    size_t digits = options->cuda ? strspn(number, "0123456789") : 0;
+    if (digits == 0 || digits > ORDINAL_DIGITS || number[digits] != '\0')
+        return problem_set(problem, EXIT_STATUS_USAGE,
+                           "--device wants host, cuda or cuda and a number, such as cuda:0, not "
+                           "'%.60s'",
+                           options->device);
+    options->ordinal = atoi(number);
+    return 0;
+}
+
 int bandwidth_options_check(void *arg, struct problem *problem)
 {
     struct bandwidth_options *options = arg;
     if (read_lists(options, problem) < 0 || check_combinations(options, problem) < 0 ||
-        check_sizes(options, problem) < 0)
+        check_sizes(options, problem) < 0 || read_device(options, problem) < 0)
         return -1;
     if (options->latency && options->tsv)
         return problem_set(problem, EXIT_STATUS_USAGE, "--latency and --tsv exclude each other");

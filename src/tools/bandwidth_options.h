@@ -14,8 +14,11 @@ struct bandwidth_options {
     long min_size, max_size, step_size, step_factor; /* bytes; step_size 0: by factor */
     long iterations, warm_up, root, check, seed;
     const char *operation_list, *type_list, *op_list;
+    const char *device;
     bool latency, tsv, quiet, help;
     unsigned operations, types, ops; /* from the lists: a bit for each entry */
+    bool cuda;                       /* from `device`: memory of a GPU */
+    int ordinal;                     /* which; HVD_CUDA_BY_LOCAL_RANK: by local rank */
 };
 
 extern const struct option_row bandwidth_option_rows[];

@@ -76,8 +76,13 @@ static void nccl_begin(const struct report *report, int hosts, const struct rank
         printf("as many as take %g s, %d to %d", MEASURE_SECONDS, MEASURE_ITERATIONS_MIN,
                MEASURE_ITERATIONS_MAX);
     printf(" validation: %ld\n#\n# Using ranks\n", options->check);
-    for (int rank = 0; rank < report->ranks; rank++)
-        printf("#  Rank %2d Pid %6" PRId64 " on %10s\n", rank, places[rank].pid, places[rank].host);
+    for (int rank = 0; rank < report->ranks; rank++) {
+        const struct rank_place *place = &places[rank];
+        printf("#  Rank %2d Pid %6" PRId64 " on %10s", rank, place->pid, place->host);
+        if (place->ordinal >= 0)
+            printf(" device %2d %s", place->ordinal, place->gpu);
+        printf("\n");
+    }
     if (report->ranks == 1)
         printf("#\n# One rank: nothing travels, times are those of calls and copies.\n");
 }

@@ -15,6 +15,8 @@
 struct rank_place {
     int64_t pid;
     char host[64];
+    int ordinal; /* of its GPU; -1: its memory is the host's */
+    char gpu[64];
 };
 
 /* A line of the table: one size. */

@@ -2,6 +2,7 @@
 # hvd-bandwidth and hvd-tune: what is measured first on a new cluster.
 noinst_LTLIBRARIES += src/tools/libbandwidth.la
 src_tools_libbandwidth_la_SOURCES = \
+	src/tools/bandwidth_buffers.c src/tools/bandwidth_buffers.h \
 	src/tools/bandwidth_data.c src/tools/bandwidth_data.h \
 	src/tools/bandwidth_measure.c src/tools/bandwidth_measure.h \
 	src/tools/bandwidth_memory.c src/tools/bandwidth_memory.h \

@@ -39,6 +39,45 @@ job 'rank=1 fail=cuDevicePrimaryCtxRetain:1:2' 2
 refused "a GPU that one rank cannot use ends the job" \
     'rank 1 on .*: HVD_DEVICE=cuda: GPU 1: cuDevicePrimaryCtxRetain: out of memory \(CUDA_ERROR_OUT_OF_MEMORY\)'
 
+# hvd-bandwidth: bandwidth WORDS RANKS [OPTION]...
+bandwidth() {
+    words=$1 np=$2
+    shift 2
+    run "$HVDRUN" -np "$np" -x LD_LIBRARY_PATH="$STAGE$LIBDIR:$stand_in" -x STAND_IN_CUDA="$words" -x HVD_CUDA_NCCL=0 \
+        "$HVD_BANDWIDTH" -b 4K -e 4K -n 1 "$@"
+}
+bandwidth gpus=2 2 --device cuda --operation all
+is "hvd-bandwidth measures in memory of GPUs" 0 "$status"
+is "and names them" "0 stand-in GPU 0 1 stand-in GPU 1" \
+    "$(sed -n 's/^.*#  Rank .* device  \(.*\)/\1/p' "$tmp/out" | paste -sd' ')"
+like "no element is wrong" '^\[0\]<stdout>:result ranks=2 operation=all .* wrong=0$' "$tmp/out"
+bandwidth gpus=2 1 --device cuda:1 -q
+is "it takes the GPU that it is told" 0 "$status"
+bandwidth gpus=2 2 --device cuda:2
+is "one that does not exist is a mistake of the command line" 2 "$status"
+like "which is said once" 'hvd-bandwidth: rank 0: --device cuda:2: open cuda device: there is no GPU 2, the driver shows 2$' "$tmp/err"
+bandwidth 'gpus=2 rank=1 fail=cuMemAlloc:2:2' 2 --device cuda
+is "so is a size that does not fit" 2 "$status"
+like "which names the rank" 'hvd-bandwidth: rank 1: --maxbytes: allocate cuda memory: 4097 bytes: cuMemAlloc: out of memory' "$tmp/err"
+bandwidth gpus=0 2 --device cuda
+is "without a GPU the status is 1" 1 "$status"
+like "and the driver is heard" 'hvd-bandwidth: rank 0: --device cuda: open cuda device: the driver finds no GPU$' "$tmp/err"
+
+# What is there
+nccl='NCCL: 2\.[0-9]+\.[0-9]+'
+run env LD_LIBRARY_PATH="$stand_in" STAND_IN_CUDA=gpus=2 "$HVDRUN" --check-build
+is "--check-build tells what of CUDA there is" 0 "$status"
+sed '1,/^CUDA on this machine:$/d' "$tmp/out" >"$tmp/cuda"
+is "module, driver and GPUs" "    module: $STAGE$LIBDIR/hvdrun/hvd_cuda.so|    driver: CUDA 12.4|    GPU 0: stand-in GPU 0|    GPU 1: stand-in GPU 1" \
+    "$(sed '$d' "$tmp/cuda" | paste -sd'|')"
+like "and NCCL" "^    $nccl\$" "$tmp/cuda"
+run env LD_LIBRARY_PATH="$stand_in" STAND_IN_CUDA=gpus=0 "$HVDRUN" --check-build
+like "a driver without a GPU has its own words" '^    the driver finds no GPU$' "$tmp/out"
+run "$HVDRUN" --check-hosts -H localhost -x LD_LIBRARY_PATH="$stand_in" -x STAND_IN_CUDA='gpus=1 driver=12040'
+is "so does --check-hosts, in the environment of the ranks" 0 "$status"
+like "in a line below the table" \
+    "^CUDA on localhost: module: /.*/hvdrun/hvd_cuda\\.so; driver: CUDA 12\\.4; GPU 0: stand-in GPU 0; $nccl\$" "$tmp/out"
+
 run "$HVDRUN" -np 1 -x HVD_DEVICE=foo "$HELLO"
 refused "a device that does not exist is refused" "HVD_DEVICE: 'foo' is not cuda or none"
 run "$HVDRUN" -np 1 -x HVD_DEVICE=none "$HELLO"

@@ -4,6 +4,7 @@
     hvdrun -np N python3 cases.py        prints "ok SENTENCE" or "not ok SENTENCE: why" for each case
 """
 import ctypes
+import ctypes.util
 import gc
 import sys
 import traceback
@@ -431,6 +432,22 @@ def workers_of_a_data_loader_are_forked_and_work(rank, size):
     for batch in loader:
         hvd.allreduce(batch)
     assert batch.flatten().tolist() == [4.0, 5.0, 6.0, 7.0]
+
+
+class OfCuda(torch.Tensor):
+    """What PyTorch without CUDA cannot make."""
+
+    is_cuda = property(lambda self: True)
+    device = property(lambda self: torch.device("cuda", 0))
+
+
+@case
+def a_tensor_of_cuda_without_a_driver_is_refused_by_name(rank, size):
+    if ctypes.util.find_library("cuda"):
+        return
+    tensor = torch.ones(3).as_subclass(OfCuda)
+    raises(ValueError, "tensor 'far' on device cuda:0: open cuda device: ", hvd.allreduce_, tensor, name="far")
+    raises(ValueError, "no driver: libcuda.so.1: ", hvd.broadcast_, tensor, 0)
 
 
 @case

@@ -72,6 +72,7 @@ int stand_in_number(const char *word, int otherwise);
 /* stand_in_context.c: likewise, for a call that needs cuInit(), or a current context. */
 int stand_in_enter(const char *call, bool context);
 
+int stand_in_current(void); /* the ordinal of the thread's current context */
 void stand_in_count_contexts(struct stand_in_holdings *holdings);
 
 /* stand_in_memory.c */

@@ -3,6 +3,7 @@
 #include "tests/stand_in_cuda/stand_in.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,6 +152,16 @@ int stand_in_call_device_get_attribute(int *value, int attribute, int gpu)
     return result;
 }
 
+int stand_in_call_device_get_name(char *name, int size, int gpu)
+{
+    int result = stand_in_enter("cuDeviceGetName", false);
+    if (result == CUDA_OK && (!is_gpu(gpu) || size < 1))
+        result = is_gpu(gpu) ? CUDA_INVALID_VALUE : CUDA_INVALID_DEVICE;
+    if (result == CUDA_OK)
+        snprintf(name, (size_t)size, "stand-in GPU %d", gpu);
+    return result;
+}
+
 int stand_in_call_primary_retain(struct cuda_context **context, int gpu)
 {
     int result = stand_in_enter("cuDevicePrimaryCtxRetain", false);
@@ -195,6 +206,11 @@ int stand_in_call_pop(struct cuda_context **context)
     *context = stack[--depth];
     atomic_fetch_sub(&pushed, 1);
     return CUDA_OK;
+}
+
+int stand_in_current(void)
+{
+    return (int)(stack[depth - 1] - contexts);
 }
 
 void stand_in_count_contexts(struct stand_in_holdings *holdings)

@@ -138,6 +138,20 @@ void stand_in_release(void *memory)
         remove_piece((uintptr_t)memory, MANAGED);
 }
 
+int stand_in_call_mem_alloc(uint64_t *memory, size_t nbytes)
+{
+    int result = stand_in_enter("cuMemAlloc", true);
+    if (result == CUDA_OK && nbytes == 0)
+        result = CUDA_INVALID_VALUE;
+    return result == CUDA_OK ? make_piece(stand_in_current(), nbytes, memory) : result;
+}
+
+int stand_in_call_mem_free(uint64_t memory)
+{
+    int result = stand_in_enter("cuMemFree", true);
+    return result == CUDA_OK ? remove_piece(memory, DEVICE) : result;
+}
+
 int stand_in_call_host_alloc(void **memory, size_t nbytes, unsigned flags)
 {
     struct piece piece = { .kind = PINNED, .nbytes = nbytes, .mapped = nbytes, .fd = -1 };

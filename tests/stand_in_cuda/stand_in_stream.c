@@ -279,6 +279,35 @@ int stand_in_call_copy_from_host(uint64_t memory, const void *host, size_t nbyte
                     stand_in_host_pointer(host, nbytes), nbytes, stream);
 }
 
+/* Host memory that the driver does not know is good, too: it is what is no device's. */
+static void *anywhere(uint64_t address, size_t nbytes)
+{
+    void *memory = stand_in_pointer(address, nbytes);
+    return memory ? memory : stand_in_pointer(address, 1) ? NULL : (void *)(uintptr_t)address;
+}
+
+int stand_in_call_copy(uint64_t to, uint64_t from, size_t nbytes, struct cuda_stream *stream)
+{
+    return put_copy("cuMemcpyAsync", anywhere(to, nbytes), anywhere(from, nbytes), nbytes, stream);
+}
+
+/* What fails meanwhile, is told. */
+int stand_in_call_stream_synchronize(struct cuda_stream *stream)
+{
+    int result = stand_in_enter("cuStreamSynchronize", true);
+    if (result != CUDA_OK)
+        return result;
+    pthread_mutex_lock(&lock);
+    bool exists = stream_exists(stream);
+    uint64_t put = exists ? stream->put : 0;
+    while (exists && stream->done < put) {
+        pthread_cond_wait(&changed, &lock);
+        exists = stream_exists(stream);
+    }
+    pthread_mutex_unlock(&lock);
+    return exists ? stand_in_enter("cuStreamSynchronize, at its end", true) : CUDA_INVALID_HANDLE;
+}
+
 struct stand_in_holdings stand_in_holdings(void)
 {
     struct stand_in_holdings holdings = { 0 };

@@ -19,7 +19,7 @@ from .. import _collectives as _common
 from .._collectives import Average, Sum, check_factor, check_group, full_name, member_name, op_name, reduce_op
 from ..exceptions import HorovodInternalError
 from ..process_sets import ProcessSet, global_process_set, process_set_number
-from ._tensors import check, check_in_place, gathered, row, to_host
+from ._tensors import check, check_in_place, gathered, place, row, to_host
 
 Handle = _hvd.Handle
 
@@ -54,25 +54,6 @@ def _call(kind: int, tensor_row: Any, op: int, number: int, prescale: float, pos
 # ---- allreduce ----
 
 
-def _back_to(outputs: Sequence[torch.Tensor], hosts: Sequence[torch.Tensor]):
-    """finish() for tensors of CUDA: the results go from host memory to the outputs."""
-
-    def finish(_: Any) -> Sequence[torch.Tensor]:
-        for output, host in zip(outputs, hosts):
-            output.data.copy_(host)
-        return outputs
-
-    return finish
-
-
-def _back_to_one(output: torch.Tensor, host: torch.Tensor):
-    def finish(_: Any) -> torch.Tensor:
-        output.data.copy_(host)
-        return output
-
-    return finish
-
-
 def _allreduce(
     start: Any,
     tensor: torch.Tensor,
@@ -86,19 +67,16 @@ def _allreduce(
     """`start` is _submit, for a Handle, or _call, for the result."""
     dtype = check(tensor, name)
     output = tensor if in_place else torch.empty_like(tensor, requires_grad=False)
-    finish, source, target = None, tensor, output
-    if tensor.is_cuda:
-        source = target = to_host(tensor)
-        finish = _back_to_one(output, target)
+    where, event = place(tensor, name)
     return start(
         _ALLREDUCE,
-        row(full_name("allreduce", name), source, target, dtype),
+        row(full_name("allreduce", name), tensor, output, dtype, *where),
         op,
         process_set_number(process_set),
         check_factor("prescale_factor", prescale),
         check_factor("postscale_factor", postscale),
         None,
-        (finish, output, (source, target)),
+        (None, output, (tensor, event)),
     )
 
 
@@ -184,14 +162,11 @@ def _grouped_allreduce(
     tensors = check_group(tensors)
     dtypes = [check(tensor, name) for tensor in tensors]
     outputs = tensors if in_place else [torch.empty_like(tensor, requires_grad=False) for tensor in tensors]
-    finish, sources, targets = None, tensors, outputs
-    if any(tensor.is_cuda for tensor in tensors):
-        sources = targets = [to_host(tensor) for tensor in tensors]
-        finish = _back_to(outputs, targets)
+    places = [place(tensor, name) for tensor in tensors]
     count = len(tensors)
     rows = [
-        row(member_name("allreduce", name, index, count), sources[index], targets[index], dtypes[index])
-        for index in range(count)
+        row(member_name("allreduce", name, index, count), tensor, outputs[index], dtypes[index], *places[index][0])
+        for index, tensor in enumerate(tensors)
     ]
     return _submit(
         _ALLREDUCE,
@@ -201,7 +176,7 @@ def _grouped_allreduce(
         check_factor("prescale_factor", prescale),
         check_factor("postscale_factor", postscale),
         None,
-        (finish, outputs, (sources, targets)),
+        (None, outputs, (tensors, places)),
     )
 
 
@@ -344,19 +319,16 @@ def _broadcast(
     start: Any, target: torch.Tensor, root_rank: int, name: Optional[str], process_set: ProcessSet
 ) -> Any:
     dtype = check(target, name)
-    finish, host = None, target
-    if target.is_cuda:
-        host = to_host(target)
-        finish = _back_to_one(target, host)
+    where, event = place(target, name)
     return start(
         _BROADCAST,
-        row(full_name("broadcast", name), host, host, dtype),
+        row(full_name("broadcast", name), target, target, dtype, *where),
         root_rank,
         process_set_number(process_set),
         1.0,
         1.0,
         None,
-        (finish, target, host),
+        (None, target, event),
     )
 
 
@@ -471,12 +443,12 @@ def alltoall_now(
 # ---- reducescatter ----
 
 
-def _share(tensor: torch.Tensor, process_set: ProcessSet, device: Any) -> torch.Tensor:
+def _share(tensor: torch.Tensor, process_set: ProcessSet) -> torch.Tensor:
     """Room for this rank's part of the rows; the library refuses a scalar."""
     shape = list(tensor.shape)
     if shape and process_set.included():
         shape[0] = _hvd.share(shape[0], process_set.size(), process_set.rank())
-    return torch.empty(shape, dtype=tensor.dtype, device=device)
+    return tensor.new_empty(shape)
 
 
 def _check_scatter_op(op: int) -> None:
@@ -496,18 +468,17 @@ def _reducescatter(
 ) -> Any:
     _check_scatter_op(op)
     dtype = check(tensor, name)
-    target = _share(tensor, process_set, "cpu")
-    source = to_host(tensor) if tensor.is_cuda else tensor
-    finish = (lambda _: target.to(tensor.device)) if tensor.is_cuda else None
+    target = _share(tensor, process_set)
+    where, event = place(tensor, name)
     return start(
         _REDUCESCATTER,
-        row(full_name("reducescatter", name), source, target, dtype),
+        row(full_name("reducescatter", name), tensor, target, dtype, *where),
         op,
         process_set_number(process_set),
         check_factor("prescale_factor", prescale_factor),
         check_factor("postscale_factor", postscale_factor),
         None,
-        (finish, target, source),
+        (None, target, (tensor, event)),
     )
 
 
@@ -545,17 +516,13 @@ def grouped_reducescatter_async(
     tensors = check_group(tensors)
     dtypes = [check(tensor, name) for tensor in tensors]
     _check_scatter_op(op)
-    targets = [_share(tensor, process_set, "cpu") for tensor in tensors]
-    sources = [to_host(tensor) if tensor.is_cuda else tensor for tensor in tensors]
+    targets = [_share(tensor, process_set) for tensor in tensors]
+    places = [place(tensor, name) for tensor in tensors]
     count = len(tensors)
     rows = [
-        row(member_name("reducescatter", name, index, count), sources[index], targets[index], dtypes[index])
-        for index in range(count)
+        row(member_name("reducescatter", name, index, count), tensor, targets[index], dtypes[index], *places[index][0])
+        for index, tensor in enumerate(tensors)
     ]
-
-    def finish(_: Any) -> List[torch.Tensor]:
-        return [target.to(tensor.device) for target, tensor in zip(targets, tensors)]
-
     return _submit(
         _REDUCESCATTER,
         rows,
@@ -564,7 +531,7 @@ def grouped_reducescatter_async(
         check_factor("prescale_factor", prescale_factor),
         check_factor("postscale_factor", postscale_factor),
         None,
-        (finish, targets, sources),
+        (None, targets, (tensors, places)),
     )
 
 

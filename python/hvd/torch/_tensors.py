@@ -1,24 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch's tensors as rows for the extension module: where they lie, without a copy.
 
-Tensors in host memory are used where they are. Tensors of CUDA are copied to pinned host memory, and the result
-is copied back, with one warning for the process.
+Tensors in host memory and on GPUs are used where they are. What has a result whose size the library finds out,
+allgather and alltoall, copies tensors of CUDA to pinned host memory, and the result back.
 
 ValueError for a tensor that is not contiguous, or of an element type or device that has no row; TypeError for
 what is no tensor.
 """
-import warnings
 from typing import Any, Optional, Sequence, Tuple
 
 import numpy
 import torch
 
+from . import _cuda
 from .._collectives import BFLOAT16, DTYPE_NAMES, ELEMENT_SIZES, Gathered, Row
 
 # Numbers of enum hvd_dtype by element type of this version of PyTorch.
 DTYPES = {getattr(torch, name): number for number, name in enumerate(DTYPE_NAMES) if hasattr(torch, name)}
-
-_warned = False
 
 
 def refuse(tensor: Any, name: Optional[str]) -> None:
@@ -55,8 +53,8 @@ def check_in_place(tensor: torch.Tensor) -> None:
         )
 
 
-def row(name: Optional[str], source: torch.Tensor, target: Optional[torch.Tensor], dtype: int) -> Row:
-    """The row of tensors in host memory."""
+def row(name: Optional[str], source: torch.Tensor, target: Optional[torch.Tensor], dtype: int, *where: int) -> Row:
+    """The row of tensors; `where` is that of place()."""
     if target is None:
         return (name, source.data_ptr(), 0, 0, dtype, source.shape)
     return (
@@ -66,20 +64,20 @@ def row(name: Optional[str], source: torch.Tensor, target: Optional[torch.Tensor
         target.numel() * ELEMENT_SIZES[dtype],
         dtype,
         source.shape,
+        *where,
     )
 
 
-def warn_of_copies() -> None:
-    """Once for the process."""
-    global _warned
-    if not _warned:
-        _warned = True
-        warnings.warn("tensors of CUDA are copied to host memory and back: libhvd has no device module for them")
+def place(tensor: torch.Tensor, name: Optional[str]) -> Tuple[Tuple[int, ...], Any]:
+    """What row() wants to know of the memory of `tensor`, and what must stay alive; see _cuda.place()."""
+    if not tensor.is_cuda:
+        return (), None
+    number, event = _cuda.place(tensor, name)
+    return (number, event.cuda_event), event
 
 
 def to_host(tensor: torch.Tensor) -> torch.Tensor:
     """A copy in pinned memory. It is complete when the call returns."""
-    warn_of_copies()
     host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
     host.copy_(tensor.detach())
     return host

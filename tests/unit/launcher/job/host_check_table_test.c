@@ -63,6 +63,23 @@ START_TEST(what_failed_is_told_after_the_table)
 }
 END_TEST
 
+START_TEST(hosts_with_the_same_of_cuda_share_a_line)
+{
+    const struct host_check_row hosts[] = {
+        { .name = "a", .ok = true, .facts.cuda = "driver: CUDA 12.4" },
+        { .name = "b", .step = STEP_LOGIN, .text = "no key is accepted" },
+        { .name = "c", .ok = true, .facts.cuda = "no driver" },
+        { .name = "d", .ok = true, .facts.cuda = "driver: CUDA 12.4" },
+        { .name = "e", .ok = true },
+    };
+    char *table = host_check_table(hosts, 5, true);
+    ck_assert_str_eq(line(table, 7), "CUDA on a, d: driver: CUDA 12.4");
+    ck_assert_str_eq(line(table, 8), "CUDA on c: no driver");
+    ck_assert_str_eq(strstr(table, "CUDA on c"), "CUDA on c: no driver\n");
+    free(table);
+}
+END_TEST
+
 START_TEST(without_a_command_none_was_looked_for)
 {
     char *table = host_check_table(rows, 1, false);
@@ -78,6 +95,7 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_add_test(tcase, every_step_of_every_host_has_its_cell);
     tcase_add_test(tcase, what_failed_is_told_after_the_table);
+    tcase_add_test(tcase, hosts_with_the_same_of_cuda_share_a_line);
     tcase_add_test(tcase, without_a_command_none_was_looked_for);
     return unit_run(suite);
 }

@@ -44,6 +44,7 @@ START_TEST(job_is_read_as_it_was_written)
         .interfaces = "eth0,198.51.100.0/24",
         .attributes = { .umask = 027, .bind_to = _i },
         .check_libraries = _i & 1,
+        .check_cuda = _i & 2,
         .python_path = "/usr/share/x",
     };
     struct agent_job read;
@@ -58,6 +59,7 @@ START_TEST(job_is_read_as_it_was_written)
     ck_assert_str_eq(read.interfaces, "eth0,198.51.100.0/24");
     ck_assert_int_eq(read.attributes.bind_to, _i);
     ck_assert_int_eq(read.check_libraries, job.check_libraries);
+    ck_assert_int_eq(read.check_cuda, job.check_cuda);
     ck_assert_str_eq(read.python_path, "/usr/share/x");
     CHECK_LENGTHS(agent_job_decode, &read);
 }
@@ -103,9 +105,9 @@ END_TEST
 
 START_TEST(ready_is_read_as_it_was_written)
 {
-    struct agent_ready
-        ready = { UINT64_MAX - 1, 96, "Linux x86_64", 65535, "::1", "192.0.2.9", 4711 },
-        read;
+    struct agent_ready ready = { UINT64_MAX - 1, 96,          "Linux x86_64", 65535,
+                                 "::1",          "192.0.2.9", 4711,           "no driver" },
+                       read;
     agent_ready_encode(&out, &ready);
     ck_assert_int_eq(agent_ready_decode(&read, first(out.length), NULL), HVD_OK);
     ck_assert_uint_eq(read.clock_ms, UINT64_MAX - 1);
@@ -115,6 +117,7 @@ START_TEST(ready_is_read_as_it_was_written)
     ck_assert_str_eq(read.caller, "::1");
     ck_assert_str_eq(read.address, "192.0.2.9");
     ck_assert_uint_eq(read.torch_port, 4711);
+    ck_assert_str_eq(read.cuda, "no driver");
     CHECK_LENGTHS(agent_ready_decode, &read);
 }
 END_TEST

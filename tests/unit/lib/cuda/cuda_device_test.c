@@ -108,7 +108,7 @@ START_TEST(the_input_is_read_when_the_callers_event_has_passed)
 }
 END_TEST
 
-/* ---- whose memory ---- */
+/* ---- memory for programs ---- */
 
 static int sum_at(void *memory, int64_t count)
 {
@@ -123,6 +123,79 @@ static int sum_at(void *memory, int64_t count)
     int rc = hvd_allreduce_async(&tensor, HVD_SUM, NULL, &handle);
     return rc < 0 ? rc : hvd_wait(handle);
 }
+
+static int use_memory(int rank)
+{
+    enum { COUNT = 3000 };
+    int ordinal = -1;
+    char name[64], first[5];
+    void *memory, *other;
+    static int32_t data[COUNT], back[COUNT];
+    init_world();
+    cuda_start();
+    REQUIRE_STATUS(hvd_cuda_describe(device, &ordinal, name, sizeof name), HVD_OK);
+    REQUIRE(ordinal == 0 && strcmp(name, "stand-in GPU 0") == 0);
+    REQUIRE_STATUS(hvd_cuda_describe(device, NULL, first, sizeof first), HVD_OK);
+    REQUIRE(strcmp(first, "stan") == 0);
+    REQUIRE_STATUS(hvd_cuda_describe(device, NULL, NULL, 0), HVD_OK);
+    REQUIRE_STATUS(hvd_cuda_alloc(device, sizeof data, &memory), HVD_OK);
+    REQUIRE_STATUS(hvd_cuda_alloc(device, sizeof data, &other), HVD_OK);
+    for (int i = 0; i < COUNT; i++)
+        data[i] = i + rank;
+    REQUIRE_STATUS(hvd_cuda_copy(device, memory, data, sizeof data), HVD_OK);
+    REQUIRE_STATUS(sum_at(memory, COUNT), HVD_OK);
+    REQUIRE_STATUS(hvd_cuda_copy(device, other, memory, sizeof data), HVD_OK);
+    REQUIRE_STATUS(hvd_cuda_copy(device, back, other, sizeof data), HVD_OK);
+    REQUIRE(back[0] == 1 && back[COUNT - 1] == 2 * COUNT - 1);
+    REQUIRE_STATUS(hvd_cuda_copy(device, NULL, NULL, 0), HVD_OK);
+    REQUIRE_STATUS(hvd_cuda_free(device, memory), HVD_OK);
+    REQUIRE_STATUS(hvd_cuda_free(device, other), HVD_OK);
+    REQUIRE_STATUS(hvd_cuda_free(device, NULL), HVD_OK);
+    REQUIRE(stand_in_holdings().pieces == 0);
+    return leave();
+}
+
+START_TEST(a_program_can_have_memory_of_the_gpu)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, use_memory);
+}
+END_TEST
+
+static int refuse_use(int rank)
+{
+    void *memory = NULL;
+    char data[8] = { 0 };
+    (void)rank;
+    init_world();
+    cuda_start();
+    REQUIRE_STATUS(hvd_cuda_alloc(device, 0, &memory), HVD_ERR_INVALID);
+    require_text("allocate cuda memory: of 0 bytes");
+    REQUIRE_STATUS(hvd_cuda_alloc(device, 8, NULL), HVD_ERR_INVALID);
+    REQUIRE_STATUS(hvd_cuda_alloc(device + 1, 8, &memory), HVD_ERR_INVALID);
+    require_text("allocate cuda memory: device 2 is none of CUDA");
+    REQUIRE_STATUS(hvd_cuda_free(0, &memory), HVD_ERR_INVALID);
+    REQUIRE_STATUS(hvd_cuda_describe(7, NULL, NULL, 0), HVD_ERR_INVALID);
+    REQUIRE_STATUS(hvd_cuda_free(device, data), HVD_ERR_SYSTEM);
+    require_text("free cuda memory: cuMemFree: invalid argument (CUDA_ERROR_INVALID_VALUE)");
+    stand_in_configure("fail=cuMemAlloc:1:2 fail=cuStreamSynchronize:1:700");
+    REQUIRE_STATUS(hvd_cuda_alloc(device, 8, &memory), HVD_ERR_NOMEM);
+    require_text("allocate cuda memory: 8 bytes: cuMemAlloc: out of memory");
+    REQUIRE_STATUS(hvd_cuda_alloc(device, 8, &memory), HVD_OK);
+    REQUIRE_STATUS(hvd_cuda_copy(device, memory, data, 9), HVD_ERR_SYSTEM);
+    require_text("copy cuda memory: cuMemcpyAsync: invalid argument");
+    REQUIRE_STATUS(hvd_cuda_copy(device, memory, data, 8), HVD_ERR_SYSTEM);
+    require_text("copy cuda memory: cuStreamSynchronize: an illegal memory access");
+    REQUIRE_STATUS(hvd_cuda_free(device, memory), HVD_OK);
+    return leave();
+}
+
+START_TEST(what_it_asks_wrongly_is_refused)
+{
+    ranks_run(&(struct mini_options){ .size = 1 }, refuse_use);
+}
+END_TEST
+
+/* ---- whose memory ---- */
 
 static int refuse_memory(int rank)
 {
@@ -288,6 +361,8 @@ int main(void)
     cuda_prepare();
     tcase_add_test(tcase, every_collective_gives_what_it_gives_on_the_host);
     tcase_add_test(tcase, the_input_is_read_when_the_callers_event_has_passed);
+    tcase_add_test(tcase, a_program_can_have_memory_of_the_gpu);
+    tcase_add_test(tcase, what_it_asks_wrongly_is_refused);
     tcase_add_test(tcase, memory_that_is_not_the_gpus_is_refused);
     tcase_add_loop_test(tcase, a_gpu_that_fails_ends_the_world_on_all_ranks_in_the_drivers_words, 0,
                         sizeof failures / sizeof *failures);

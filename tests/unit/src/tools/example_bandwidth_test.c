@@ -230,6 +230,28 @@ START_TEST(lists_become_bits_and_defaults_depend_on_the_layout)
 }
 END_TEST
 
+static const struct {
+    const char *text;
+    bool cuda;
+    int ordinal;
+} devices[] = {
+    { "host", false, -1 },
+    { "cuda", true, -1 },
+    { "cuda:0", true, 0 },
+    { "cuda:0012", true, 12 },
+};
+
+START_TEST(a_device_is_the_host_or_a_gpu)
+{
+    struct bandwidth_options options = bandwidth_defaults;
+    struct problem problem = { 0 };
+    options.device = devices[_i].text;
+    ck_assert_int_eq(bandwidth_options_check(&options, &problem), 0);
+    ck_assert_int_eq(options.cuda, devices[_i].cuda);
+    ck_assert_int_eq(options.ordinal, devices[_i].ordinal);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *suite = suite_create("bandwidth");
@@ -244,6 +266,7 @@ static Suite *suite(void)
     tcase_add_test(tests, sizes_are_whole_elements_in_equal_parts);
     tcase_add_test(tests, bus_bandwidth_is_that_of_the_busiest_link);
     tcase_add_test(tests, lists_become_bits_and_defaults_depend_on_the_layout);
+    tcase_add_loop_test(tests, a_device_is_the_host_or_a_gpu, 0, sizeof devices / sizeof *devices);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See cuda_info.h. */
+#include "launcher/process/cuda_info.h"
+
+#include "launcher/base/xalloc.h"
+#include "launcher/process/program_output.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char cuda_info_program[] = "hvd-cuda-info";
+
+char *cuda_info_lines(const char *directory, char *const *envp)
+{
+    struct text_buffer lines = { 0 };
+    char *path = xasprintf("%s/%s", directory, cuda_info_program);
+    char *const argv[] = { path, NULL };
+    if (*directory == '\0' || access(path, X_OK) != 0)
+        text_buffer_printf(&lines, "not known: %s is not installed here\n", cuda_info_program);
+    else if (!program_output_read(path, argv, envp, CUDA_INFO_MS, &lines) || lines.length == 0)
+        text_buffer_printf(&lines, "not all known: %s did not end well within %d s\n",
+                           cuda_info_program, CUDA_INFO_MS / 1000);
+    free(path);
+    return text_buffer_take(&lines);
+}
+
+char *cuda_info_line(const char *directory, char *const *envp)
+{
+    struct text_buffer line = { 0 };
+    char *lines = cuda_info_lines(directory, envp), *rest;
+    for (char *each = strtok_r(lines, "\n", &rest); each; each = strtok_r(NULL, "\n", &rest))
+        text_buffer_printf(&line, "%s%s", line.length > 0 ? "; " : "", each);
+    free(lines);
+    return text_buffer_take(&line);
+}
