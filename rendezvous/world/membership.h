@@ -87,10 +87,12 @@ enum { MEMBERSHIP_ANNOUNCEMENTS_MAX = 4 };
 
 struct membership {
     int size;
-    uint32_t epoch;                   /* set by the caller */
-    struct rendezvous_slot *slots;    /* owned; the names of hosts are borrowed */
-    struct member *members;           /* owned */
-    struct join_addresses *addresses; /* owned; untouched memory until a rank has joined */
+    uint32_t epoch;                       /* set by the caller */
+    struct rendezvous_slot *slots;        /* owned; the names of hosts are borrowed */
+    struct member *members;               /* owned */
+    struct join_addresses *addresses;     /* owned; untouched memory until a rank has joined */
+    unsigned char (*keys)[RANK_KEY_SIZE]; /* owned; likewise */
+    struct rank_certifier certifier;
     bool homogeneous;
     int star;     /* of the tree if the world is crowded (topology.h) */
     bool crowded; /* some rank shares a host with more ranks than it has processors */

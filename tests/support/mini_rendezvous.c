@@ -33,6 +33,7 @@ struct client {
 struct server {
     struct mini_options options;
     struct job_key key;
+    struct rank_certifier certifier;
     int listener, count, joined, reports;
     struct client clients[CLIENTS_MAX];
 };
@@ -154,6 +155,9 @@ static void send_welcome(struct server *server, int rank)
         .epoch = 1,
         .star = server->options.star > 0 ? server->options.star : 1,
     };
+    rank_certifier_certify(&server->certifier, welcome.epoch, (uint32_t)rank,
+                           client_of(server, rank)->hello.key, welcome.certificate);
+    memcpy(welcome.certifier, server->certifier.public, sizeof welcome.certifier);
     if (server->options.anywhere)
         welcome.rank_info = (struct rank_info){ rank, size, 0, 1, rank, size };
     int ranks[NEIGHBOURS_MAX];
@@ -401,6 +405,7 @@ void mini_rendezvous_start(struct mini_rendezvous *mini, const struct mini_optio
     else
         job_key_generate(&server.key);
     job_key_format(&server.key, mini->key);
+    rank_certifier_generate(&server.certifier);
     mini->port = options->again ? options->again->port : 0;
     server.listener = listen_at(options->anywhere ? INADDR_ANY : INADDR_LOOPBACK, &mini->port);
     open_reports(mini, &server);
