@@ -49,6 +49,8 @@ static void complete_credentials(struct rank_assignment *assignment)
     credentials->rank = (uint32_t)welcome->rank_info.rank;
     memcpy(credentials->certificate, welcome->certificate, CERTIFICATE_SIZE);
     memcpy(credentials->certifier, welcome->certifier, CERTIFIER_KEY_SIZE);
+    for (int i = 0; i < welcome->nneighbours; i++)
+        rank_credentials_know(credentials, (uint32_t)welcome->neighbours[i].rank, welcome->keys[i]);
 }
 
 static struct linker *make_linker(struct rank_assignment *assignment,

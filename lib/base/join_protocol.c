@@ -190,6 +190,7 @@ static bool neighbours_decode(struct join_welcome *message, struct wire_reader *
         return false;
     for (int i = 0; i < message->nneighbours; i++) {
         join_peer_decode(&message->neighbours[i], reader);
+        copy_bytes(message->keys[i], RANK_KEY_SIZE, reader);
         valid = valid && message->neighbours[i].rank == ranks[i];
     }
     return valid;
@@ -205,8 +206,10 @@ void join_welcome_encode(struct wire_writer *writer, const struct join_welcome *
     wire_put_bytes(writer, message->certificate, sizeof message->certificate);
     wire_put_bytes(writer, message->certifier, sizeof message->certifier);
     wire_put_u8(writer, (uint8_t)message->nneighbours);
-    for (int i = 0; i < message->nneighbours; i++)
+    for (int i = 0; i < message->nneighbours; i++) {
         join_peer_encode(writer, &message->neighbours[i]);
+        wire_put_bytes(writer, message->keys[i], RANK_KEY_SIZE);
+    }
 }
 
 int join_welcome_decode(struct join_welcome *message, struct wire_reader *reader, struct err *err)

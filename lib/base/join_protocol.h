@@ -137,7 +137,8 @@ struct join_welcome {
     unsigned char certificate[CERTIFICATE_SIZE]; /* of the key that HELLO has sent */
     unsigned char certifier[CERTIFIER_KEY_SIZE]; /* of all certificates of the world */
     int nneighbours;
-    struct join_peer neighbours[NEIGHBOURS_MAX]; /* those of topology.h, ascending by rank */
+    struct join_peer neighbours[NEIGHBOURS_MAX];       /* those of topology.h, ascending by rank */
+    unsigned char keys[NEIGHBOURS_MAX][RANK_KEY_SIZE]; /* their public keys */
 };
 
 /* Sent until WELCOME or REFUSED. */

@@ -82,22 +82,42 @@ static bool make_pair(const struct rank_credentials *credentials, uint32_t rank,
     return is_good;
 }
 
+void rank_credentials_know(struct rank_credentials *credentials, uint32_t rank,
+                           const unsigned char public[RANK_KEY_SIZE])
+{
+    unsigned place = rank % KNOWN_RANKS;
+    credentials->known[place].is_there = true;
+    credentials->known[place].has_pair = false;
+    credentials->known[place].rank = rank;
+    memcpy(credentials->known[place].public, public, RANK_KEY_SIZE);
+}
+
+static bool is_known(const struct rank_credentials *credentials, uint32_t rank,
+                     const unsigned char public[RANK_KEY_SIZE])
+{
+    unsigned place = rank % KNOWN_RANKS;
+    return credentials->known[place].is_there && credentials->known[place].rank == rank &&
+           memcmp(credentials->known[place].public, public, RANK_KEY_SIZE) == 0;
+}
+
 int rank_credentials_pair(struct rank_credentials *credentials, uint32_t rank,
                           const unsigned char public[RANK_KEY_SIZE],
                           const unsigned char certificate[CERTIFICATE_SIZE], struct job_key *pair,
                           struct err *err)
 {
     unsigned place = rank % KNOWN_RANKS;
-    bool is_known = credentials->known[place].is_there && credentials->known[place].rank == rank &&
-                    memcmp(credentials->known[place].public, public, RANK_KEY_SIZE) == 0;
-    if (!is_known) {
-        if (!is_certified(credentials, rank, public, certificate) ||
-            !make_pair(credentials, rank, public, &credentials->known[place].pair))
-            return fail(err, HVD_ERR_AUTH, "it cannot prove that it is rank %u", rank);
-        credentials->known[place].is_there = true;
-        credentials->known[place].rank = rank;
-        memcpy(credentials->known[place].public, public, RANK_KEY_SIZE);
+    bool known = is_known(credentials, rank, public);
+    struct job_key made;
+    if (known && credentials->known[place].has_pair) {
+        *pair = credentials->known[place].pair;
+        return HVD_OK;
     }
-    *pair = credentials->known[place].pair;
+    if ((!known && !is_certified(credentials, rank, public, certificate)) ||
+        !make_pair(credentials, rank, public, &made))
+        return fail(err, HVD_ERR_AUTH, "it cannot prove that it is rank %u", rank);
+    rank_credentials_know(credentials, rank, public);
+    credentials->known[place].has_pair = true;
+    credentials->known[place].pair = *pair = made;
+    job_key_wipe(&made);
     return HVD_OK;
 }

@@ -7,6 +7,9 @@
  * public key of the certifier. Each world has a certifier of its own, whose secret never leaves the
  * rendezvous.
  *
+ * WELCOME also has the public keys of the neighbours at the start: to check a certificate takes
+ * longer than to compare a key.
+ *
  * Two ranks send each other public keys and certificates, and derive the key of their pair:
  *
  *     HMAC(shared secret of both key pairs, "hvd1 rank pair", public key of the lower rank, of the
@@ -51,7 +54,7 @@ struct rank_credentials {
     unsigned char certificate[CERTIFICATE_SIZE];
     unsigned char certifier[CERTIFIER_KEY_SIZE];
     struct {
-        bool is_there;
+        bool is_there, has_pair;
         uint32_t rank;
         unsigned char public[RANK_KEY_SIZE];
         struct job_key pair;
@@ -61,6 +64,10 @@ struct rank_credentials {
 /* Makes the key pair. WELCOME gives epoch, rank, certificate and certifier. */
 void rank_credentials_generate(struct rank_credentials *credentials);
 void rank_credentials_wipe(struct rank_credentials *credentials);
+
+/* The rendezvous itself has said that `public` is the key of `rank`. */
+void rank_credentials_know(struct rank_credentials *credentials, uint32_t rank,
+                           const unsigned char public[RANK_KEY_SIZE]);
 
 /* The key of the pair with `rank`, which has sent `public` and `certificate`. HVD_ERR_AUTH if the
  * certificate does not say that. */

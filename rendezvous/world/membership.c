@@ -413,6 +413,8 @@ void membership_welcome(const struct membership *membership, int rank, struct jo
                            membership->keys[rank], welcome->certificate);
     memcpy(welcome->certifier, membership->certifier.public, CERTIFIER_KEY_SIZE);
     welcome->nneighbours = neighbours(ranks, rank, membership->size, welcome->star);
-    for (int i = 0; i < welcome->nneighbours; i++)
+    for (int i = 0; i < welcome->nneighbours; i++) {
         peer_of(membership, ranks[i], &welcome->neighbours[i]);
+        memcpy(welcome->keys[i], membership->keys[ranks[i]], RANK_KEY_SIZE);
+    }
 }

@@ -163,8 +163,10 @@ static void send_welcome(struct server *server, int rank)
     int ranks[NEIGHBOURS_MAX];
     struct wire_writer body = { 0 };
     welcome.nneighbours = neighbours(ranks, rank, size, welcome.star);
-    for (int i = 0; i < welcome.nneighbours; i++)
+    for (int i = 0; i < welcome.nneighbours; i++) {
         fill_peer(server, &welcome.neighbours[i], server->options.misplaces ? rank : ranks[i]);
+        memcpy(welcome.keys[i], client_of(server, ranks[i])->hello.key, RANK_KEY_SIZE);
+    }
     join_welcome_encode(&body, &welcome);
     send_body(client_of(server, rank), JOIN_WELCOME, &body);
 }

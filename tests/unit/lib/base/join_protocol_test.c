@@ -31,6 +31,7 @@ static struct join_welcome welcome = {
     .nneighbours = 2,
     .neighbours = { { 0, "a", { 1, { "192.0.2.1:80" } } },
                     { 2, "b", { 2, { "[2001:db8::1]:81", "192.0.2.2:82" } } } },
+    .keys = { { 7 }, { [RANK_KEY_SIZE - 1] = 8 } },
 };
 static struct join_waiting waiting = { 30000, "rank 1 on b" };
 static struct join_refused refused = { HVD_ERR_TIMEOUT, "rank 1 on b is missing" };

@@ -47,6 +47,19 @@ START_TEST(a_key_that_is_kept_is_the_same_key)
 }
 END_TEST
 
+START_TEST(a_rank_that_the_rendezvous_has_told_needs_no_certificate)
+{
+    static const unsigned char none[CERTIFICATE_SIZE];
+    struct job_key usual = pair_key(1, 0);
+    rank_credentials_know(&ranks[0], 1, ranks[1].public);
+    ck_assert_int_eq(rank_credentials_pair(&ranks[0], 1, ranks[1].public, none, &pair, &err),
+                     HVD_OK);
+    ck_assert(job_key_equal(&usual, &pair));
+    ck_assert_int_eq(rank_credentials_pair(&ranks[0], 1, ranks[2].public, none, &pair, &err),
+                     HVD_ERR_AUTH);
+}
+END_TEST
+
 /* Rank 0 and rank 64 have the same place among those that are kept. */
 START_TEST(ranks_that_share_a_place_do_not_share_a_key)
 {
@@ -132,6 +145,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, NULL);
     tcase_add_test(tcase, both_ranks_of_a_pair_derive_one_key_and_each_pair_another);
     tcase_add_test(tcase, a_key_that_is_kept_is_the_same_key);
+    tcase_add_test(tcase, a_rank_that_the_rendezvous_has_told_needs_no_certificate);
     tcase_add_test(tcase, ranks_that_share_a_place_do_not_share_a_key);
     tcase_add_loop_test(tcase, a_certificate_holds_for_one_rank_and_one_key, 0, 2);
     tcase_add_test(tcase, a_certificate_holds_for_one_epoch_and_one_world);
