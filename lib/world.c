@@ -40,23 +40,35 @@ static bool has_rendezvous(const struct world *world)
     return world->assignment.connection.fd >= 0;
 }
 
+/* WELCOME says what the rank could not know when it made its key. */
+static void complete_credentials(struct rank_assignment *assignment)
+{
+    const struct join_welcome *welcome = &assignment->welcome;
+    struct rank_credentials *credentials = &assignment->credentials;
+    credentials->epoch = welcome->epoch;
+    credentials->rank = (uint32_t)welcome->rank_info.rank;
+    memcpy(credentials->certificate, welcome->certificate, CERTIFICATE_SIZE);
+    memcpy(credentials->certifier, welcome->certifier, CERTIFIER_KEY_SIZE);
+    for (int i = 0; i < welcome->nneighbours; i++)
+        rank_credentials_know(credentials, (uint32_t)welcome->neighbours[i].rank, welcome->keys[i]);
+}
+
 static struct linker *make_linker(struct rank_assignment *assignment,
                                   const struct settings *settings, struct err *err)
 {
-    const struct join_welcome *welcome = &assignment->welcome;
     struct linker_options options = {
         .listener = assignment->listener,
-        .rank = welcome->rank_info.rank,
-        .epoch = welcome->epoch,
+        .credentials = &assignment->credentials,
         .streams = settings->streams,
         .encryption = settings->encryption,
-        .key = &assignment->key,
         .network = &assignment->network,
     };
+    complete_credentials(assignment);
     struct linker *linker = linker_create(&options, err);
     if (linker)
         assignment->listener = NO_LISTENER; /* taken over */
     job_key_wipe(&assignment->key);
+    rank_credentials_wipe(&assignment->credentials);
     return linker;
 }
 

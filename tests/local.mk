@@ -5,6 +5,7 @@
 if HAVE_CHECK
 noinst_LTLIBRARIES += tests/support/libsupport.la
 tests_support_libsupport_la_SOURCES = \
+	tests/support/credentials.h \
 	tests/support/elements.c tests/support/elements.h \
 	tests/support/json.c tests/support/json.h \
 	tests/support/layouts.c tests/support/layouts.h \
@@ -41,6 +42,7 @@ unit_tests = \
 	tests/unit/lib/collective/adasum_test \
 	tests/unit/lib/collective/algorithm_test \
 	tests/unit/lib/base/auth_test \
+	tests/unit/lib/base/rank_credentials_test \
 	tests/unit/lib/training/average_metrics_test \
 	tests/unit/lib/blocking_test \
 	tests/unit/lib/interrupt_test \
@@ -95,6 +97,7 @@ unit_tests = \
 	tests/unit/lib/reduce/half_test \
 	tests/unit/lib/base/interfaces_test \
 	tests/unit/lib/base/job_id_test \
+	tests/unit/lib/base/key_owner_test \
 	tests/unit/lib/join/join_client_test \
 	tests/unit/lib/base/join_protocol_test \
 	tests/unit/lib/link/link_connect_test \
@@ -548,6 +551,7 @@ tests_support_collectives_SOURCES = tests/support/collectives.c tests/support/co
 	tests/support/collectives_refused.c \
 	tests/support/collectives_sets.c \
 	tests/support/collectives_shapes.c \
+	tests/support/credentials.h \
 	tests/support/elements.c tests/support/elements.h \
 	tests/support/reduce_reference.c tests/support/reduce_reference.h
 tests_support_collectives_CFLAGS = $(AM_CFLAGS)

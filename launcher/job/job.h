@@ -13,6 +13,7 @@
 #include "launcher/base/rank_attributes.h"
 #include "launcher/connect/host_connect.h"
 #include "launcher/placement/rank_plan.h"
+#include "lib/base/auth.h"
 #include "lib/base/rank_end.h"
 #include "lib/base/rank_waits.h"
 #include "lib/base/rendezvous_stream.h"
@@ -48,7 +49,7 @@ struct job_options {
     char *const *own_environment; /* defaults for ranks on this machine, overridden by
                                    * `environment`; ended by NULL; or NULL */
     const char *id;               /* value of HVD_JOB_ID */
-    const char *job_key;          /* value of HVD_JOB_KEY; never shown */
+    const struct job_key *key;    /* of the job; each worker is given its own (auth.h) */
     const char *output_directory; /* or NULL */
     const char *python_path;      /* a directory that comes first in PYTHONPATH; or NULL */
     struct rank_attributes attributes;

@@ -37,8 +37,10 @@ static void send_ranks(struct job_host *host, const struct job_options *options)
         int worker = host->where.ranks[i];
         const struct rank_info *rank_info = &plan->ranks[worker].rank_info;
         struct string_list own = { 0 };
-        worker_environment_rank(&own, rank_info, host->where.host->name, options->id,
-                                options->job_key);
+        struct job_key key;
+        worker_key_derive(&key, options->key, worker);
+        worker_environment_rank(&own, rank_info, host->where.host->name, options->id, &key, worker);
+        job_key_wipe(&key);
         if (options->elastic)
             worker_environment_elastic(&own, worker, host->index);
         if (options->attributes.stack_traces)
@@ -46,7 +48,7 @@ static void send_ranks(struct job_host *host, const struct job_options *options)
         if (options->attributes.torch_env)
             torch_environment_rank(&own, rank_info, host->index, plan->host_count);
         struct wire_writer *body = frame_link_begin(&host->link, AGENT_RANK);
-        body->secret = true; /* ENVIRONMENT has the key of the job */
+        body->secret = true; /* the variables have the key of the worker */
         wire_put_i32(body, worker);
         for (size_t n = 0; n < own.count; n++)
             wire_put_string(body, own.items[n]);

@@ -30,6 +30,7 @@ static const char *const ours[] = {
     ENV_PYTHONUNBUFFERED,
     ENV_JOB_ID,
     ENV_JOB_KEY,
+    ENV_KEY_OF,
     ENV_ELASTIC,
     ENV_WORKER,
     ENV_AGENT,
@@ -93,7 +94,8 @@ void worker_environment_common(struct string_list *list, char *const *environmen
 }
 
 void worker_environment_rank(struct string_list *list, const struct rank_info *rank_info,
-                             const char *host, const char *job_id, const char *job_key)
+                             const char *host, const char *job_id, const struct job_key *key,
+                             int worker)
 {
     const struct {
         const char *name;
@@ -106,11 +108,15 @@ void worker_environment_rank(struct string_list *list, const struct rank_info *r
         { ENV_CROSS_RANK, rank_info->cross_rank },
         { ENV_CROSS_SIZE, rank_info->cross_size },
     };
+    char hex[JOB_KEY_HEX_SIZE];
     string_list_take(list, xasprintf(ENV_HOSTNAME "=%s", host));
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         string_list_take(list, xasprintf("%s=%d", numbers[i].name, numbers[i].value));
     string_list_take(list, xasprintf(ENV_JOB_ID "=%s", job_id));
-    string_list_take(list, xasprintf(ENV_JOB_KEY "=%s", job_key));
+    job_key_format(key, hex);
+    string_list_take(list, xasprintf(ENV_JOB_KEY "=%s", hex));
+    string_list_take(list, xasprintf(ENV_KEY_OF "=%d", worker));
+    explicit_bzero(hex, sizeof hex);
 }
 
 void worker_environment_elastic(struct string_list *list, int worker, int agent)

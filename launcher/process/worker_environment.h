@@ -13,6 +13,7 @@
 #define LAUNCHER_PROCESS_WORKER_ENVIRONMENT_H
 
 #include "launcher/base/string_list.h"
+#include "lib/base/auth.h"
 #include "lib/base/rank_info.h"
 
 /* Appends the entries for ranks on the same machine from an environment that is ended by NULL. Left
@@ -27,10 +28,11 @@ void worker_environment_common(struct string_list *list, char *const *environmen
 /* Appends the variables that select accelerators, CUDA_VISIBLE_DEVICES and its like. */
 void worker_environment_devices(struct string_list *list, char *const *environment);
 
-/* Appends the variables of one rank, except the address of the rendezvous, which its agent
- * knows. */
+/* Appends the variables of one rank, except the address of the rendezvous, which its agent knows.
+ * `key` is the key of `worker` alone (worker_key_derive()). */
 void worker_environment_rank(struct string_list *list, const struct rank_info *rank_info,
-                             const char *host, const char *job_id, const char *job_key);
+                             const char *host, const char *job_id, const struct job_key *key,
+                             int worker);
 
 /* Appends the variables of a worker of an elastic job: its number, and that of its agent, by which
  * its processes are found when the agent is lost. */

@@ -27,6 +27,15 @@ void job_key_derive(struct job_key *key, const struct job_key *service, const ch
     auth_proof(key->bytes, service->bytes, "hvd1 job", digest, sizeof digest, "", 0);
 }
 
+void worker_key_derive(struct job_key *key, const struct job_key *job, int worker)
+{
+    uint32_t number = htole32((uint32_t)worker);
+    unsigned char derived[PROOF_SIZE];
+    auth_proof(derived, job->bytes, "hvd1 worker", &number, sizeof number, "", 0);
+    memcpy(key->bytes, derived, sizeof key->bytes);
+    sodium_memzero(derived, sizeof derived);
+}
+
 bool job_key_decode(struct job_key *key, const char *hex, size_t length)
 {
     size_t decoded = 0;

@@ -10,7 +10,9 @@
  *     HMAC(key of the direction, "hvd1 frame", counter u64, frame header, rest).
  * The first sealed frame of each side proves that side.
  *
- * A service that serves many jobs keeps one key and derives the key of each job from it. */
+ * A service that serves many jobs keeps one key and derives the key of each job from it. A launcher
+ * derives the key of each worker from the job's, and gives a worker no other: so a worker proves
+ * which worker it is. */
 #ifndef LIB_BASE_AUTH_H
 #define LIB_BASE_AUTH_H
 
@@ -42,6 +44,9 @@ void job_key_generate(struct job_key *key);
 
 /* The key of job `id` at a service: HMAC(service key, "hvd1 job", digest of the id). */
 void job_key_derive(struct job_key *key, const struct job_key *service, const char *id);
+
+/* The key of one worker of a job: HMAC(job key, "hvd1 worker", number of the worker u32). */
+void worker_key_derive(struct job_key *key, const struct job_key *job, int worker);
 
 /* Parses 64 hexadecimal digits, the format of HVD_JOB_KEY. The error quotes no part of the text;
  * with the second function the caller says what was wrong where. */

@@ -47,11 +47,12 @@ static int check_version(uint16_t version, struct err *err)
                 JOIN_VERSION);
 }
 
-static void nonce_decode(unsigned char nonce[NONCE_SIZE], struct wire_reader *reader)
+/* Nonces, keys and certificates. */
+static void copy_bytes(unsigned char *bytes, size_t length, struct wire_reader *reader)
 {
-    const void *bytes = wire_get_bytes(reader, NONCE_SIZE);
-    if (bytes)
-        memcpy(nonce, bytes, NONCE_SIZE);
+    const void *from = wire_get_bytes(reader, length);
+    if (from)
+        memcpy(bytes, from, length);
 }
 
 void join_open_encode(struct wire_writer *writer, const struct join_open *message)
@@ -64,12 +65,13 @@ void join_open_encode(struct wire_writer *writer, const struct join_open *messag
 int join_open_decode(struct join_open *message, struct wire_reader *reader, struct err *err)
 {
     message->version = wire_get_u16(reader);
-    nonce_decode(message->nonce, reader);
+    copy_bytes(message->nonce, NONCE_SIZE, reader);
     if (!reader->failed && message->version != JOIN_VERSION)
         return check_version(message->version, err);
     wire_get_string(reader, message->job, sizeof message->job);
-    size_t length = reader->failed ? 0 : strlen(message->job);
-    return decoded(reader, length == 0 || job_id_valid(message->job, length), "OPEN", err);
+    struct key_owner owner;
+    bool valid = !reader->failed && key_owner_parse(&owner, message->job, strlen(message->job));
+    return decoded(reader, reader->failed || valid, "OPEN", err);
 }
 
 void join_challenge_encode(struct wire_writer *writer, const struct join_challenge *message)
@@ -82,7 +84,7 @@ int join_challenge_decode(struct join_challenge *message, struct wire_reader *re
                           struct err *err)
 {
     message->version = wire_get_u16(reader);
-    nonce_decode(message->nonce, reader);
+    copy_bytes(message->nonce, NONCE_SIZE, reader);
     if (!reader->failed && message->version != JOIN_VERSION)
         return check_version(message->version, err);
     return decoded(reader, true, "CHALLENGE", err);
@@ -114,6 +116,7 @@ void join_hello_encode(struct wire_writer *writer, const struct join_hello *mess
     wire_put_string(writer, message->host);
     wire_put_i32(writer, message->pid);
     wire_put_i32(writer, message->processors);
+    wire_put_bytes(writer, message->key, sizeof message->key);
     join_addresses_encode(writer, &message->addresses);
 }
 
@@ -126,6 +129,7 @@ int join_hello_decode(struct join_hello *message, struct wire_reader *reader, st
     wire_get_string(reader, message->host, sizeof message->host);
     message->pid = wire_get_i32(reader);
     message->processors = wire_get_i32(reader);
+    copy_bytes(message->key, sizeof message->key, reader);
     join_addresses_decode(&message->addresses, reader);
     int rank = message->rank == -1 ? 0 : message->rank;
     bool elastic = message->rank == -1 && message->size == 0;
@@ -186,6 +190,7 @@ static bool neighbours_decode(struct join_welcome *message, struct wire_reader *
         return false;
     for (int i = 0; i < message->nneighbours; i++) {
         join_peer_decode(&message->neighbours[i], reader);
+        copy_bytes(message->keys[i], RANK_KEY_SIZE, reader);
         valid = valid && message->neighbours[i].rank == ranks[i];
     }
     return valid;
@@ -198,9 +203,13 @@ void join_welcome_encode(struct wire_writer *writer, const struct join_welcome *
     wire_put_i32(writer, message->worker);
     wire_put_u32(writer, message->epoch);
     wire_put_i32(writer, message->star);
+    wire_put_bytes(writer, message->certificate, sizeof message->certificate);
+    wire_put_bytes(writer, message->certifier, sizeof message->certifier);
     wire_put_u8(writer, (uint8_t)message->nneighbours);
-    for (int i = 0; i < message->nneighbours; i++)
+    for (int i = 0; i < message->nneighbours; i++) {
         join_peer_encode(writer, &message->neighbours[i]);
+        wire_put_bytes(writer, message->keys[i], RANK_KEY_SIZE);
+    }
 }
 
 int join_welcome_decode(struct join_welcome *message, struct wire_reader *reader, struct err *err)
@@ -210,6 +219,8 @@ int join_welcome_decode(struct join_welcome *message, struct wire_reader *reader
     message->worker = wire_get_i32(reader);
     message->epoch = wire_get_u32(reader);
     message->star = wire_get_i32(reader);
+    copy_bytes(message->certificate, sizeof message->certificate, reader);
+    copy_bytes(message->certifier, sizeof message->certifier, reader);
     message->nneighbours = 0;
     valid = valid && message->worker >= 0 && message->worker <= WORKER_NUMBER_MAX &&
             message->epoch < INT32_MAX && message->star >= 1 &&

@@ -3,7 +3,7 @@
  * two are sealed (auth.h):
  *
  *   worker                               rendezvous
- *   OPEN     version, nonce, job id    ->
+ *   OPEN     version, nonce, key owner ->
  *                                     <-  CHALLENGE  version, nonce; the rest is sealed
  *   HELLO    who I am, where I listen ->
  *                                     <-  WAITING    unless all have come: for whom, how long
@@ -27,7 +27,8 @@
  * sender fail (HVD_ERR_PEER_LEFT); a GOODBYE without a failure has rank_end_none(). A receiver that
  * passes an end on does not change the rank because of which it happened.
  *
- * A rendezvous that does not know the job of an OPEN answers as if it did, so that a client that
+ * A worker that proves a key of its own is REFUSED if its HELLO names another worker. A rendezvous
+ * that does not know the job of an OPEN answers as if it did, so that a client that
  * cannot prove the key learns nothing. A worker that sends rank -1 gets a rank from the rendezvous,
  * by its host and in order of arrival.
  *
@@ -43,7 +44,8 @@
 #define LIB_BASE_JOIN_PROTOCOL_H
 
 #include "lib/base/auth.h"
-#include "lib/base/job_id.h"
+#include "lib/base/key_owner.h"
+#include "lib/base/rank_credentials.h"
 #include "lib/base/rank_end.h"
 #include "lib/base/rank_info.h"
 #include "lib/base/rank_stats.h"
@@ -53,14 +55,13 @@
 #include "lib/base/wire.h"
 
 enum {
-    JOIN_VERSION = 10,
+    JOIN_VERSION = 11,
     JOIN_HOST_MAX = 256,
     JOIN_ADDRESS_MAX = 64,
     JOIN_ADDRESSES_MAX = 16,
     JOIN_TEXT_MAX = 500,
     JOIN_REPORT_MAX = 16 * 1024,
-    JOIN_WAITING_MAX_MS = 86400 * 1000,
-    WORKER_NUMBER_MAX = (1 << 20) - 1
+    JOIN_WAITING_MAX_MS = 86400 * 1000
 };
 
 /* WAITING: for as long as it takes. */
@@ -93,7 +94,7 @@ enum join_type {
 struct join_open {
     uint16_t version;
     unsigned char nonce[NONCE_SIZE];
-    char job[JOB_ID_SIZE]; /* HVD_JOB_ID; "": the only job that the rendezvous has */
+    char job[KEY_OWNER_SIZE]; /* whose key is proved (key_owner.h): HVD_JOB_ID, HVD_KEY_OF */
 };
 
 struct join_challenge {
@@ -115,7 +116,8 @@ struct join_hello {
     uint32_t epoch;           /* the first that this process may join: 0, or the last left and 1 */
     char host[JOIN_HOST_MAX]; /* HOROVOD_HOSTNAME, or the host's own name */
     int pid;
-    int processors; /* that the ranks of its host share; 0: not known */
+    int processors;                   /* that the ranks of its host share; 0: not known */
+    unsigned char key[RANK_KEY_SIZE]; /* its public key in this world */
     struct join_addresses addresses;
 };
 
@@ -132,8 +134,11 @@ struct join_welcome {
     int worker;     /* its number; the rank unless the job is elastic */
     uint32_t epoch; /* of the world; 0 for the first */
     int star;       /* of the world's tree (topology.h), 1 <= star <= size */
+    unsigned char certificate[CERTIFICATE_SIZE]; /* of the key that HELLO has sent */
+    unsigned char certifier[CERTIFIER_KEY_SIZE]; /* of all certificates of the world */
     int nneighbours;
-    struct join_peer neighbours[NEIGHBOURS_MAX]; /* those of topology.h, ascending by rank */
+    struct join_peer neighbours[NEIGHBOURS_MAX];       /* those of topology.h, ascending by rank */
+    unsigned char keys[NEIGHBOURS_MAX][RANK_KEY_SIZE]; /* their public keys */
 };
 
 /* Sent until WELCOME or REFUSED. */
@@ -168,7 +173,7 @@ struct join_report {
  * readers return HVD_ERR_PROTOCOL and the message's name when a field is missing, out of range, or
  * too long. Their results satisfy 0 <= rank < size <= WORLD_SIZE_MAX (-1 <= rank in HELLO, and size
  * 0 with rank -1) and -1 <= worker <= WORKER_NUMBER_MAX (0 <= worker in WELCOME), and strings are
- * terminated; a job id is valid or empty; the host of HELLO is one printable line, the text of
+ * terminated; an owner of a key is valid; the host of HELLO is one printable line, the text of
  * REPORT is printable (text.h). A status is one with which a rank or its world ends; in REFUSED
  * also HVD_ERR_REMOVED. NEWS, GOODBYE and BROKEN are written with rank_end_encode(). */
 void join_addresses_encode(struct wire_writer *writer, const struct join_addresses *addresses);

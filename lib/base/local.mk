@@ -14,9 +14,11 @@ lib_base_libbase_la_SOURCES = \
 	lib/base/interfaces.c lib/base/interfaces.h \
 	lib/base/job_id.c lib/base/job_id.h \
 	lib/base/join_protocol.c lib/base/join_protocol.h \
+	lib/base/key_owner.c lib/base/key_owner.h \
 	lib/base/log.c lib/base/log.h \
 	lib/base/min.h \
 	lib/base/quiet_thread.c lib/base/quiet_thread.h \
+	lib/base/rank_credentials.c lib/base/rank_credentials.h \
 	lib/base/rank_end.c lib/base/rank_end.h \
 	lib/base/rank_end_text.c lib/base/rank_end_text.h \
 	lib/base/rank_info.h \

@@ -98,6 +98,8 @@ static int say_hello(struct rank_assignment *assignment, const struct environmen
         .processors = assignment->processors,
     };
     memcpy(hello.host, environment->host, sizeof hello.host);
+    rank_credentials_generate(&assignment->credentials);
+    memcpy(hello.key, assignment->credentials.public, sizeof hello.key);
     int rc = hello.size != 1 ? offer_port(assignment, environment, err) : HVD_OK;
     hello.addresses = assignment->addresses;
     if (rc == HVD_OK)
@@ -168,6 +170,7 @@ static int attempt(struct rank_assignment *assignment, const struct environment 
         .host = environment->rendezvous_host,
         .port = environment->rendezvous_port,
         .job = environment->job,
+        .key_of = environment->key_of,
         .server_name = environment->server       ? assignment->server_name
                        : environment->is_service ? "the rendezvous"
                                                  : "the launcher",
@@ -276,4 +279,5 @@ void rank_assignment_fini(struct rank_assignment *assignment)
     rendezvous_thread_leave(assignment->rendezvous);
     assignment->rendezvous = NULL;
     job_key_wipe(&assignment->key);
+    rank_credentials_wipe(&assignment->credentials);
 }

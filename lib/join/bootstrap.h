@@ -11,6 +11,7 @@
 
 #include "lib/base/auth.h"
 #include "lib/base/join_protocol.h"
+#include "lib/base/rank_credentials.h"
 #include "lib/join/environment.h"
 #include "lib/join/join_client.h"
 #include "lib/link/network.h"
@@ -22,9 +23,10 @@
 struct rank_assignment {
     struct join_welcome welcome; /* without neighbours in a world of one */
     struct job_key key;
-    struct join_connection connection; /* fd -1 when no rendezvous watches over this world */
-    struct listener listener;          /* where other ranks dial; each fd -1 if there is none */
-    struct join_addresses addresses;   /* the addresses of `listener` */
+    struct rank_credentials credentials; /* its own key only: WELCOME has the rest */
+    struct join_connection connection;   /* fd -1 when no rendezvous watches over this world */
+    struct listener listener;            /* where other ranks dial; each fd -1 if there is none */
+    struct join_addresses addresses;     /* the addresses of `listener` */
     struct network network;
     int processors;                       /* that HELLO tells */
     struct rendezvous_thread *rendezvous; /* that rank 0 serves itself; NULL: none */

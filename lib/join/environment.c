@@ -25,6 +25,7 @@ static const struct number numbers[] = {
     { ENV_RENDEZVOUS_PORT, 1, 65535, offsetof(struct environment, rendezvous_port) },
     { ENV_ELASTIC, 0, 1, offsetof(struct environment, elastic) },
     { ENV_WORKER, 0, WORKER_NUMBER_MAX, offsetof(struct environment, worker) },
+    { ENV_KEY_OF, 0, WORKER_NUMBER_MAX, offsetof(struct environment, key_of) },
 };
 
 static const struct number start_timeout = { ENV_START_TIMEOUT, 1, JOIN_TIMEOUT_MAX_S,
@@ -317,6 +318,7 @@ int environment_read(struct environment *environment, environment_get_fn *get, s
         .rank_info = { .size = 1, .local_size = 1, .cross_size = 1 },
         .join_timeout_s = JOIN_TIMEOUT_S,
         .worker = -1,
+        .key_of = -1,
     };
     if ((rc = bootstrap_choose(&environment->bootstrap, get, err)) < 0)
         return rc;

@@ -44,6 +44,7 @@ struct environment {
                                         those above; NULL: none. Not from the environment */
     int join_timeout_s;             /* how long the worker dials */
     char job[JOB_ID_SIZE];          /* "": not set */
+    int key_of; /* HVD_KEY_OF: the worker whose key it is; -1: the key of the job */
     struct job_key key;
     char host[JOIN_HOST_MAX];               /* HOROVOD_HOSTNAME, or the host's own name */
     char interfaces[INTERFACE_CHOICE_SIZE]; /* interfaces.h; "": all */

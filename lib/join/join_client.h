@@ -24,6 +24,7 @@ struct join_target {
     const char *host; /* a name or a numeric address */
     int port;
     const char *job; /* HVD_JOB_ID, or "" */
+    int key_of;      /* the worker whose key it is; -1: the key of the job */
     const char
         *server_name; /* "the launcher", "the rendezvous": what is gone when the connection is;
                            borrowed for ever */

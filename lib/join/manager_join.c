@@ -166,6 +166,7 @@ static void take_place(struct environment *joining, const struct process_manager
                                              .local_rank = place->local_rank,
                                              .local_size = place->local_size };
     joining->is_service = false;
+    joining->key_of = -1; /* the key is the same for all ranks */
     if (*place->host && !joining->get(ENV_HOSTNAME))
         memcpy(joining->host, place->host, sizeof joining->host);
 }

@@ -11,8 +11,9 @@
 
 enum { UNAUTHENTICATED_MS = 2000, PAUSE_MS = 100, BATCH = PENDING_MAX / 2 };
 
-void link_accept_init(struct link_accept *accept, int listener, uint32_t epoch, uint32_t target,
-                      const struct job_key *key, link_accepted_fn *on_accepted, void *context)
+void link_accept_init(struct link_accept *accept, int listener,
+                      struct rank_credentials *credentials, link_accepted_fn *on_accepted,
+                      void *context)
 {
     accept->listener = listener;
     accept->others = NULL;
@@ -21,9 +22,7 @@ void link_accept_init(struct link_accept *accept, int listener, uint32_t epoch, 
     accept->transport = TRANSPORT_AUTO;
     accept->terms = (struct link_terms){ .encryption = ENCRYPTION_OFF };
     accept->network = NULL;
-    accept->epoch = epoch;
-    accept->target = target;
-    accept->key = key;
+    accept->credentials = credentials;
     accept->on_accepted = on_accepted;
     accept->context = context;
     accept->count = accept->error = 0;
@@ -121,8 +120,8 @@ static void link_accept_add(struct link_accept *accept, int fd, uint64_t now_ms)
         link_accept_drop(accept, least_welcome(accept));
     struct link_pending *pending = &accept->pending[accept->count++];
     pending->until_ms = now_ms + UNAUTHENTICATED_MS;
-    link_connection_accept(&pending->connection, fd, accept->transport, accept->epoch,
-                           accept->target, &accept->terms, accept->key);
+    link_connection_accept(&pending->connection, fd, accept->transport, &accept->terms,
+                           accept->credentials);
 }
 
 static void link_accept_hand_over(struct link_accept *accept, int index)

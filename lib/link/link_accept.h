@@ -6,8 +6,8 @@
  * connection that does not prove itself is closed. When a new connection exceeds the 64, or when
  * the process may open no more descriptors, the oldest connection that has sent nothing yet is
  * closed. If closing does not help, the acceptor accepts nothing for 100 ms. A connection to an
- * address of this host that is not for this job is closed at once. A peer that has proved to know
- * the job's key and to mean this rank of this world becomes a link. On the unix socket both sides
+ * address of this host that is not for this job is closed at once. A peer that has proved
+ * which rank it is and that it means this rank of this world becomes a link. On the unix socket both sides
  * first agree whether to share memory, which may take as long as the connection stands. No other
  * client can make this fail. */
 #ifndef LIB_LINK_LINK_ACCEPT_H
@@ -40,8 +40,7 @@ struct link_accept {
     enum transport transport;      /* on this host; at first TRANSPORT_AUTO */
     struct link_terms terms;       /* at first no encryption */
     const struct network *network; /* borrowed; NULL, as it is at first: every address is for us */
-    uint32_t epoch, target;
-    const struct job_key *key; /* borrowed */
+    struct rank_credentials *credentials; /* borrowed */
     link_accepted_fn *on_accepted;
     void *context;
     int count;
@@ -51,8 +50,9 @@ struct link_accept {
     uint64_t paused_until_ms;                 /* no connection is accepted until then; 0: now */
 };
 
-void link_accept_init(struct link_accept *accept, int listener, uint32_t epoch, uint32_t target,
-                      const struct job_key *key, link_accepted_fn *on_accepted, void *context);
+void link_accept_init(struct link_accept *accept, int listener,
+                      struct rank_credentials *credentials, link_accepted_fn *on_accepted,
+                      void *context);
 void link_accept_fini(struct link_accept *accept);
 
 /* The number of descriptors to wait for; fills in as many as `capacity` allows. Lowers `*until_ms`

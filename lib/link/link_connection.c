@@ -28,19 +28,19 @@ static const struct link_terms *terms_of(const struct link_connection *connectio
 
 void link_connection_initiate(struct link_connection *connection, int fd, enum transport transport,
                               const struct link_identity *identity, const struct link_terms *terms,
-                              const struct job_key *key)
+                              struct rank_credentials *credentials)
 {
     link_connection_begin(connection, fd, transport);
     connection->initiates = true;
-    link_handshake_initiate(&connection->handshake, identity, terms_of(connection, terms), key);
+    link_handshake_initiate(&connection->handshake, identity, terms_of(connection, terms),
+                            credentials);
 }
 
 void link_connection_accept(struct link_connection *connection, int fd, enum transport transport,
-                            uint32_t epoch, uint32_t target, const struct link_terms *terms,
-                            const struct job_key *key)
+                            const struct link_terms *terms, struct rank_credentials *credentials)
 {
     link_connection_begin(connection, fd, transport);
-    link_handshake_accept(&connection->handshake, epoch, target, terms_of(connection, terms), key);
+    link_handshake_accept(&connection->handshake, terms_of(connection, terms), credentials);
 }
 
 void link_connection_close(struct link_connection *connection)

@@ -28,10 +28,9 @@ struct link_connection {
  * encrypted. */
 void link_connection_initiate(struct link_connection *connection, int fd, enum transport transport,
                               const struct link_identity *identity, const struct link_terms *terms,
-                              const struct job_key *key);
+                              struct rank_credentials *credentials);
 void link_connection_accept(struct link_connection *connection, int fd, enum transport transport,
-                            uint32_t epoch, uint32_t target, const struct link_terms *terms,
-                            const struct job_key *key);
+                            const struct link_terms *terms, struct rank_credentials *credentials);
 
 void link_connection_close(struct link_connection *connection);
 

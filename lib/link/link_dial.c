@@ -12,12 +12,12 @@
 enum { PAUSE_FIRST_MS = 20, PAUSE_MAX_MS = 640, PATIENCE = 3 };
 
 void link_dial_init(struct link_dial *dial, const struct join_peer *peer,
-                    const struct link_identity *identity, const struct job_key *key)
+                    const struct link_identity *identity, struct rank_credentials *credentials)
 {
     *dial = (struct link_dial){ .state = DIAL_IDLE,
                                 .peer = peer,
                                 .identity = *identity,
-                                .key = key,
+                                .credentials = credentials,
                                 .pause_ms = PAUSE_FIRST_MS,
                                 .patience = PATIENCE,
                                 .made.fd = -1 };
@@ -206,8 +206,8 @@ static int move_try(struct link_dial *dial, int index, uint64_t now_ms)
     struct err failure;
     struct link_try *try = &dial->tries[index].try;
     bool committed = link_try_is_committed(try);
-    int rc = link_try_move(try, dial->transport, &dial->identity, &dial->terms, dial->key, now_ms,
-                           &failure);
+    int rc = link_try_move(try, dial->transport, &dial->identity, &dial->terms, dial->credentials,
+                           now_ms, &failure);
     if (rc < 0) {
         link_dial_note(dial, dial->tries[index].address, &failure);
         dial->until_ms = now_ms; /* for the next */

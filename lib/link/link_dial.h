@@ -30,10 +30,10 @@ struct link_dial {
     enum link_dial_state state;
     const struct join_peer *peer; /* borrowed */
     struct link_identity identity;
-    const struct job_key *key; /* borrowed */
-    enum transport transport;  /* on this host; this and the terms are the caller's to change
+    struct rank_credentials *credentials; /* borrowed */
+    enum transport transport; /* on this host; this and the terms are the caller's to change
                                 * before it is moved */
-    struct link_terms terms;   /* at first no encryption */
+    struct link_terms terms;  /* at first no encryption */
     struct {
         struct link_try try;
         int address; /* which of the peer's */
@@ -51,7 +51,7 @@ struct link_dial {
 };
 
 void link_dial_init(struct link_dial *dial, const struct join_peer *peer,
-                    const struct link_identity *identity, const struct job_key *key);
+                    const struct link_identity *identity, struct rank_credentials *credentials);
 void link_dial_fini(struct link_dial *dial);
 
 /* The number of descriptors to wait for, of which at most `capacity` are filled in; and the next
@@ -71,7 +71,7 @@ struct link *link_dial_take(struct link_dial *dial, struct err *err);
  * Borrowed from `dial`. */
 const char *link_dial_why(const struct link_dial *dial);
 
-/* "192.0.2.1:4242: connection refused; 172.17.0.1:4242: it does not know the job's key" */
+/* "192.0.2.1:4242: connection refused; 172.17.0.1:4242: it cannot prove that it is rank 3" */
 void link_dial_causes(const struct link_dial *dial, char text[DIAL_CAUSES_SIZE]);
 
 #endif

@@ -13,7 +13,12 @@ _Static_assert((int)LINK_EPHEMERAL_SIZE == (int)crypto_scalarmult_BYTES &&
                    (int)LINK_EPHEMERAL_SIZE == (int)crypto_scalarmult_SCALARBYTES,
                "ephemeral keys are X25519 keys");
 
-enum { HELLO_NONCE = 32, HELLO_EPHEMERAL = 64, ANSWER_EPHEMERAL = 32, ANSWER_TERMS = 64 };
+enum { HELLO_NONCE = 32, HELLO_EPHEMERAL = 64, HELLO_KEY = 96 };
+enum { ANSWER_EPHEMERAL = 32, ANSWER_TERMS = 64, ANSWER_KEY = 72 };
+
+_Static_assert((int)HELLO_KEY + RANK_KEY_SIZE + CERTIFICATE_SIZE == (int)LINK_HELLO_SIZE &&
+                   (int)ANSWER_KEY + RANK_KEY_SIZE + CERTIFICATE_SIZE == (int)LINK_ANSWER_SIZE,
+               "a key and its certificate are the last fields");
 
 /* ---- keys ---- */
 
@@ -27,15 +32,15 @@ static void make_ephemeral(struct link_handshake *handshake, bool encrypts, unsi
     crypto_scalarmult_base(public, handshake->secret);
 }
 
-/* The master key of the link: what both ephemeral keys give, bound to the job's key and to all that
- * the proofs cover. */
+/* The master key of the link: what both ephemeral keys give, bound to the key of the pair and to all
+ * that the proofs cover. */
 static void make_master(const struct link_handshake *handshake,
                         const unsigned char shared[LINK_EPHEMERAL_SIZE],
                         unsigned char master[crypto_kdf_KEYBYTES])
 {
     static const char label[] = "hvd1 link keys";
     crypto_generichash_state state;
-    crypto_generichash_init(&state, handshake->key->bytes, JOB_KEY_SIZE, crypto_kdf_KEYBYTES);
+    crypto_generichash_init(&state, handshake->pair.bytes, JOB_KEY_SIZE, crypto_kdf_KEYBYTES);
     crypto_generichash_update(&state, (const unsigned char *)label, sizeof label);
     crypto_generichash_update(&state, shared, LINK_EPHEMERAL_SIZE);
     crypto_generichash_update(&state, handshake->hello, LINK_HELLO_SIZE);
@@ -78,6 +83,22 @@ void link_handshake_wipe(struct link_handshake *handshake)
 {
     sodium_memzero(&handshake->keys, sizeof handshake->keys);
     sodium_memzero(handshake->secret, sizeof handshake->secret);
+    job_key_wipe(&handshake->pair);
+}
+
+/* The public key of this rank, and behind it its certificate. */
+static void put_credentials(const struct link_handshake *handshake, unsigned char *at)
+{
+    memcpy(at, handshake->credentials->public, RANK_KEY_SIZE);
+    memcpy(at + RANK_KEY_SIZE, handshake->credentials->certificate, CERTIFICATE_SIZE);
+}
+
+/* Checks what the peer has put there, and makes the key of the pair. */
+static int take_credentials(struct link_handshake *handshake, uint32_t rank,
+                            const unsigned char *at, struct err *err)
+{
+    return rank_credentials_pair(handshake->credentials, rank, at, at + RANK_KEY_SIZE,
+                                 &handshake->pair, err);
 }
 
 /* ---- messages ---- */
@@ -100,26 +121,27 @@ static void hello_encode(struct link_handshake *handshake)
     nonce_generate(handshake->hello + HELLO_NONCE);
     make_ephemeral(handshake, own->encryption != ENCRYPTION_OFF,
                    handshake->hello + HELLO_EPHEMERAL);
+    put_credentials(handshake, handshake->hello + HELLO_KEY);
 }
 
 void link_handshake_initiate(struct link_handshake *handshake, const struct link_identity *identity,
-                             const struct link_terms *terms, const struct job_key *key)
+                             const struct link_terms *terms, struct rank_credentials *credentials)
 {
     *handshake = (struct link_handshake){
-        .awaits = AWAITS_CHALLENGE, .identity = *identity, .own = *terms, .key = key
+        .awaits = AWAITS_CHALLENGE, .identity = *identity, .own = *terms, .credentials = credentials
     };
     hello_encode(handshake);
     memcpy(handshake->out, handshake->hello, LINK_HELLO_SIZE);
     handshake->out_end = LINK_HELLO_SIZE;
 }
 
-void link_handshake_accept(struct link_handshake *handshake, uint32_t epoch, uint32_t target,
-                           const struct link_terms *terms, const struct job_key *key)
+void link_handshake_accept(struct link_handshake *handshake, const struct link_terms *terms,
+                           struct rank_credentials *credentials)
 {
-    *handshake = (struct link_handshake){ .awaits = AWAITS_HELLO,
-                                          .identity = { .epoch = epoch, .target = target },
-                                          .own = *terms,
-                                          .key = key };
+    struct link_identity identity = { .epoch = credentials->epoch, .target = credentials->rank };
+    *handshake = (struct link_handshake){
+        .awaits = AWAITS_HELLO, .identity = identity, .own = *terms, .credentials = credentials
+    };
 }
 
 const void *link_handshake_output(const struct link_handshake *handshake, size_t *length)
@@ -146,17 +168,17 @@ static void link_handshake_say(struct link_handshake *handshake, const void *dat
 static void make_proof(const struct link_handshake *handshake, const char *label,
                        unsigned char proof[PROOF_SIZE])
 {
-    auth_proof(proof, handshake->key->bytes, label, handshake->hello, LINK_HELLO_SIZE,
+    auth_proof(proof, handshake->pair.bytes, label, handshake->hello, LINK_HELLO_SIZE,
                handshake->answer, LINK_ANSWER_SIZE);
 }
 
-static int check_proof(const struct link_handshake *handshake, const char *label,
+static int check_proof(const struct link_handshake *handshake, uint32_t rank, const char *label,
                        const unsigned char *given, struct err *err)
 {
     unsigned char proof[PROOF_SIZE];
     make_proof(handshake, label, proof);
     if (!auth_equal(proof, given))
-        return fail(err, HVD_ERR_AUTH, "it does not know the job's key");
+        return fail(err, HVD_ERR_AUTH, "it cannot prove that it is rank %u", rank);
     return HVD_OK;
 }
 
@@ -205,12 +227,16 @@ static int on_hello(struct link_handshake *handshake, struct err *err)
     bool encrypts = handshake->verdict == LINK_ENCRYPTED;
     if (encrypts && (cipher = cipher_choose(own->ciphers, its->ciphers)) == CIPHER_NONE)
         return fail(err, HVD_ERR_PROTOCOL, "no cipher in common");
+    rc = take_credentials(handshake, handshake->identity.source, handshake->in + HELLO_KEY, err);
+    if (rc < 0)
+        return rc;
     unsigned char *answer = handshake->answer, proof[PROOF_SIZE];
     memcpy(handshake->hello, handshake->in, LINK_HELLO_SIZE);
     nonce_generate(answer);
     make_ephemeral(handshake, encrypts, answer + ANSWER_EPHEMERAL);
     answer[ANSWER_TERMS] = (unsigned char)own->encryption;
     answer[ANSWER_TERMS + 1] = (unsigned char)cipher;
+    put_credentials(handshake, answer + ANSWER_KEY);
     make_proof(handshake, "hvd1 acceptor", proof);
     link_handshake_say(handshake, answer, LINK_ANSWER_SIZE);
     link_handshake_say(handshake, proof, PROOF_SIZE);
@@ -221,7 +247,7 @@ static int on_hello(struct link_handshake *handshake, struct err *err)
 /* The acceptor has proved its answer, so only a rank of the job could have made a bad one. */
 static int answer_decode(struct link_handshake *handshake, enum cipher *cipher, struct err *err)
 {
-    static const unsigned char zero[LINK_ANSWER_SIZE - ANSWER_TERMS - 2];
+    static const unsigned char zero[ANSWER_KEY - ANSWER_TERMS - 2];
     const unsigned char *terms = handshake->answer + ANSWER_TERMS;
     struct link_terms *own = &handshake->own, *its = &handshake->its;
     *cipher = (enum cipher)terms[1];
@@ -238,8 +264,11 @@ static int answer_decode(struct link_handshake *handshake, enum cipher *cipher, 
 static int on_challenge(struct link_handshake *handshake, struct err *err)
 {
     enum cipher cipher;
+    uint32_t target = handshake->identity.target;
     memcpy(handshake->answer, handshake->in, LINK_ANSWER_SIZE);
-    int rc = check_proof(handshake, "hvd1 acceptor", handshake->in + LINK_ANSWER_SIZE, err);
+    int rc = take_credentials(handshake, target, handshake->answer + ANSWER_KEY, err);
+    if (rc == HVD_OK)
+        rc = check_proof(handshake, target, "hvd1 acceptor", handshake->in + LINK_ANSWER_SIZE, err);
     if (rc == HVD_OK)
         rc = answer_decode(handshake, &cipher, err);
     if (rc == HVD_OK)
@@ -255,7 +284,8 @@ static int on_challenge(struct link_handshake *handshake, struct err *err)
 
 static int on_proof(struct link_handshake *handshake, struct err *err)
 {
-    int rc = check_proof(handshake, "hvd1 initiator", handshake->in, err);
+    uint32_t source = handshake->identity.source;
+    int rc = check_proof(handshake, source, "hvd1 initiator", handshake->in, err);
     if (rc == HVD_OK)
         rc = make_keys(handshake, false, (enum cipher)handshake->answer[ANSWER_TERMS + 1], err);
     if (rc < 0)

@@ -18,7 +18,7 @@ int link_try_begin(struct link_try *try, const struct socket_address *address, u
 
 static int connect_on(struct link_try *try, enum transport transport,
                       const struct link_identity *identity, const struct link_terms *terms,
-                      const struct job_key *key, struct err *err)
+                      struct rank_credentials *credentials, struct err *err)
 {
     int fd = try->connection.fd;
     struct pollfd ready = { .fd = fd, .events = POLLOUT };
@@ -29,16 +29,16 @@ static int connect_on(struct link_try *try, enum transport transport,
         rc = socket_check_user(fd, err);
     if (rc < 0)
         return rc;
-    link_connection_initiate(&try->connection, fd, transport, identity, terms, key);
+    link_connection_initiate(&try->connection, fd, transport, identity, terms, credentials);
     try->handshaking = true;
     return 0;
 }
 
 int link_try_move(struct link_try *try, enum transport transport,
                   const struct link_identity *identity, const struct link_terms *terms,
-                  const struct job_key *key, uint64_t now_ms, struct err *err)
+                  struct rank_credentials *credentials, uint64_t now_ms, struct err *err)
 {
-    int rc = try->handshaking ? 0 : connect_on(try, transport, identity, terms, key, err);
+    int rc = try->handshaking ? 0 : connect_on(try, transport, identity, terms, credentials, err);
     if (rc == 0 && try->handshaking)
         rc = link_connection_move(&try->connection, err);
     if (rc == 0 && (link_try_is_committed(try) || link_try_is_sure(try)))

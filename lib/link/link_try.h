@@ -31,7 +31,7 @@ int link_try_begin(struct link_try *try, const struct socket_address *address, u
  * HVD_ERR_PROTOCOL if an unauthenticated peer answered. */
 int link_try_move(struct link_try *try, enum transport transport,
                   const struct link_identity *identity, const struct link_terms *terms,
-                  const struct job_key *key, uint64_t now_ms, struct err *err);
+                  struct rank_credentials *credentials, uint64_t now_ms, struct err *err);
 
 /* True if the peer has our proof. */
 bool link_try_is_committed(const struct link_try *try);

@@ -29,10 +29,9 @@ struct want {
 
 struct linker {
     int rank;
-    uint32_t epoch;
     uint32_t streams;
     struct link_terms terms;
-    struct job_key key;
+    struct rank_credentials credentials;
     const struct network *network; /* or NULL */
     struct listener listener;
     struct link_accept accept; /* on it */
@@ -149,17 +148,16 @@ struct linker *linker_create(const struct linker_options *options, struct err *e
         out_of_memory(err);
         return NULL;
     }
-    linker->rank = options->rank;
-    linker->epoch = options->epoch;
+    linker->rank = (int)options->credentials->rank;
     linker->streams = (uint32_t)options->streams;
     linker->terms =
         (struct link_terms){ .encryption = options->encryption, .ciphers = cipher_supported() };
-    linker->key = *options->key;
+    linker->credentials = *options->credentials;
     linker->network = options->network;
-    linker->arrivals = (struct arrivals){ .rank = options->rank, .network = options->network };
+    linker->arrivals = (struct arrivals){ .rank = linker->rank, .network = options->network };
     linker->listener = options->listener;
-    link_accept_init(&linker->accept, options->listener.fd, options->epoch, (uint32_t)options->rank,
-                     &linker->key, on_accepted, linker);
+    link_accept_init(&linker->accept, options->listener.fd, &linker->credentials, on_accepted,
+                     linker);
     linker->accept.others = linker->listener.others;
     linker->accept.nothers = linker->listener.nothers;
     linker->accept.unix_listener = options->listener.unix_fd;
@@ -178,17 +176,17 @@ void linker_destroy(struct linker *linker)
     arrivals_fini(&linker->arrivals);
     link_accept_fini(&linker->accept);
     listener_close(&linker->listener);
-    job_key_wipe(&linker->key);
+    rank_credentials_wipe(&linker->credentials);
     free(linker);
 }
 
-static struct want *want_create(const struct linker *linker, const struct join_peer *peer,
+static struct want *want_create(struct linker *linker, const struct join_peer *peer,
                                 uint32_t channel, uint64_t now_ms)
 {
     struct want *want = malloc(sizeof *want);
     if (!want)
         return NULL;
-    struct link_identity identity = { .epoch = linker->epoch,
+    struct link_identity identity = { .epoch = linker->credentials.epoch,
                                       .source = (uint32_t)linker->rank,
                                       .target = (uint32_t)peer->rank,
                                       .channel = channel,
@@ -200,7 +198,7 @@ static struct want *want_create(const struct linker *linker, const struct join_p
     want->peer = *peer;
     if (linker->network)
         network_order(linker->network, &want->peer);
-    link_dial_init(&want->dial, &want->peer, &identity, &linker->key);
+    link_dial_init(&want->dial, &want->peer, &identity, &linker->credentials);
     want->dial.transport = transport_of(linker);
     want->dial.terms = linker->terms;
     want->dial.terms.between_hosts =

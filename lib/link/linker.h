@@ -28,9 +28,9 @@
 #ifndef LIB_LINK_LINKER_H
 #define LIB_LINK_LINKER_H
 
-#include "lib/base/auth.h"
 #include "lib/base/encryption.h"
 #include "lib/base/join_protocol.h"
+#include "lib/base/rank_credentials.h"
 #include "lib/base/status.h"
 #include "lib/link/link.h"
 #include "lib/link/listener.h"
@@ -45,12 +45,11 @@ struct linker;
 struct network;
 
 struct linker_options {
-    struct listener listener; /* or NO_LISTENER */
-    int rank;
-    uint32_t epoch;
+    struct listener listener;                   /* or NO_LISTENER */
+    const struct rank_credentials *credentials; /* of this rank in this world; copied, wiped by
+                                                 * linker_destroy() */
     int streams; /* HVD_STREAMS; a peer with another number is an error of the world */
     enum encryption encryption;    /* HVD_ENCRYPT; so is a peer whose setting does not fit */
-    const struct job_key *key;     /* copied, wiped by linker_destroy() */
     const struct network *network; /* borrowed; NULL: addresses are tried in the given order,
                                     * connections to any address are accepted, and no rank is known
                                     * to be on the same host */

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 int rank_server_init(struct rank_server *server, const char *job, int size,
                      const struct job_key *key, uint64_t start_timeout_ms, struct err *err)
@@ -111,6 +112,7 @@ static int join_worker(struct rank_server *server, const struct pending_worker *
                                 .addresses = worker->addresses };
     struct rank_server_connection *connection = worker->owner;
     snprintf(hello.host, sizeof hello.host, "%s", worker->host);
+    memcpy(hello.key, worker->key, sizeof hello.key);
     server->ranks[worker->rank] = connection;
     connection->rank = worker->rank;
     return membership_join(&server->membership, &hello, now_ms, err);
@@ -141,7 +143,10 @@ static int take_hello(struct rank_server_connection *connection, const struct jo
     if (server->placed && server->membership.world == WORLD_BROKEN)
         return rank_end_fail(err, &server->membership.cause);
     int worker;
-    int rc = pending_workers_join(&server->pending, hello, connection, now_ms, &worker, err);
+    int rc = join_session_check_worker(&connection->join, hello, err);
+    if (rc < 0)
+        return rc;
+    rc = pending_workers_join(&server->pending, hello, connection, now_ms, &worker, err);
     if (rc < 0)
         return rc;
     connection->worker = worker;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* At the one job's server a wrong name costs the same as the right one. */
-void keyring_job_key(const struct keyring *keyring, const char *id, struct job_key *key)
+static void keyring_job_key(const struct keyring *keyring, const char *id, struct job_key *key)
 {
     if (keyring->kept && keyring->kept(keyring->context, id, key))
         return;
@@ -16,6 +16,13 @@ void keyring_job_key(const struct keyring *keyring, const char *id, struct job_k
     job_key_generate(key);
     if (!keyring->service && (!*id || strcmp(id, keyring->job) == 0))
         *key = keyring->key;
+}
+
+void keyring_key(const struct keyring *keyring, const struct key_owner *owner, struct job_key *key)
+{
+    keyring_job_key(keyring, owner->job, key);
+    if (owner->worker >= 0)
+        worker_key_derive(key, key, owner->worker);
 }
 
 void keyring_wipe(struct keyring *keyring)

@@ -11,7 +11,7 @@
 #define RENDEZVOUS_BASE_KEYRING_H
 
 #include "lib/base/auth.h"
-#include "lib/base/job_id.h"
+#include "lib/base/key_owner.h"
 
 #include <stdbool.h>
 
@@ -25,8 +25,8 @@ struct keyring {
     const void *context;
 };
 
-/* The key that a client which names job `id` must prove; to be wiped. */
-void keyring_job_key(const struct keyring *keyring, const char *id, struct job_key *key);
+/* The key that a client which names `owner` must prove; to be wiped. */
+void keyring_key(const struct keyring *keyring, const struct key_owner *owner, struct job_key *key);
 
 void keyring_wipe(struct keyring *keyring);
 

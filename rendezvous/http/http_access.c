@@ -42,12 +42,13 @@ static void make_proof(unsigned char proof[PROOF_SIZE], const struct job_key *ke
 }
 
 /* The key that credentials must show: of the service if they name no job. */
-static void expected_key(const struct keyring *keyring, const char *job, struct job_key *key)
+static void expected_key(const struct keyring *keyring, const struct key_owner *owner,
+                         struct job_key *key)
 {
-    if (keyring->service && !*job)
+    if (keyring->service && !*owner->job && owner->worker < 0)
         *key = keyring->key;
     else
-        keyring_job_key(keyring, job, key);
+        keyring_key(keyring, owner, key);
 }
 
 static bool proof_is_right(struct http_gate *gate, const struct http_request *request,
@@ -70,7 +71,7 @@ static bool are_right(struct http_gate *gate, const struct http_request *request
                       const struct http_credentials *credentials)
 {
     struct job_key key;
-    expected_key(gate->keyring, credentials->job, &key);
+    expected_key(gate->keyring, &credentials->owner, &key);
     bool right = credentials->scheme == HTTP_BEARER
                      ? job_key_equal(&key, &credentials->key)
                      : proof_is_right(gate, request, credentials, &key);
@@ -93,7 +94,7 @@ static int check_credentials(struct http_gate *gate, const struct http_request *
     if (!refused && !are_right(gate, request, &credentials))
         refused = 401;
     if (!refused) {
-        grant(access, gate->keyring, credentials.job);
+        grant(access, gate->keyring, credentials.owner.job);
         access->credentials = true;
         access->digest_known = credentials.scheme == HTTP_PROOF;
         memcpy(access->digest, credentials.body, sizeof access->digest);

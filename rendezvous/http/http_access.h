@@ -72,7 +72,7 @@ void http_gate_challenge(struct http_gate *gate, char text[HTTP_CHALLENGE_SIZE])
 
 /* Fills in the proof that a client sends; for tests, bench and C clients. `text` has room for
  * HTTP_PROOF_SIZE: the value of Authorization. */
-enum { HTTP_PROOF_SIZE = JOB_ID_SIZE + 4 * DIGEST_SIZE + 96 };
+enum { HTTP_PROOF_SIZE = KEY_OWNER_SIZE + 4 * DIGEST_SIZE + 96 };
 void http_proof_make(char text[HTTP_PROOF_SIZE], const struct job_key *key, const char *job,
                      const unsigned char nonce[NONCE_SIZE], uint64_t counter, const char *method,
                      const char *target, const void *body, size_t length);

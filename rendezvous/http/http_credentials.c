@@ -17,11 +17,7 @@ static bool take_char(struct http_text *text, char c)
 
 static int set_job(struct http_credentials *credentials, struct http_text id)
 {
-    if (id.length > 0 && !job_id_valid(id.data, id.length))
-        return UNREADABLE;
-    memcpy(credentials->job, id.data, id.length);
-    credentials->job[id.length] = '\0';
-    return OK;
+    return key_owner_parse(&credentials->owner, id.data, id.length) ? OK : UNREADABLE;
 }
 
 /* As people write it: digits alone, no zeros in front. */

@@ -3,13 +3,13 @@
  *
  * Refused with an HTTP status:
  *   400  a scheme of ours in another form: a field that is missing, unknown, there twice or without
- *        quotes, an id that is none, a counter that is no number of 64 bits as people write it
+ *        quotes, an owner of a key that is none, a counter that is no number of 64 bits as people write it
  *   401  another scheme; a key or proof that is not 64 hexadecimal digits and so cannot be right */
 #ifndef RENDEZVOUS_HTTP_HTTP_CREDENTIALS_H
 #define RENDEZVOUS_HTTP_HTTP_CREDENTIALS_H
 
 #include "lib/base/auth.h"
-#include "lib/base/job_id.h"
+#include "lib/base/key_owner.h"
 #include "rendezvous/http/http_request.h"
 
 #include <stdint.h>
@@ -18,8 +18,8 @@ enum http_scheme { HTTP_BEARER, HTTP_PROOF };
 
 struct http_credentials {
     enum http_scheme scheme;
-    char job[JOB_ID_SIZE]; /* "": not named */
-    struct job_key key;    /* Bearer's */
+    struct key_owner owner;
+    struct job_key key; /* Bearer's */
 
     uint64_t counter; /* these are the proof's */
     unsigned char body[DIGEST_SIZE];

@@ -2,6 +2,8 @@
 /* Workers' connections; see join_session.h. */
 #include "rendezvous/join/join_session.h"
 
+#include "lib/base/env_names.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -43,8 +45,8 @@ static void seal_begin(struct join_session *session, const struct join_open *ope
                        const struct join_challenge *challenge)
 {
     struct job_key key;
-    memcpy(session->job, open->job, sizeof session->job);
-    keyring_job_key(session->keyring, open->job, &key);
+    key_owner_parse(&session->owner, open->job, strlen(open->job));
+    keyring_key(session->keyring, &session->owner, &key);
     seal_init(&session->seal, SEAL_SERVER, &key, open->nonce, challenge->nonce);
     job_key_wipe(&key);
 }
@@ -186,6 +188,21 @@ int join_session_next(struct join_session *session, struct join_event *event,
     if (rc == 0)
         drop_empty_buffer(&session->reader);
     return rc;
+}
+
+int join_session_check_worker(const struct join_session *session, const struct join_hello *hello,
+                              struct err *err)
+{
+    bool elastic = hello->size == 0;
+    int worker = session->owner.worker, claimed = elastic ? hello->worker : hello->rank;
+    const char *name = elastic ? ENV_WORKER : ENV_RANK, *noun = elastic ? "worker" : "rank";
+    if (worker < 0 || claimed == worker)
+        return HVD_OK;
+    if (claimed < 0)
+        return fail(err, HVD_ERR_ENVIRONMENT, "%s is not set, but %s is the key of %s %d", name,
+                    ENV_JOB_KEY, noun, worker);
+    return fail(err, HVD_ERR_ENVIRONMENT, "%s is %d, but %s is the key of %s %d", name, claimed,
+                ENV_JOB_KEY, noun, worker);
 }
 
 static void put_sealed(struct join_session *session, struct wire_writer *out, enum join_type type,

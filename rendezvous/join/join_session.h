@@ -34,7 +34,7 @@ struct join_session {
     bool asked;                    /* the worker has not answered ASK yet */
     bool broken;                   /* it has said so */
     const struct keyring *keyring; /* borrowed, outlives the session */
-    char job[JOB_ID_SIZE];         /* what OPEN names */
+    struct key_owner owner;        /* what OPEN names */
     struct frame_reader reader;
     struct seal seal;
 };
@@ -58,6 +58,11 @@ size_t join_session_take(struct join_session *session, const void *data, size_t 
  * the connection must end. Appends what is to be sent, before the end too. */
 int join_session_next(struct join_session *session, struct join_event *event,
                       struct wire_writer *out, struct err *err);
+
+/* HVD_ERR_ENVIRONMENT, naming both, if `hello` says to be another worker than the one whose key has
+ * been proved. */
+int join_session_check_worker(const struct join_session *session, const struct join_hello *hello,
+                              struct err *err);
 
 /* Append a sealed reply. */
 void join_session_welcome(struct join_session *session, struct wire_writer *out,

@@ -383,7 +383,10 @@ static int check_elastic(const struct rendezvous_job *job, const struct join_hel
 void server_on_hello(struct rendezvous_connection *connection, const struct join_hello *hello)
 {
     struct err err = { 0 };
-    struct rendezvous_job *job = find_job(connection->server, connection->join.job, hello, &err);
+    const char *id = connection->join.owner.job;
+    struct rendezvous_job *job = NULL;
+    if (join_session_check_worker(&connection->join, hello, &err) == HVD_OK)
+        job = find_job(connection->server, id, hello, &err);
     if (job && !job->elastic && connection->server->events.met && hello->rank >= 0 &&
         hello->rank < job->size)
         connection->server->events.met(connection->server->context, hello->rank);
@@ -395,8 +398,8 @@ void server_on_hello(struct rendezvous_connection *connection, const struct join
     if (rc == HVD_OK)
         return;
     connection->server->metrics.refused_workers++;
-    server_job_say(connection->server, connection->join.job, "refused a worker on %s (pid %d): %s",
-                   hello->host, hello->pid, err.text);
+    server_job_say(connection->server, id, "refused a worker on %s (pid %d): %s", hello->host,
+                   hello->pid, err.text);
     server_refuse(connection, rc, err.text);
 }
 

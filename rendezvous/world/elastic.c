@@ -96,6 +96,7 @@ static struct elastic_hello *hello_create(const struct join_hello *hello, void *
                                    .came_ms = now_ms,
                                    .addresses = hello->addresses,
                                    .owner = owner };
+    memcpy(own->key, hello->key, sizeof own->key);
     if (own->host)
         return own;
     free(own);

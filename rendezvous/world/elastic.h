@@ -37,6 +37,7 @@ struct elastic_hello {
     int pid, processors;
     uint32_t epoch;
     uint64_t came_ms;
+    unsigned char key[RANK_KEY_SIZE];
     struct join_addresses addresses;
     void *owner; /* the caller's */
 };

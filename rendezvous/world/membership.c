@@ -43,6 +43,7 @@ int membership_init(struct membership *membership, const struct rendezvous_slot 
         .members = calloc(count, sizeof *membership->members),
         .addresses = calloc(count, sizeof *membership->addresses),
         .workers = calloc(count, sizeof *membership->workers),
+        .keys = calloc(count, sizeof *membership->keys),
         .homogeneous = all_hosts_alike(slots, size),
         .star = 1,
         .grace_end_ms = MEMBERSHIP_NEVER,
@@ -52,11 +53,12 @@ int membership_init(struct membership *membership, const struct rendezvous_slot 
     if (membership->homogeneous)
         membership->star = star_of_hosts(slots, size);
     if (!membership->slots || !membership->members || !membership->addresses ||
-        !membership->workers || membership->star == 0) {
+        !membership->workers || !membership->keys || membership->star == 0) {
         membership_fini(membership);
         return fail(err, HVD_ERR_NOMEM, "out of memory for a world of %d ranks", size);
     }
     memcpy(membership->slots, slots, count * sizeof *slots);
+    rank_certifier_generate(&membership->certifier);
     return HVD_OK;
 }
 
@@ -66,6 +68,8 @@ void membership_fini(struct membership *membership)
     free(membership->members);
     free(membership->addresses);
     free(membership->workers);
+    free(membership->keys);
+    rank_certifier_wipe(&membership->certifier);
     *membership = (struct membership){ 0 };
 }
 
@@ -184,6 +188,7 @@ int membership_join(struct membership *membership, const struct join_hello *hell
     if (rc != HVD_OK)
         return rc;
     membership->addresses[hello->rank] = hello->addresses;
+    memcpy(membership->keys[hello->rank], hello->key, RANK_KEY_SIZE);
     int local_size = membership->slots[hello->rank].rank_info.local_size;
     membership->crowded |= hello->processors > 0 && local_size > hello->processors;
     move(membership, hello->rank, MEMBER_JOINED, now_ms);
@@ -406,7 +411,12 @@ void membership_welcome(const struct membership *membership, int rank, struct jo
     welcome->worker = rank;
     welcome->epoch = membership->epoch;
     welcome->star = membership->crowded ? membership->star : 1;
+    rank_certifier_certify(&membership->certifier, membership->epoch, (uint32_t)rank,
+                           membership->keys[rank], welcome->certificate);
+    memcpy(welcome->certifier, membership->certifier.public, CERTIFIER_KEY_SIZE);
     welcome->nneighbours = neighbours(ranks, rank, membership->size, welcome->star);
-    for (int i = 0; i < welcome->nneighbours; i++)
+    for (int i = 0; i < welcome->nneighbours; i++) {
         peer_of(membership, ranks[i], &welcome->neighbours[i]);
+        memcpy(welcome->keys[i], membership->keys[ranks[i]], RANK_KEY_SIZE);
+    }
 }

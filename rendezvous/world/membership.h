@@ -87,11 +87,13 @@ enum { MEMBERSHIP_ANNOUNCEMENTS_MAX = 4 };
 
 struct membership {
     int size;
-    uint32_t epoch;                   /* set by the caller */
-    struct rendezvous_slot *slots;    /* owned; the names of hosts are borrowed */
-    struct member *members;           /* owned */
-    struct join_addresses *addresses; /* owned; untouched memory until a rank has joined */
-    int *workers; /* room for their numbers, when the launcher is told of the world; owned */
+    uint32_t epoch;                       /* set by the caller */
+    struct rendezvous_slot *slots;        /* owned; the names of hosts are borrowed */
+    struct member *members;               /* owned */
+    struct join_addresses *addresses;     /* owned; untouched memory until a rank has joined */
+    unsigned char (*keys)[RANK_KEY_SIZE]; /* owned; likewise */
+    int *workers; /* owned; their numbers, for when the launcher is told of the world */
+    struct rank_certifier certifier;
     bool homogeneous;
     int star;     /* of the tree if the world is crowded (topology.h) */
     bool crowded; /* some rank shares a host with more ranks than it has processors */

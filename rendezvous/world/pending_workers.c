@@ -157,6 +157,7 @@ int pending_workers_join(struct pending_workers *pending, const struct join_hell
         .addresses = hello->addresses,
         .owner = owner,
     };
+    memcpy(pending->workers[*worker].key, hello->key, sizeof hello->key);
     note_wanted(pending, *worker);
     count_in(pending, hello->size, now_ms);
     return HVD_OK;

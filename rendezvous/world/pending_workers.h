@@ -33,9 +33,10 @@ struct pending_worker {
     int pid;
     int processors; /* that it knows of */
     uint64_t came_ms;
-    char *host;                      /* owned, until pending_workers_fini() */
-    struct join_addresses addresses; /* where it listens */
-    void *owner;                     /* the caller's */
+    char *host;                       /* owned, until pending_workers_fini() */
+    unsigned char key[RANK_KEY_SIZE]; /* its public key */
+    struct join_addresses addresses;  /* where it listens */
+    void *owner;                      /* the caller's */
 };
 
 struct pending_workers {

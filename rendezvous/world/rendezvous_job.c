@@ -217,6 +217,7 @@ static int join_pending_worker(struct rendezvous_job *job, const struct pending_
                                 .pid = worker->pid,
                                 .processors = worker->processors };
     hello.addresses = worker->addresses;
+    memcpy(hello.key, worker->key, sizeof hello.key);
     snprintf(hello.host, sizeof hello.host, "%s", worker->host);
     job->ranks[worker->rank] = (struct rendezvous_job_rank){ .worker = worker->rank,
                                                              .connection = worker->owner,

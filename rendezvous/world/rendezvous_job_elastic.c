@@ -52,6 +52,7 @@ static void join_member(struct rendezvous_job *job, int rank, uint64_t now_ms)
         .rank = rank, .size = job->size, .pid = told->pid, .processors = told->processors
     };
     hello.addresses = told->addresses;
+    memcpy(hello.key, told->key, sizeof hello.key);
     job->ranks[rank] = (struct rendezvous_job_rank){ .worker = worker,
                                                      .connection = told->owner,
                                                      .pid = told->pid,

@@ -366,7 +366,7 @@ static void describe_job(struct job_setup *setup, const bool closed[3])
         .environment = setup->environment.items,
         .own_environment = setup->devices.items,
         .id = setup->id,
-        .job_key = setup->key_text,
+        .key = &setup->key,
         .output_directory = options->output_filename,
         .python_path = setup->python_path,
         .attributes = options->attributes,
@@ -405,7 +405,6 @@ int job_setup_finish(struct job_setup *setup, const bool closed[3], struct err *
         setup->python_path = python_path_find();
     job_id_generate(setup->id);
     job_key_generate(&setup->key);
-    job_key_format(&setup->key, setup->key_text);
     describe_environment(setup);
     describe_ways(setup);
     describe_job(setup, closed);
@@ -415,7 +414,6 @@ int job_setup_finish(struct job_setup *setup, const bool closed[3], struct err *
 void job_setup_fini(struct job_setup *setup)
 {
     job_key_wipe(&setup->key);
-    explicit_bzero(setup->key_text, sizeof setup->key_text);
     string_list_fini(&setup->environment);
     string_list_fini(&setup->devices);
     string_list_fini(&setup->interfaces);

@@ -30,7 +30,6 @@ struct job_setup {
     char id[JOB_ID_SIZE]; /* "" before job_setup_finish() */
     uint64_t epoch_ms;    /* when the job began: since 1970 */
     struct job_key key;
-    char key_text[JOB_KEY_HEX_SIZE];
     char *agent;
     char *python_path; /* of --horovod libhvd, or NULL */
     char cwd[PATH_MAX];

@@ -105,6 +105,7 @@ static const char *const ours[] = {
     ENV_HOSTNAME,        ENV_RANK,       ENV_SIZE,       ENV_LOCAL_RANK,
     ENV_LOCAL_SIZE,      ENV_CROSS_RANK, ENV_CROSS_SIZE, ENV_RENDEZVOUS_ADDR,
     ENV_RENDEZVOUS_PORT, ENV_RENDEZVOUS, ENV_JOB_ID,     ENV_JOB_KEY,
+    ENV_KEY_OF,
 };
 
 static bool is_ours(const char *name, size_t length)

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The handshake of two ranks over a wire that somebody else holds (lib/link/link_handshake.c),
- * or one of them and a peer without the key.
+ * or one of them and a peer without credentials.
  *
  *   u8: bit 0 an unauthenticated peer instead of the initiator, bit 1 instead of the acceptor, bit
- *   2 they mean different ranks, bit 3 different worlds, bit 4 different keys, bit 5 the initiator
+ *   2 they mean different ranks, bit 3 different worlds, bit 4 different certifiers, bit 5 the initiator
  *   requires encryption, bit 6 the acceptor does, bit 7 both would have it; then steps, each u8 what:
  *     0 the initiator's next bytes arrive: u8 how many   1 the acceptor's
  *     2 as 0, one byte of them changed: u8 which, u8     3 as 1, changed
  *     4 bytes made up for the acceptor: u8 how many, they   5 for the initiator
  *
- * Whatever it does: who knows no key is never let in; nobody is done who was told anything else
+ * Whatever it does: who has no credentials is never let in; nobody is done who was told anything else
  * than the other side has said, or who means another link; two that are done have the same verdict,
  * and keys that fit; not one byte more is taken than the
  * handshake has; once failed, it is over. */
 #include "lib/link/link_handshake.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/support/credentials.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,23 @@ static struct side {
  * bare. */
 static const size_t proved[SIDES] = { LINK_CHALLENGE_SIZE, LINK_HELLO_SIZE + PROOF_SIZE };
 
+/* The initiator's credentials, then the acceptor's; bit 0 of their number: another rank, bit 1: of
+ * another epoch, bit 2: of another certifier. They are made once, so what a rank keeps of others is
+ * as after many links. */
+static struct rank_credentials *ranks_of_world(void)
+{
+    static struct rank_certifier certifiers[2];
+    static struct rank_credentials ranks[1 + 8];
+    if (ranks[0].epoch > 0)
+        return ranks;
+    rank_certifier_generate(&certifiers[0]);
+    rank_certifier_generate(&certifiers[1]);
+    credentials_make(&ranks[0], &certifiers[0], 7, 1);
+    for (int i = 0; i < 8; i++)
+        credentials_make(&ranks[1 + i], &certifiers[i >> 2], i & 2 ? 8 : 7, i & 1 ? 3 : 2);
+    return ranks;
+}
+
 static struct link_terms terms(bool requires, bool allows)
 {
     return (struct link_terms){ .encryption = requires ? ENCRYPTION_REQUIRE
@@ -43,16 +61,13 @@ static struct link_terms terms(bool requires, bool allows)
 
 static void begin(uint8_t how)
 {
-    static struct job_key keys[2];
     struct link_identity identity = { 7, 1, 2, 3, 4 };
-    memset(keys, 0, sizeof keys);
-    keys[1].bytes[0] = 1;
+    struct rank_credentials *ranks = ranks_of_world();
     memset(sides, 0, sizeof sides);
     struct link_terms initiators = terms(how & 32, how & 128),
                       acceptors = terms(how & 64, how & 128);
-    link_handshake_initiate(&sides[INITIATOR].handshake, &identity, &initiators, &keys[0]);
-    link_handshake_accept(&sides[ACCEPTOR].handshake, how & 8 ? 8 : 7, how & 4 ? 3 : 2, &acceptors,
-                          &keys[how >> 4 & 1]);
+    link_handshake_initiate(&sides[INITIATOR].handshake, &identity, &initiators, &ranks[0]);
+    link_handshake_accept(&sides[ACCEPTOR].handshake, &acceptors, &ranks[1 + (how >> 2 & 7)]);
     sides[INITIATOR].unauthenticated = how & 1;
     sides[ACCEPTOR].unauthenticated = how & 2;
 }

@@ -61,7 +61,7 @@ variable() {
 : >"$tmp/go.0"
 until_said '\[0\].* meets' && until_said '\[1\].* meets'
 url=http://127.0.0.1:$(variable HOROVOD_GLOO_RENDEZVOUS_PORT)
-printf 'Authorization: Bearer %s\n' "$(variable HVD_JOB_KEY)" >"$tmp/key"
+printf 'Authorization: Bearer /%s:%s\n' "$(variable HVD_KEY_OF)" "$(variable HVD_JOB_KEY)" >"$tmp/key"
 
 # code URL [OPTION...]: the status that curl gets.
 code() {
@@ -77,7 +77,7 @@ is "but not as a page from elsewhere" 401 "$(code -H 'Origin: http://example.com
 is "nor when a browser says that another page asks" 403 "$(code -H 'Sec-Fetch-Site: cross-site' "$url/global/0")"
 is "nor with the key then" 403 "$(code -H 'Sec-Fetch-Site: same-site' -H "@$tmp/key" "$url/global/0")"
 is "nor under another name" 401 "$(code -H 'Host: example.com' "$url/global/0")"
-is "the key of the job opens it to these as well" 200 "$(code -H 'Host: example.com' -H "@$tmp/key" "$url/global/0")"
+is "the key of a rank opens it to these as well" 200 "$(code -H 'Host: example.com' -H "@$tmp/key" "$url/global/0")"
 
 # As another user.
 other_user() {

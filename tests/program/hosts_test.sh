@@ -183,7 +183,7 @@ start on 0 "$HVDRUN" -np 3 -H "$(slots 1 1 1)" "$WORLD" init barriers 10 print u
 for rank in 0 1 2; do until_said "\\[$rank\\].*up"; done
 echo "$CANARY" >"$tmp/secrets"
 for p in $(job_pids world); do tr '\0' '\n' <"/proc/$p/environ" | sed -n 's/^HVD_JOB_KEY=//p'; done | sort -u >>"$tmp/secrets"
-is "three ranks share one key" 2 "$(wc -l <"$tmp/secrets")"
+is "three ranks have three keys" 4 "$(wc -l <"$tmp/secrets")"
 is "the environment reaches every host" 3 "$(for p in $(job_pids world); do tr '\0' '\n' <"/proc/$p/environ"; done | grep -c "$CANARY")"
 ok "neither it nor the key is on a command line of any host" not grep -qsaF -f "$tmp/secrets" /proc/[0-9]*/cmdline
 signal_hvdrun TERM

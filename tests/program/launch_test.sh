@@ -74,7 +74,7 @@ until_said up
 for environ in $(grep -slaz "^TOKEN=$tmp" /proc/[0-9]*/environ); do
     tr '\0' '\n' <"$environ" | sed -n 's/^HVD_JOB_KEY=//p'
 done | sort -u >"$tmp/key"
-is "a rank has the job's key" 65 "$(wc -c <"$tmp/key")"
+is "a rank has a key" 65 "$(wc -c <"$tmp/key")"
 is "which is on no command line" '' "$(grep -lsaF -f "$tmp/key" /proc/[0-9]*/cmdline)"
 stop_with TERM
 

@@ -81,7 +81,7 @@ ok "a job of four has its values" grep -q '"connected":4' "$tmp/before"
 
 http_rows | cut -f1-4 >"$tmp/expected"
 http_rows | "$replay" 127.0.0.1 "$port" "$bearer" >"$tmp/answers"
-ok "bad requests with the job's key are answered as told" same_answers "$tmp/expected" "$tmp/answers"
+ok "bad requests with a rank's key are answered as told" same_answers "$tmp/expected" "$tmp/answers"
 run_rows http "$unauthenticated" 127.0.0.1 "$port" requests "$nokey"
 is "without a key none has success" 0 "$status"
 grep -v '^#' "$rows/wire.tsv" | cut -f1-4 >"$tmp/expected"
@@ -181,13 +181,14 @@ is "and the service ends well" 0 "$status"
 # ---- the rendezvous of a job of hvdrun's ----
 
 # shellcheck disable=SC2016  # for the worker's shell
-start "$HVDRUN" -np 4 sh -c 'echo "$HVD_JOB_KEY $HVD_JOB_ID $HOROVOD_GLOO_RENDEZVOUS_PORT" >"$tmp/job.$HOROVOD_RANK"
+start "$HVDRUN" -np 4 sh -c 'echo "$HVD_JOB_KEY $HVD_JOB_ID/$HVD_KEY_OF $HOROVOD_GLOO_RENDEZVOUS_PORT" >"$tmp/job.$HOROVOD_RANK"
     exec "$WORLD" init barriers 1 print up wait "$tmp/go2" barriers 1 shutdown'
 up() {
     [ "$(grep -c ':up$' "$tmp/out")" = "$1" ]
 }
 until_true up 4
-read -r bearer id port <"$tmp/job.0"
+read -r key owner port <"$tmp/job.0"
+id=${owner%/*} bearer=$owner:$key
 until_true is_running
 fill_store
 state >"$tmp/before"
@@ -202,7 +203,7 @@ if [ "$(id -u)" = 0 ] && $nobody "$tmp/true"; then
     is "another user of the host does" 401 "$(code_of $nobody 2>"$tmp/curl")"
     run_rows http $nobody "$tmp/unauthenticated" 127.0.0.1 "$port" requests "$nokey"
     is "none of that user's requests has success" 0 "$status"
-    run_rows wire $nobody "$tmp/unauthenticated" 127.0.0.1 "$port" mutants "$id" "$bearer"
+    run_rows wire $nobody "$tmp/unauthenticated" 127.0.0.1 "$port" mutants "$owner" "$key"
     is "nor do its frames" 0 "$status"
     $nobody "$tmp/unauthenticated" 127.0.0.1 "$port" crowd "$tmp/never" 500 - silent 300 drip 100 open 100 unread 50 >"$tmp/crowd" &
     crowd=$!

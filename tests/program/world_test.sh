@@ -99,4 +99,13 @@ for bad in HOROVOD_RANK=x HOROVOD_SIZE=0 HOROVOD_GLOO_RENDEZVOUS_PORT=70000 HVD_
 done
 run "$HVDRUN" -np 2 env HVD_JOB_KEY="$(printf '%064d' 0)" "$WORLD" init
 is "the key of another job is refused" 1 "$status"
+# A rank has its own key only. That of rank 0 waits meanwhile.
+# shellcheck disable=SC2016  # for the rank's shell
+run "$HVDRUN" -np 2 sh -c '[ "$HOROVOD_RANK" = 0 ] || export HOROVOD_RANK=0; exec "$0" init' "$WORLD"
+is "a rank that says to be another is refused" 1 "$status"
+like "and both are named" 'HOROVOD_RANK is 0, but HVD_JOB_KEY is the key of rank 1' "$tmp/err"
+# shellcheck disable=SC2016
+run "$HVDRUN" -np 2 sh -c '[ "$HOROVOD_RANK" = 0 ] || export HOROVOD_RANK=0 HVD_KEY_OF=0; exec "$0" init' "$WORLD"
+is "its key does not prove that it is the other" 1 "$status"
+like "which it is told" 'does not accept this HVD_JOB_KEY' "$tmp/err"
 finish

@@ -139,9 +139,7 @@ static void choose_options(void)
     static char *const environment[] = { (char *)(uintptr_t) "PATH=/bin", NULL };
     static const char *const interfaces[SIM_HOSTS_MAX] = { "", "", "", "", "", "" };
     static const struct connect_settings connect = { 0 };
-    static char key[JOB_KEY_HEX_SIZE];
     memset(&world.key, (int)world.seed, sizeof world.key);
-    job_key_format(&world.key, key);
     world.options = (struct job_options){ .plan = &world.plan,
                                           .connect = &connect,
                                           .interfaces = interfaces,
@@ -150,7 +148,7 @@ static void choose_options(void)
                                           .command = command,
                                           .environment = environment,
                                           .id = "simulated",
-                                          .job_key = key,
+                                          .key = &world.key,
                                           .stdin_closed = true,
                                           .grace_ms = 5000,
                                           .start_timeout_ms = 30000,

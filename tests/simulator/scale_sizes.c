@@ -54,14 +54,14 @@ static size_t describe_size(size_t environment)
 
 static size_t rank_size(int size, int local_size)
 {
-    static char key[65];
+    struct job_key key;
     struct wire_writer body = { 0 };
     struct string_list own = { 0 };
     struct rank_info info = {
         size - 1, size, local_size - 1, local_size, size / local_size - 1, size / local_size
     };
-    memset(key, 'a', sizeof key - 1);
-    worker_environment_rank(&own, &info, "node9999", "job", key);
+    memset(&key, 'a', sizeof key);
+    worker_environment_rank(&own, &info, "node9999", "job", &key, size - 1);
     wire_put_i32(&body, size - 1);
     for (size_t i = 0; i < own.count; i++)
         wire_put_string(&body, own.items[i]);

@@ -113,7 +113,8 @@ const char *http_fixture_key(const struct http_fixture *fixture)
 {
     static char hex[JOB_KEY_HEX_SIZE];
     struct job_key key;
-    keyring_job_key(&fixture->keyring, HTTP_FIXTURE_JOB, &key);
+    struct key_owner owner = { .job = HTTP_FIXTURE_JOB, .worker = -1 };
+    keyring_key(&fixture->keyring, &owner, &key);
     job_key_format(&key, hex);
     return hex;
 }

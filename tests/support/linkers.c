@@ -5,6 +5,7 @@
 #include "lib/link/link_dial.h"
 #include "lib/link/listener.h"
 #include "lib/link/socket.h"
+#include "tests/support/credentials.h"
 
 #include <arpa/inet.h>
 #include <check.h>
@@ -13,8 +14,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-struct job_key linkers_key;
+struct rank_certifier linkers_certifier;
 enum encryption linkers_encryption;
+bool linkers_are_impostors;
 struct err err;
 struct linker *linkers[LINKERS_MAX];
 struct join_peer peers[LINKERS_MAX];
@@ -22,16 +24,18 @@ int listeners[LINKERS_MAX], unix_listeners[LINKERS_MAX];
 static struct network networks[LINKERS_MAX];
 int nlinkers;
 
-static void create_linker(const struct job_key *with_key, uint32_t epoch,
+static void create_linker(const struct rank_certifier *certifier, uint32_t epoch,
                           const struct listener *listener, const struct network *network)
 {
     int rank = nlinkers++;
+    struct rank_credentials credentials;
+    credentials_make(&credentials, certifier, epoch,
+                     (uint32_t)(linkers_are_impostors ? rank + 1 : rank));
+    credentials.rank = (uint32_t)rank;
     struct linker_options options = {
         .listener = *listener,
-        .rank = rank,
-        .epoch = epoch,
+        .credentials = &credentials,
         .encryption = linkers_encryption,
-        .key = with_key,
         .network = network,
     };
     listeners[rank] = listener->fd;
@@ -46,7 +50,7 @@ static void open_listener(struct listener *listener)
                      HVD_OK);
 }
 
-void open_linker(const struct job_key *with_key, uint32_t epoch)
+void open_linker(const struct rank_certifier *certifier, uint32_t epoch)
 {
     struct join_peer *peer = &peers[nlinkers];
     struct listener listener;
@@ -54,13 +58,13 @@ void open_linker(const struct job_key *with_key, uint32_t epoch)
     *peer = (struct join_peer){ .rank = nlinkers, .addresses.count = 1 };
     snprintf(peer->host, sizeof peer->host, "node%d", nlinkers);
     snprintf(peer->addresses.text[0], JOIN_ADDRESS_MAX, "127.0.0.1:%u", listener.port);
-    create_linker(with_key, epoch, &listener, NULL);
+    create_linker(certifier, epoch, &listener, NULL);
 }
 
 void open_linkers(int count)
 {
     for (int rank = 0; rank < count; rank++)
-        open_linker(&linkers_key, LINKERS_EPOCH);
+        open_linker(&linkers_certifier, LINKERS_EPOCH);
 }
 
 /* As a rank does that has just learnt its environment. */
@@ -81,7 +85,7 @@ void open_linker_at(const char *host, enum transport transport)
     *peer = (struct join_peer){ .rank = nlinkers };
     snprintf(peer->host, sizeof peer->host, "%s", host);
     network_addresses(network, &listener, &peer->addresses);
-    create_linker(&linkers_key, LINKERS_EPOCH, &listener, network);
+    create_linker(&linkers_certifier, LINKERS_EPOCH, &listener, network);
 }
 
 void linkers_setup(void)
@@ -92,7 +96,8 @@ void linkers_setup(void)
     setrlimit(RLIMIT_NOFILE, &limit);
     ck_assert_int_eq(auth_init(NULL), HVD_OK);
     linkers_encryption = ENCRYPTION_OFF;
-    job_key_generate(&linkers_key);
+    linkers_are_impostors = false;
+    rank_certifier_generate(&linkers_certifier);
 }
 
 void linkers_teardown(void)
@@ -167,10 +172,12 @@ void want_both_ways(int rank, int peer, uint32_t channel)
 struct link *linkers_dial(uint32_t source, int target, uint32_t channel)
 {
     struct link_dial dialling;
+    struct rank_credentials credentials;
     struct link_identity identity = {
         .epoch = LINKERS_EPOCH, .source = source, .target = (uint32_t)target, .channel = channel
     };
-    link_dial_init(&dialling, &peers[target], &identity, &linkers_key);
+    credentials_make(&credentials, &linkers_certifier, LINKERS_EPOCH, source);
+    link_dial_init(&dialling, &peers[target], &identity, &credentials);
     int rc = 0;
     for (int i = 0; i < MANY && rc == 0; i++) {
         rc = link_dial_move(&dialling, 0, &err);

@@ -12,8 +12,9 @@ enum {
     MANY = 100000 /* moves until something has happened */
 };
 
-extern struct job_key linkers_key;
+extern struct rank_certifier linkers_certifier;
 extern enum encryption linkers_encryption; /* HVD_ENCRYPT of ranks that are opened now */
+extern bool linkers_are_impostors; /* so are these: they have the certificate of another rank */
 extern struct err err;
 extern struct linker *linkers[LINKERS_MAX];
 extern struct join_peer peers[LINKERS_MAX]; /* where each rank listens: rank 1 on node1 */
@@ -21,12 +22,12 @@ extern int listeners[LINKERS_MAX];          /* the linkers' own */
 extern int unix_listeners[LINKERS_MAX];
 extern int nlinkers;
 
-/* As many descriptors as may be had; a key; no ranks yet. */
+/* As many descriptors as may be had; a certifier; no ranks yet. */
 void linkers_setup(void);
 void linkers_teardown(void);
 
-/* The next rank, with the test's key and epoch or others; ranks 0 to count - 1. */
-void open_linker(const struct job_key *with_key, uint32_t epoch);
+/* The next rank, with the test's certifier and epoch or others; ranks 0 to count - 1. */
+void open_linker(const struct rank_certifier *certifier, uint32_t epoch);
 void open_linkers(int count);
 
 /* The next rank, on that host and with that HVD_TRANSPORT: it announces a unix socket, too, and keeps
@@ -42,7 +43,7 @@ void move_all(uint64_t now_ms);
 bool anybody_is_busy(void);
 void link_up(void);
 
-/* Rank `target` is dialled by somebody who knows the key and says to be `source`. */
+/* Rank `target` is dialled by `source`, which has no linker for that. */
 struct link *linkers_dial(uint32_t source, int target, uint32_t channel);
 
 void say(struct link *link, uint32_t word);

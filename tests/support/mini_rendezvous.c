@@ -33,6 +33,7 @@ struct client {
 struct server {
     struct mini_options options;
     struct job_key key;
+    struct rank_certifier certifier;
     int listener, count, joined, reports;
     struct client clients[CLIENTS_MAX];
 };
@@ -154,13 +155,18 @@ static void send_welcome(struct server *server, int rank)
         .epoch = 1,
         .star = server->options.star > 0 ? server->options.star : 1,
     };
+    rank_certifier_certify(&server->certifier, welcome.epoch, (uint32_t)rank,
+                           client_of(server, rank)->hello.key, welcome.certificate);
+    memcpy(welcome.certifier, server->certifier.public, sizeof welcome.certifier);
     if (server->options.anywhere)
         welcome.rank_info = (struct rank_info){ rank, size, 0, 1, rank, size };
     int ranks[NEIGHBOURS_MAX];
     struct wire_writer body = { 0 };
     welcome.nneighbours = neighbours(ranks, rank, size, welcome.star);
-    for (int i = 0; i < welcome.nneighbours; i++)
+    for (int i = 0; i < welcome.nneighbours; i++) {
         fill_peer(server, &welcome.neighbours[i], server->options.misplaces ? rank : ranks[i]);
+        memcpy(welcome.keys[i], client_of(server, ranks[i])->hello.key, RANK_KEY_SIZE);
+    }
     join_welcome_encode(&body, &welcome);
     send_body(client_of(server, rank), JOIN_WELCOME, &body);
 }
@@ -401,6 +407,7 @@ void mini_rendezvous_start(struct mini_rendezvous *mini, const struct mini_optio
     else
         job_key_generate(&server.key);
     job_key_format(&server.key, mini->key);
+    rank_certifier_generate(&server.certifier);
     mini->port = options->again ? options->again->port : 0;
     server.listener = listen_at(options->anywhere ? INADDR_ANY : INADDR_LOOPBACK, &mini->port);
     open_reports(mini, &server);

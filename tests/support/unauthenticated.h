@@ -36,7 +36,7 @@ bool read_to_end(int fd, struct wire_writer *received);
 struct joiner {
     int fd;
     struct job_key key;
-    char job[JOB_ID_SIZE];
+    char job[KEY_OWNER_SIZE];
     unsigned char nonce[NONCE_SIZE]; /* its own */
     struct seal seal;                /* from the CHALLENGE on */
     bool challenged;

@@ -99,6 +99,7 @@ static void on_worker_ended(void *context, int worker, enum job_worker_end end)
 
 static void setup(void)
 {
+    static struct job_key key;
     static char id[17]; /* another than that of each other job here: processes are found by it */
     snprintf(id, sizeof id, "%016x", (unsigned)getpid());
     printed = memfd_create("printed", MFD_CLOEXEC);
@@ -122,7 +123,7 @@ static void setup(void)
         .command = command,
         .environment = environment,
         .id = settings.job_id,
-        .job_key = "key",
+        .key = &key,
         .grace_ms = 5000,
         .start_timeout_ms = 30000,
         .heartbeat_timeout_ms = 10000,

@@ -143,7 +143,8 @@ END_TEST
 START_TEST(every_rank_is_told_its_place_and_its_job)
 {
     struct rank_info rank_info = { 5, 7, 3, 4, 0, 1 };
-    worker_environment_rank(&list, &rank_info, "h2", "job-7", "c0ffee");
+    struct job_key key = { { 0xc0, 0xff, 0xee } };
+    worker_environment_rank(&list, &rank_info, "h2", "job-7", &key, 5);
     ck_assert_str_eq(string_list_variable(&list, "HOROVOD_HOSTNAME"), "h2");
     ck_assert_str_eq(string_list_variable(&list, "HOROVOD_RANK"), "5");
     ck_assert_str_eq(string_list_variable(&list, "HOROVOD_SIZE"), "7");
@@ -152,7 +153,9 @@ START_TEST(every_rank_is_told_its_place_and_its_job)
     ck_assert_str_eq(string_list_variable(&list, "HOROVOD_CROSS_RANK"), "0");
     ck_assert_str_eq(string_list_variable(&list, "HOROVOD_CROSS_SIZE"), "1");
     ck_assert_str_eq(string_list_variable(&list, "HVD_JOB_ID"), "job-7");
-    ck_assert_str_eq(string_list_variable(&list, "HVD_JOB_KEY"), "c0ffee");
+    ck_assert_str_eq(string_list_variable(&list, "HVD_JOB_KEY"),
+                     "c0ffee0000000000000000000000000000000000000000000000000000000000");
+    ck_assert_str_eq(string_list_variable(&list, "HVD_KEY_OF"), "5");
     ck_assert_ptr_null(string_list_variable(&list, "HOROVOD"));
 }
 END_TEST

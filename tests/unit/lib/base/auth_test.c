@@ -43,6 +43,28 @@ START_TEST(a_key_survives_its_hexadecimal_form)
 }
 END_TEST
 
+/* The last one was computed by another program. */
+START_TEST(each_worker_of_each_job_has_a_key_of_its_own)
+{
+    struct job_key other, keys[3], again;
+    char hex[JOB_KEY_HEX_SIZE];
+    job_key_generate(&other);
+    worker_key_derive(&keys[0], &key, 0);
+    worker_key_derive(&keys[1], &key, 1);
+    worker_key_derive(&keys[2], &other, 0);
+    worker_key_derive(&again, &key, 1);
+    ck_assert(job_key_equal(&again, &keys[1]));
+    for (int i = 0; i < 3; i++) {
+        ck_assert(!job_key_equal(&keys[i], &keys[(i + 1) % 3]));
+        ck_assert(!job_key_equal(&keys[i], &key));
+    }
+    memset(&other, 0, sizeof other);
+    worker_key_derive(&other, &other, 3);
+    job_key_format(&other, hex);
+    ck_assert_str_eq(hex, "b1e548746088c9aba9bc20151e01806c33264f5a4bb39bef1c5f44b124e726a1");
+}
+END_TEST
+
 START_TEST(what_is_no_key_is_refused_and_not_shown)
 {
     char good[JOB_KEY_HEX_SIZE], bad[JOB_KEY_HEX_SIZE + 8];
@@ -247,6 +269,7 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_add_checked_fixture(tcase, setup, NULL);
     tcase_add_test(tcase, a_key_survives_its_hexadecimal_form);
+    tcase_add_test(tcase, each_worker_of_each_job_has_a_key_of_its_own);
     tcase_add_test(tcase, what_is_no_key_is_refused_and_not_shown);
     tcase_add_test(tcase, a_key_is_decoded_from_a_part_of_a_text);
     tcase_add_test(tcase, keys_are_equal_in_every_bit_or_not);

@@ -18,6 +18,7 @@ static struct join_hello hello = { .rank = 2,
                                    .host = "node1",
                                    .pid = 77,
                                    .processors = 4,
+                                   .key = { 1, [RANK_KEY_SIZE - 1] = 2 },
                                    .addresses = { 1, { "192.0.2.1:80" } } };
 static struct join_welcome welcome = {
     .rank_info = { 1, 3, 1, 2, 0, 2 },
@@ -25,9 +26,12 @@ static struct join_welcome welcome = {
     .worker = 70000,
     .epoch = 9,
     .star = 1,
+    .certificate = { 3, [CERTIFICATE_SIZE - 1] = 4 },
+    .certifier = { 5, [CERTIFIER_KEY_SIZE - 1] = 6 },
     .nneighbours = 2,
     .neighbours = { { 0, "a", { 1, { "192.0.2.1:80" } } },
                     { 2, "b", { 2, { "[2001:db8::1]:81", "192.0.2.2:82" } } } },
+    .keys = { { 7 }, { [RANK_KEY_SIZE - 1] = 8 } },
 };
 static struct join_waiting waiting = { 30000, "rank 1 on b" };
 static struct join_refused refused = { HVD_ERR_TIMEOUT, "rank 1 on b is missing" };
@@ -225,8 +229,8 @@ static void check_decoded(const void *original)
         ck_assert_int_eq(decoded.welcome.neighbours[1].rank, 2);
         ck_assert_int_le(decoded.welcome.neighbours[1].addresses.count, JOIN_ADDRESSES_MAX);
     } else if (original == &open) {
-        size_t length = strlen(decoded.open.job);
-        ck_assert(length == 0 || job_id_valid(decoded.open.job, length));
+        struct key_owner owner;
+        ck_assert(key_owner_parse(&owner, decoded.open.job, strlen(decoded.open.job)));
     } else if (original == &hello) {
         ck_assert_int_ge(decoded.hello.rank, -1);
         ck_assert_int_lt(decoded.hello.rank, decoded.hello.size);
@@ -594,12 +598,16 @@ static const struct {
     { ID_64, HVD_OK },
     { ID_64 "x", HVD_ERR_PROTOCOL },
     { "-a", HVD_ERR_PROTOCOL },
+    { "a/0", HVD_OK },
+    { "/7", HVD_OK },
+    { ID_64 "/1048575", HVD_OK },
+    { "a/1048576", HVD_ERR_PROTOCOL },
     { "a/b", HVD_ERR_PROTOCOL },
     { "a\nb", HVD_ERR_PROTOCOL },
     { "..", HVD_ERR_PROTOCOL },
 };
 
-START_TEST(an_open_names_a_job_or_none)
+START_TEST(an_open_names_whose_key_is_proved)
 {
     struct wire_writer writer = { 0 };
     struct wire_reader reader;
@@ -664,7 +672,7 @@ int main(void)
                         sizeof refusals / sizeof *refusals);
     tcase_add_test(tcase, a_worker_cannot_have_less_than_no_processors);
     tcase_add_test(tcase, a_worker_may_leave_its_rank_open);
-    tcase_add_loop_test(tcase, an_open_names_a_job_or_none, 0, sizeof jobs / sizeof *jobs);
+    tcase_add_loop_test(tcase, an_open_names_whose_key_is_proved, 0, sizeof jobs / sizeof *jobs);
     tcase_add_loop_test(tcase, another_version_is_named, 0, 4);
     tcase_add_loop_test(tcase, worlds_of_any_size_have_their_neighbours, 0, 10);
     tcase_add_loop_test(tcase, neighbours_that_are_not_those_of_the_place_are_refused, 0, 9);

@@ -84,7 +84,9 @@ static void send_challenge(int listener)
 static void open_second(struct join_connection *connection)
 {
     struct job_key key = { { 0 } };
-    struct join_target target = { .host = "a name", .port = 1, .job = "", .key = &key };
+    struct join_target target = {
+        .host = "a name", .port = 1, .job = "", .key_of = -1, .key = &key
+    };
     struct err err = { 0 };
     auth_init(NULL);
     int listener = listen_at(&addresses[1], 8);

@@ -6,6 +6,7 @@
 #include "lib/link/link_dial.h"
 #include "lib/link/listener.h"
 #include "lib/link/socket.h"
+#include "tests/support/credentials.h"
 #include "tests/support/unit.h"
 
 #include <arpa/inet.h>
@@ -20,7 +21,8 @@
 
 enum { MANY = 100000 };
 
-static struct job_key key;
+static struct rank_certifier certifier;
+static struct rank_credentials ranks[3];
 static const struct link_identity link01 = { .epoch = 1, .source = 0, .target = 1, .channel = 7 };
 static const struct link_terms no_terms = { .encryption = ENCRYPTION_OFF };
 static struct link_accept accepting;
@@ -40,10 +42,9 @@ static void on_accepted(void *context, const struct link_identity *identity,
     accepted_identity = *identity;
 }
 
-static void start_accepting(const struct job_key *with_key)
+static void start_accepting(struct rank_credentials *credentials)
 {
-    link_accept_init(&accepting, listener, link01.epoch, link01.target, with_key, on_accepted,
-                     &accepting);
+    link_accept_init(&accepting, listener, credentials, on_accepted, &accepting);
 }
 
 /* A listener on loopback, and its address. */
@@ -58,11 +59,13 @@ static int listen_anew(char address[JOIN_ADDRESS_MAX])
 static void setup(void)
 {
     ck_assert_int_eq(auth_init(NULL), HVD_OK);
-    job_key_generate(&key);
+    rank_certifier_generate(&certifier);
+    for (uint32_t rank = 0; rank < 3; rank++)
+        credentials_make(&ranks[rank], &certifier, link01.epoch, rank);
     peer = (struct join_peer){ .rank = 1, .host = "node1", .addresses.count = 1 };
     listener = listen_anew(peer.addresses.text[0]);
-    start_accepting(&key);
-    link_dial_init(&dialling, &peer, &link01, &key);
+    start_accepting(&ranks[1]);
+    link_dial_init(&dialling, &peer, &link01, &ranks[0]);
 }
 
 static void teardown(void)
@@ -227,7 +230,7 @@ START_TEST(a_full_pool_drops_the_oldest_that_is_silent)
     int unauthenticated[PENDING_MAX + 1];
     struct link_handshake hello;
     size_t length;
-    link_handshake_initiate(&hello, &link01, &no_terms, &key);
+    link_handshake_initiate(&hello, &link01, &no_terms, &ranks[0]);
     for (int i = 0; i <= PENDING_MAX; i++) {
         unauthenticated[i] = connect_unauthenticated();
         const void *data = link_handshake_output(&hello, &length);
@@ -267,14 +270,12 @@ START_TEST(an_unauthenticated_client_is_given_two_seconds)
 }
 END_TEST
 
-START_TEST(an_unauthenticated_client_with_a_perfect_hello_and_no_key_is_closed)
+START_TEST(a_client_with_a_recorded_hello_and_no_key_is_closed)
 {
     struct link_handshake hello;
-    struct job_key other_key;
     size_t length;
     char byte;
-    job_key_generate(&other_key);
-    link_handshake_initiate(&hello, &link01, &no_terms, &other_key);
+    link_handshake_initiate(&hello, &link01, &no_terms, &ranks[0]);
     int unauthenticated = connect_unauthenticated();
     const void *data = link_handshake_output(&hello, &length);
     ck_assert_int_eq(socket_send(unauthenticated, data, length, &err), LINK_HELLO_SIZE);
@@ -384,7 +385,7 @@ START_TEST(another_rank_of_the_job_is_no_link_to_this_one)
 {
     static struct link_accept other;
     int decoy = put_decoy_first(), dialled = 0;
-    link_accept_init(&other, decoy, link01.epoch, 2, &key, on_accepted, &accepting);
+    link_accept_init(&other, decoy, &ranks[2], on_accepted, &accepting);
     for (int i = 0; i < MANY && !(dialled && accepted.fd >= 0); i++) {
         dialled = dialled ? 1 : link_dial_move(&dialling, 0, &err);
         ck_assert_int_ge(dialled, 0);
@@ -466,13 +467,14 @@ START_TEST(a_rank_that_closes_is_dialled_again)
 }
 END_TEST
 
-/* Until the dialler has an answer of an acceptor with another key. */
+/* Until the dialler has an answer of rank 2, which says to be rank 1. */
 static int dial_without_success(void)
 {
-    struct job_key other_key;
+    static struct rank_credentials third;
     int rc = 0;
-    job_key_generate(&other_key);
-    start_accepting(&other_key);
+    third = ranks[2];
+    third.rank = 1;
+    start_accepting(&third);
     for (int i = 0; i < MANY && rc == 0; i++) {
         rc = link_dial_move(&dialling, 0, &err);
         link_accept_move(&accepting, 0, &err);
@@ -480,7 +482,7 @@ static int dial_without_success(void)
     return rc;
 }
 
-START_TEST(a_rank_without_the_key_is_an_error)
+START_TEST(a_rank_that_is_another_is_an_error)
 {
     ck_assert_int_eq(dial_without_success(), HVD_ERR_AUTH);
 }
@@ -490,7 +492,7 @@ END_TEST
 START_TEST(an_unauthenticated_client_at_one_address_is_no_verdict_on_the_other)
 {
     int decoy = put_decoy_first(), fd;
-    start_accepting(&key);
+    start_accepting(&ranks[1]);
     ck_assert_int_eq(link_dial_move(&dialling, 0, &err), 0);
     while ((fd = descriptor_accept(decoy)) < 0)
         ck_assert_int_eq(link_dial_move(&dialling, 0, &err), 0);
@@ -574,7 +576,7 @@ int main(void)
     tcase_add_test(tcase, a_listener_that_is_none_is_an_error);
     tcase_add_test(tcase, a_full_pool_drops_the_oldest_that_is_silent);
     tcase_add_test(tcase, an_unauthenticated_client_is_given_two_seconds);
-    tcase_add_test(tcase, an_unauthenticated_client_with_a_perfect_hello_and_no_key_is_closed);
+    tcase_add_test(tcase, a_client_with_a_recorded_hello_and_no_key_is_closed);
     tcase_add_test(tcase, an_unresponsive_address_delays_the_next_by_a_quarter_of_a_second);
     tcase_add_test(tcase, an_address_is_given_three_seconds);
     tcase_add_test(tcase, an_address_where_nobody_listens_delays_nothing);
@@ -585,7 +587,7 @@ int main(void)
     tcase_add_test(tcase, many_unresponsive_addresses_are_tried_four_at_a_time);
     tcase_add_test(tcase, the_causes_fit_whatever_there_are);
     tcase_add_test(tcase, a_rank_that_closes_is_dialled_again);
-    tcase_add_test(tcase, a_rank_without_the_key_is_an_error);
+    tcase_add_test(tcase, a_rank_that_is_another_is_an_error);
     tcase_add_test(tcase, an_unauthenticated_client_at_one_address_is_no_verdict_on_the_other);
     tcase_add_test(tcase, a_rank_without_an_address_is_an_error);
     tcase_add_test(tcase, addresses_are_numeric_with_a_port);

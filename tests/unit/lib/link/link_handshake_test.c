@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two ranks that know the key and mean the same link agree, however their bytes are cut; nobody
- * else gets a link. */
+/* Two ranks of one world that mean the same link agree, however their bytes are cut; nobody else
+ * gets a link, and no rank gets the link of another. */
 #include "lib/link/link_handshake.h"
+#include "tests/support/credentials.h"
 #include "tests/support/unit.h"
 
 #include <string.h>
 
-static struct job_key key, other_key;
+static struct rank_certifier certifier;
+static struct rank_credentials ranks[3]; /* of the world of link01 */
 static const struct link_identity link01 = { .epoch = 4, .source = 0, .target = 1, .channel = 2 };
 static struct link_handshake initiator, acceptor;
 
@@ -17,15 +19,16 @@ static struct link_terms required; /* of setup() */
 
 static void begin(const struct link_terms *initiators, const struct link_terms *acceptors)
 {
-    link_handshake_initiate(&initiator, &link01, initiators, &key);
-    link_handshake_accept(&acceptor, link01.epoch, link01.target, acceptors, &key);
+    link_handshake_initiate(&initiator, &link01, initiators, &ranks[0]);
+    link_handshake_accept(&acceptor, acceptors, &ranks[1]);
 }
 
 static void setup(void)
 {
     ck_assert_int_eq(auth_init(NULL), HVD_OK);
-    job_key_generate(&key);
-    job_key_generate(&other_key);
+    rank_certifier_generate(&certifier);
+    for (uint32_t rank = 0; rank < 3; rank++)
+        credentials_make(&ranks[rank], &certifier, link01.epoch, rank);
     required =
         (struct link_terms){ .encryption = ENCRYPTION_REQUIRE, .ciphers = cipher_supported() };
     begin(&off, &off);
@@ -75,7 +78,7 @@ END_TEST
 
 START_TEST(two_ranks_of_one_job_agree_however_bytes_are_cut)
 {
-    for (size_t step = 1; step <= 110; step++) {
+    for (size_t step = 1; step <= LINK_CHALLENGE_SIZE + 10; step++) {
         setup();
         ck_assert_int_eq(converse(step), HVD_OK);
         ck_assert(both_done());
@@ -156,15 +159,82 @@ START_TEST(a_ready_byte_of_another_value_is_refused)
 }
 END_TEST
 
-START_TEST(another_key_is_refused_by_either_side)
+/* A rank of the same job that was in the world before, or is in another job. */
+START_TEST(another_certifier_is_refused_by_either_side)
 {
-    link_handshake_initiate(&initiator, &link01, &off, &other_key);
+    struct rank_certifier other;
+    struct rank_credentials foreign;
+    rank_certifier_generate(&other);
+    credentials_make(&foreign, &other, link01.epoch, (uint32_t)_i);
+    begin(&off, &off);
+    if (_i == 0)
+        link_handshake_initiate(&initiator, &link01, &off, &foreign);
+    else
+        link_handshake_accept(&acceptor, &off, &foreign);
     ck_assert_int_eq(converse(WHOLE), HVD_ERR_AUTH);
-    ck_assert(!link_handshake_done(&acceptor));
-    setup();
-    link_handshake_accept(&acceptor, link01.epoch, link01.target, &off, &other_key);
+    ck_assert(!link_handshake_done(_i == 0 ? &acceptor : &initiator));
+}
+END_TEST
+
+/* Rank 2 has all that a rank of this world has, and says to be rank 0, or rank 1. */
+static void begin_with_third_rank(int which, struct rank_credentials *third)
+{
+    begin(&off, &off);
+    if (which == 0)
+        link_handshake_initiate(&initiator, &link01, &off, third);
+    else
+        link_handshake_accept(&acceptor, &off, third);
+}
+
+static void check_third_is_refused(int which)
+{
+    struct err err;
+    struct link_handshake *third = which == 0 ? &initiator : &acceptor,
+                          *honest = which == 0 ? &acceptor : &initiator;
+    carry(&initiator, &acceptor, LINK_HELLO_SIZE - (which == 0));
+    if (which == 1)
+        carry(&acceptor, &initiator, LINK_CHALLENGE_SIZE - 1);
+    size_t length, room;
+    const unsigned char *last = link_handshake_output(third, &length);
+    void *space = link_handshake_space(honest, &room);
+    ck_assert_uint_eq(length, 1);
+    ck_assert_uint_eq(room, 1);
+    memcpy(space, last, 1);
+    ck_assert_int_eq(link_handshake_received(honest, 1, &err), HVD_ERR_AUTH);
+    ck_assert_str_eq(err.text, which == 0 ? "it cannot prove that it is rank 0"
+                                          : "it cannot prove that it is rank 1");
+    ck_assert(!link_handshake_done(honest));
+}
+
+START_TEST(a_third_rank_with_its_own_certificate_is_refused)
+{
+    struct rank_credentials third = ranks[2];
+    third.rank = (uint32_t)_i; /* what it claims */
+    begin_with_third_rank(_i, &third);
+    check_third_is_refused(_i);
+}
+END_TEST
+
+/* Certificates and public keys are no secrets. */
+START_TEST(a_third_rank_with_the_certificate_of_another_is_refused)
+{
+    struct rank_credentials third = ranks[_i];
+    memcpy(third.secret, ranks[2].secret, sizeof third.secret);
+    begin_with_third_rank(_i, &third);
     ck_assert_int_eq(converse(WHOLE), HVD_ERR_AUTH);
-    ck_assert(!link_handshake_done(&initiator));
+    ck_assert(!link_handshake_done(_i == 0 ? &acceptor : &initiator));
+}
+END_TEST
+
+/* After an honest link: what a rank has kept of another helps nobody else. */
+START_TEST(a_third_rank_is_refused_after_a_link_was_made)
+{
+    begin(&off, &off);
+    ck_assert_int_eq(converse(WHOLE), HVD_OK);
+    struct rank_credentials third = ranks[2];
+    third.rank = (uint32_t)_i;
+    begin_with_third_rank(_i, &third);
+    check_third_is_refused(_i);
 }
 END_TEST
 
@@ -177,7 +247,7 @@ START_TEST(another_world_or_target_is_refused)
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         setup();
-        link_handshake_initiate(&initiator, &others[i], &off, &key);
+        link_handshake_initiate(&initiator, &others[i], &off, &ranks[others[i].source]);
         ck_assert_int_eq(converse(WHOLE), HVD_ERR_PROTOCOL);
     }
 }
@@ -198,7 +268,7 @@ END_TEST
 /* Two ranks dial each other; somebody without the key plays their hellos off against each other. */
 START_TEST(a_reflected_hello_is_for_another_link)
 {
-    link_handshake_accept(&acceptor, link01.epoch, 0, &off, &key); /* rank 0 accepts, too */
+    link_handshake_accept(&acceptor, &off, &ranks[0]); /* rank 0 accepts, too */
     ck_assert_int_eq(converse(WHOLE), HVD_ERR_PROTOCOL);
 }
 END_TEST
@@ -213,7 +283,7 @@ START_TEST(a_recorded_conversation_cannot_be_replayed)
     memcpy(proof, initiator.out, sizeof proof);
     ck_assert_int_eq(converse(WHOLE), HVD_OK);
 
-    link_handshake_accept(&acceptor, link01.epoch, link01.target, &off, &key);
+    link_handshake_accept(&acceptor, &off, &ranks[1]);
     memcpy(link_handshake_space(&acceptor, &length), hello, sizeof hello);
     ck_assert_int_eq(link_handshake_received(&acceptor, sizeof hello, NULL), HVD_OK);
     link_handshake_output(&acceptor, &length);
@@ -330,7 +400,7 @@ START_TEST(no_cipher_in_common_is_refused)
 }
 END_TEST
 
-/* The key of the job would not help who has recorded the conversation. */
+/* The keys of both ranks would not help who has recorded the conversation. */
 START_TEST(the_ephemeral_secrets_are_wiped_when_both_are_done)
 {
     static const unsigned char zero[LINK_EPHEMERAL_SIZE];
@@ -341,6 +411,7 @@ START_TEST(the_ephemeral_secrets_are_wiped_when_both_are_done)
     ck_assert_mem_eq(acceptor.secret, zero, sizeof zero);
     link_handshake_wipe(&initiator);
     ck_assert_mem_eq(&initiator.keys, &no_keys, sizeof no_keys);
+    ck_assert_mem_eq(&initiator.pair, zero, sizeof initiator.pair);
 }
 END_TEST
 
@@ -378,7 +449,10 @@ int main(void)
     tcase_add_loop_test(tcase, every_flipped_bit_of_the_challenge_is_refused, 0, 2);
     tcase_add_loop_test(tcase, every_flipped_bit_of_the_proof_is_refused, 0, 2);
     tcase_add_test(tcase, a_ready_byte_of_another_value_is_refused);
-    tcase_add_test(tcase, another_key_is_refused_by_either_side);
+    tcase_add_loop_test(tcase, another_certifier_is_refused_by_either_side, 0, 2);
+    tcase_add_loop_test(tcase, a_third_rank_with_its_own_certificate_is_refused, 0, 2);
+    tcase_add_loop_test(tcase, a_third_rank_with_the_certificate_of_another_is_refused, 0, 2);
+    tcase_add_loop_test(tcase, a_third_rank_is_refused_after_a_link_was_made, 0, 2);
     tcase_add_test(tcase, another_world_or_target_is_refused);
     tcase_add_test(tcase, an_echo_is_refused);
     tcase_add_test(tcase, a_reflected_hello_is_for_another_link);

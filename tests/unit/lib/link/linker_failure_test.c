@@ -69,23 +69,38 @@ START_TEST(nobody_is_its_own_neighbour)
 }
 END_TEST
 
-START_TEST(a_rank_with_another_key_is_named_by_who_dials_it)
+START_TEST(an_impostor_is_named_by_who_dials_it)
 {
-    struct job_key other_key;
-    job_key_generate(&other_key);
-    open_linker(&linkers_key, LINKERS_EPOCH);
-    open_linker(&other_key, LINKERS_EPOCH);
+    open_linkers(1);
+    linkers_are_impostors = true;
+    open_linkers(1);
     want_both_ways(0, 1, 0);
     ck_assert_int_eq(move_until_failure(0, 0), HVD_ERR_AUTH);
-    check_text("link to rank 1 on node1: %s: it does not know the job's key");
+    check_text("link to rank 1 on node1: %s: it cannot prove that it is rank 1");
+}
+END_TEST
+
+START_TEST(an_impostor_gets_no_link_from_who_is_dialled)
+{
+    linkers_are_impostors = true;
+    open_linkers(1);
+    linkers_are_impostors = false;
+    open_linkers(1);
+    want_both_ways(0, 1, 0);
+    for (uint64_t now_ms = 0; now_ms < 1000; now_ms++)
+        move_all(now_ms);
+    ck_assert(linker_busy(linkers[0]) && linker_busy(linkers[1]));
+    ck_assert(!linker_has(linkers[1], 0, 0));
 }
 END_TEST
 
 /* It closes the connection, and may be dialled until time is up. */
 START_TEST(a_rank_of_another_world_is_no_neighbour)
 {
-    open_linker(&linkers_key, LINKERS_EPOCH);
-    open_linker(&linkers_key, LINKERS_EPOCH + 1);
+    struct rank_certifier other;
+    rank_certifier_generate(&other);
+    open_linker(&linkers_certifier, LINKERS_EPOCH);
+    open_linker(_i == 0 ? &linkers_certifier : &other, LINKERS_EPOCH + (_i == 0));
     want_both_ways(0, 1, 0);
     for (uint64_t now_ms = 0; now_ms < 1000; now_ms++)
         move_all(now_ms);
@@ -263,8 +278,9 @@ static bool link_up_without_memory(int nth, bool on_one_host)
         open_linkers(2);
     for (int rank = 0; rank < 2 && on_one_host; rank++)
         open_linker_at("node0", TRANSPORT_AUTO);
+    struct rank_credentials credentials = { 0 };
     countdown = nth;
-    struct linker_options options = { .listener = NO_LISTENER, .key = &linkers_key };
+    struct linker_options options = { .listener = NO_LISTENER, .credentials = &credentials };
     struct linker *another = linker_create(&options, &err);
     if (!another)
         rc = err.code;
@@ -298,8 +314,9 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_checked_fixture(tcase, linkers_setup, linkers_teardown);
     tcase_add_test(tcase, nobody_is_its_own_neighbour);
-    tcase_add_test(tcase, a_rank_with_another_key_is_named_by_who_dials_it);
-    tcase_add_test(tcase, a_rank_of_another_world_is_no_neighbour);
+    tcase_add_test(tcase, an_impostor_is_named_by_who_dials_it);
+    tcase_add_test(tcase, an_impostor_gets_no_link_from_who_is_dialled);
+    tcase_add_loop_test(tcase, a_rank_of_another_world_is_no_neighbour, 0, 2);
     tcase_add_test(tcase, a_rank_that_never_answers_is_given_thirty_seconds);
     tcase_add_test(tcase, a_rank_that_is_not_there_is_dialled_until_time_is_up);
     tcase_add_test(tcase, a_rank_that_never_dials_is_given_two_seconds_more);

@@ -20,7 +20,8 @@ END_TEST
 START_TEST(a_world_of_one_waits_for_nothing)
 {
     uint64_t until = UINT64_MAX;
-    struct linker_options options = { .listener = NO_LISTENER, .key = &linkers_key };
+    struct rank_credentials credentials = { 0 };
+    struct linker_options options = { .listener = NO_LISTENER, .credentials = &credentials };
     struct linker *alone = linker_create(&options, &err);
     ck_assert_int_eq(linker_move(alone, 0, &err), 0);
     ck_assert_int_eq(linker_pollfds(alone, NULL, 0, &until), 0);

@@ -201,7 +201,7 @@ START_TEST(who_comes_by_a_door_that_was_not_chosen_is_closed)
     static struct network network;
     static struct link_accept accepting;
     struct listener listener;
-    struct job_key key = { { 0 } };
+    struct rank_credentials credentials = { 0 };
     ck_assert_int_eq(interfaces_read(&all, &err), HVD_OK);
     ck_assert_int_eq(network_init(&network, "node0", &all, "", &err), HVD_OK);
     ck_assert_int_eq(listener_open(&listener, &any, 0, false, &err), HVD_OK);
@@ -216,7 +216,7 @@ START_TEST(who_comes_by_a_door_that_was_not_chosen_is_closed)
         if (chosen)
             network.interfaces.at[network.interfaces.count++] = all.at[i];
         chosen |= address_is_loopback(&all.at[i].address);
-        link_accept_init(&accepting, listener.fd, 0, 0, &key, NULL, NULL);
+        link_accept_init(&accepting, listener.fd, &credentials, NULL, NULL);
         accepting.network = &network;
         if (socket_address_parse(&address, text, &err) < 0)
             continue;

@@ -46,7 +46,7 @@ static int check(const char *authorization, struct http_access *access)
     return http_gate_check(&gate, &request, access);
 }
 
-enum whose { OF_JOB, OF_OTHER, OF_SERVICE, OF_NOBODY };
+enum whose { OF_JOB, OF_OTHER, OF_SERVICE, OF_NOBODY, OF_WORKER };
 
 static struct job_key key_of(enum whose whose)
 {
@@ -54,7 +54,9 @@ static struct job_key key_of(enum whose whose)
     if (whose == OF_NOBODY)
         job_key_generate(&key);
     else if (keyring.service && whose != OF_SERVICE)
-        job_key_derive(&key, &keyring.key, whose == OF_JOB ? ID : "other");
+        job_key_derive(&key, &keyring.key, whose == OF_JOB || whose == OF_WORKER ? ID : "other");
+    if (whose == OF_WORKER)
+        worker_key_derive(&key, &key, 3);
     return key;
 }
 
@@ -72,6 +74,14 @@ static const struct {
     { false, "other", OF_JOB, 401, HTTP_ANYBODY, "" },
     { false, NULL, OF_NOBODY, 401, HTTP_ANYBODY, "" },
     { false, ID, OF_NOBODY, 401, HTTP_ANYBODY, "" },
+    { false, "/3", OF_WORKER, 0, HTTP_OF_JOB, ID },
+    { false, ID "/3", OF_WORKER, 0, HTTP_OF_JOB, ID },
+    { false, ID "/4", OF_WORKER, 401, HTTP_ANYBODY, "" },
+    { false, ID, OF_WORKER, 401, HTTP_ANYBODY, "" },
+    { false, ID "/3", OF_JOB, 401, HTTP_ANYBODY, "" },
+    { true, ID "/3", OF_WORKER, 0, HTTP_OF_JOB, ID },
+    { true, "/3", OF_WORKER, 401, HTTP_ANYBODY, "" },
+    { true, "/3", OF_SERVICE, 401, HTTP_ANYBODY, "" },
     { true, NULL, OF_SERVICE, 0, HTTP_OF_SERVICE, "" },
     { true, ID, OF_JOB, 0, HTTP_OF_JOB, ID },
     { true, "other", OF_OTHER, 0, HTTP_OF_JOB, "other" },

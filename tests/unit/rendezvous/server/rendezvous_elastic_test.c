@@ -68,6 +68,20 @@ START_TEST(another_process_that_claims_to_be_a_worker_is_refused_and_not_met)
 }
 END_TEST
 
+START_TEST(a_worker_that_says_to_be_another_is_refused_and_not_met)
+{
+    struct job_key own;
+    worker_key_derive(&own, &key, 2);
+    dial_with(&clients[2], &own);
+    strcpy(clients[2].job, "/2");
+    join_client_join(&clients[2], _i == 0 ? 1 : -1, 0);
+    expect_refused(&clients[2], HVD_ERR_ENVIRONMENT,
+                   _i == 0 ? "HVD_WORKER is 1, but HVD_JOB_KEY is the key of worker 2"
+                           : "HVD_WORKER is not set, but HVD_JOB_KEY is the key of worker 2");
+    ck_assert_str_eq(met, "0 1 ");
+}
+END_TEST
+
 START_TEST(a_worker_that_was_removed_is_refused_and_not_met)
 {
     server_remove(&server, 2, now_ms);
@@ -106,6 +120,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup_world, teardown);
     tcase_add_test(tcase, a_worker_that_comes_again_is_met_again);
     tcase_add_test(tcase, another_process_that_claims_to_be_a_worker_is_refused_and_not_met);
+    tcase_add_loop_test(tcase, a_worker_that_says_to_be_another_is_refused_and_not_met, 0, 2);
     tcase_add_test(tcase, a_worker_that_was_removed_is_refused_and_not_met);
     tcase_add_test(tcase, a_process_that_is_not_elastic_is_refused_and_not_met);
     tcase = tcase_create("before_the_first_world");

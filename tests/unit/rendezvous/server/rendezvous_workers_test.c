@@ -201,6 +201,59 @@ START_TEST(a_second_rank_of_the_same_number_is_refused)
 }
 END_TEST
 
+/* Rank 1 has its own key only, and says to be rank 0. */
+START_TEST(a_rank_that_says_to_be_another_is_refused_and_both_are_named)
+{
+    setup(2);
+    struct join_client impostor;
+    struct job_key own;
+    worker_key_derive(&own, &key, 1);
+    dial_with(&impostor, &own);
+    strcpy(impostor.job, "/1");
+    join_client_join(&impostor, 0, 2);
+    expect_refused(&impostor, HVD_ERR_ENVIRONMENT,
+                   "HOROVOD_RANK is 0, but HVD_JOB_KEY is the key of rank 1");
+    join_client_fini(&impostor);
+    expect_undisturbed();
+    teardown();
+}
+END_TEST
+
+/* The number is changed, too: the proof is wrong. */
+START_TEST(the_key_of_a_rank_is_not_the_key_of_another_nor_of_the_job)
+{
+    static const char *const owners[] = { "/0", "", "/2" };
+    setup(2);
+    struct join_client impostor;
+    struct job_key own;
+    worker_key_derive(&own, &key, 1);
+    dial_with(&impostor, &own);
+    strcpy(impostor.job, owners[_i]);
+    join_client_join(&impostor, 0, 2);
+    expect_nothing(&impostor);
+    ck_assert(impostor.closed);
+    join_client_fini(&impostor);
+    expect_undisturbed();
+    teardown();
+}
+END_TEST
+
+START_TEST(ranks_join_with_keys_of_their_own)
+{
+    setup(2);
+    for (int rank = 0; rank < 2; rank++) {
+        struct job_key own;
+        worker_key_derive(&own, &key, rank);
+        dial_with(&clients[rank], &own);
+        snprintf(clients[rank].job, sizeof clients[rank].job, "/%d", rank);
+        join_client_join(&clients[rank], rank, 2);
+    }
+    expect_welcome(&clients[0], 0, 2);
+    expect_welcome(&clients[1], 1, 2);
+    teardown();
+}
+END_TEST
+
 START_TEST(a_rank_of_another_size_is_refused)
 {
     setup(2);
@@ -359,6 +412,9 @@ static TCase *workers(void)
     tcase_add_test(tcase, an_end_before_hvd_init_refuses_those_that_wait);
     tcase_add_test(tcase, a_start_that_takes_too_long_refuses_those_that_wait);
     tcase_add_test(tcase, a_second_rank_of_the_same_number_is_refused);
+    tcase_add_test(tcase, a_rank_that_says_to_be_another_is_refused_and_both_are_named);
+    tcase_add_loop_test(tcase, the_key_of_a_rank_is_not_the_key_of_another_nor_of_the_job, 0, 3);
+    tcase_add_test(tcase, ranks_join_with_keys_of_their_own);
     tcase_add_test(tcase, a_rank_of_another_size_is_refused);
     tcase_add_test(tcase, a_rank_out_of_range_is_refused_with_words_because_it_is_proven);
     tcase_add_test(tcase, a_GOODBYE_that_is_cut_off_is_a_loss);
