@@ -122,11 +122,11 @@ static bool is_missing(const void *context, int rank)
 }
 
 /* "ranks 3, 5 on b, rank 6 on c and 2 others"; "" if the first host does not fit. Returns how many
- * are missing. */
+ * are missing. The number of others always fits. */
 static int elastic_describe_missing(const struct elastic_plan *plan, char *text, size_t size)
 {
     int missing = 0, named = 0, before = -1;
-    size_t used = 0;
+    size_t used = 0, room = size - sizeof " and 65535 others";
     *text = '\0';
     for (int rank = 0; rank < plan->intended_count; rank++) {
         char names[256], piece[600];
@@ -137,7 +137,7 @@ static int elastic_describe_missing(const struct elastic_plan *plan, char *text,
         int count = rank_names_text(names, sizeof names, plan->intended_count, is_missing, &of);
         int length = snprintf(piece, sizeof piece, "%s%s on %s", used > 0 ? ", " : "", names,
                               plan->hosts.hosts[of.host]->found.name);
-        bool fits = count > 0 && missing == named && used + (size_t)length < size;
+        bool fits = count > 0 && missing == named && used + (size_t)length < room;
         if (fits) {
             memcpy(text + used, piece, (size_t)length + 1);
             used += (size_t)length;
@@ -154,7 +154,7 @@ static int elastic_describe_missing(const struct elastic_plan *plan, char *text,
 void elastic_fail_forming(struct elastic_plan *plan)
 {
     char names[ELASTIC_TEXT_SIZE - 80];
-    int missing = elastic_describe_missing(plan, names, sizeof names - sizeof " and 65535 others");
+    int missing = elastic_describe_missing(plan, names, sizeof names);
     char *text = elastic_plan_fail(plan, ELASTIC_NO_WORLD)->text;
     if (!*names)
         snprintf(names, sizeof names, "%d of %d ranks", missing, plan->intended_count);

@@ -12,10 +12,9 @@ enum { ELASTIC_WORKERS_MAX = 1 << 20 };
 
 /* ---- the order of ranks ---- */
 
+/* `first`: of the workers of the same host, the one that has been in worlds for the longest time. */
 struct ranked_worker {
-    const struct plan_worker
-        *first; /* of the same host: who has been in worlds for the longest time */
-    const struct plan_worker *worker;
+    const struct plan_worker *first, *worker;
 };
 
 /* Workers lie in one array, in order of age. */

@@ -324,6 +324,29 @@ START_TEST(many_hosts_whose_ranks_do_not_come_are_counted)
 }
 END_TEST
 
+/* The name of the first host leaves room for hardly more. */
+START_TEST(the_number_of_other_ranks_is_not_cut)
+{
+    static const struct elastic_options options = {
+        .np = 3, .min = 3, .max = 3, .timeout_ms = 600000
+    };
+    char name[181], list[200], expected[300];
+    for (int i = 0; i < 180; i++)
+        name[i] = i % 60 == 59 ? '.' : 'h';
+    strcpy(name + 179, "h");
+    snprintf(list, sizeof list, "%s:1,b:1,c:1", name);
+    snprintf(expected, sizeof expected,
+             "fail rank 0 on %s and 2 others have not called hvd_init for 600 s "
+             "(--elastic-timeout)",
+             name);
+    begin(&options);
+    hosts(list);
+    pass(600000);
+    ck_assert_str_eq(strstr(actions(), "fail "), expected);
+    finish();
+}
+END_TEST
+
 START_TEST(ranks_on_a_host_with_a_long_name_are_counted)
 {
     char list[300];
@@ -1220,6 +1243,7 @@ int main(void)
     tcase_add_test(rules, a_worker_that_comes_late_is_behind_those_that_have_the_state);
     tcase_add_test(rules, a_worker_that_is_started_again_and_again_does_not_put_off_the_timeout);
     tcase_add_test(rules, many_hosts_whose_ranks_do_not_come_are_counted);
+    tcase_add_test(rules, the_number_of_other_ranks_is_not_cut);
     tcase_add_test(rules, ranks_on_a_host_with_a_long_name_are_counted);
     tcase_add_test(rules, a_host_with_a_failure_is_avoided_and_its_other_workers_are_removed);
     tcase_add_test(rules, a_removed_worker_that_stays_is_stopped_once);
