@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The listening side of launcher/protocol/agent_dial.h:
  *   accept -> HELLO -> CHALLENGE -> PROOF -> on_agent();  anything else, or DIAL_ANSWER_MS -> closed
- * Fails when no port can be had. When too many connections are open, each that waits takes the place
- * of the oldest that has had DIAL_TURN_MS and says nothing. When no descriptor is left, nothing is accepted
- * until the next tick. Limits count time in which this process ran. */
+ * Fails when no port can be had. When too many connections are open, each that waits takes the
+ * place of the oldest that has had DIAL_TURN_MS and says nothing. When no descriptor is left,
+ * nothing is accepted until the next tick. Limits count time in which this process ran. */
 #include "launcher/connect/dial_listener.h"
 
 #include "launcher/base/port.h"
@@ -29,7 +29,8 @@ struct dial_client {
     struct dial_client *next;
     uv_poll_t poll;
     int fd;            /* -1 once it was handed over or closed */
-    uint64_t since_ms; /* by ran_ms of the listener */
+    uint64_t since_ms; /* by ran_ms of the listener, which may be a tick behind */
+    uint64_t turn_ms;  /* the same; begins again with CHALLENGE, which this process may send late */
     struct frame_reader reader;
     bool challenged, gone;
     struct dial_hello hello;
@@ -131,6 +132,7 @@ static bool send_challenge(struct dial_client *client)
                                       MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)frame.length;
     wire_writer_fini(&frame);
     client->challenged = true;
+    client->turn_ms = client->listener->ran_ms;
     return sent;
 }
 
@@ -201,7 +203,7 @@ static void add_client(struct dial_listener *listener, int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     client->listener = listener;
     client->fd = fd;
-    client->since_ms = listener->ran_ms;
+    client->since_ms = client->turn_ms = listener->ran_ms;
     frame_reader_init(&client->reader, DIAL_BODY_MAX);
     uv_must(uv_poll_init(listener->loop, &client->poll, fd), "connections");
     client->poll.data = client;
@@ -223,7 +225,7 @@ static struct dial_client *oldest_client(const struct dial_listener *listener)
 {
     struct dial_client *oldest = NULL;
     for (struct dial_client *client = listener->clients; client; client = client->next)
-        if (!client->gone && listener->ran_ms - client->since_ms >= DIAL_TURN_MS &&
+        if (!client->gone && listener->ran_ms - client->turn_ms >= DIAL_TURN_MS + DIAL_TICK_MS &&
             dial_client_is_silent(client))
             oldest = client;
     return oldest;

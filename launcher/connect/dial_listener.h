@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A port at which agents connect that something else has started (launcher/protocol/agent_dial.h).
  * The owner closes it once all of them are there. Whoever has proved nothing can hold one of
- * DIAL_CLIENTS_MAX connections for DIAL_ANSWER_MS, or for DIAL_TURN_MS while others wait, and send
- * DIAL_BODY_MAX bytes. */
+ * DIAL_CLIENTS_MAX connections for DIAL_ANSWER_MS, and send DIAL_BODY_MAX bytes. While others wait
+ * it has DIAL_TURN_MS before HELLO and as long after CHALLENGE, counted in ticks of half a second. */
 #ifndef LAUNCHER_CONNECT_DIAL_LISTENER_H
 #define LAUNCHER_CONNECT_DIAL_LISTENER_H
 
@@ -13,8 +13,9 @@
 /* The most connections that have proved nothing yet; more wait in the kernel. */
 enum { DIAL_CLIENTS_MAX = 256 };
 
-/* How long a connection has to prove itself before it gives its place to one that waits: many times
- * what a handshake takes, and a fraction of DIAL_ANSWER_MS, for which an agent waits. */
+/* How long a connection has for each of its two messages before it gives its place to one that
+ * waits: many times what a message takes, and a fraction of DIAL_ANSWER_MS, for which an agent
+ * waits. */
 enum { DIAL_TURN_MS = 1000 };
 
 struct dial_listener;
