@@ -217,7 +217,7 @@ static void on_trace_dying(uv_timer_t *timer)
 
 /* Has the debugger left processes of its group behind? This agent adopts them, and as long as there
  * is one no other process gets the number of the group. */
-static bool debugger_has_heirs(const struct agent_trace *trace)
+static bool debugger_has_orphans(const struct agent_trace *trace)
 {
     pid_t *children;
     int count = process_tree_children(&children);
@@ -231,7 +231,7 @@ static bool debugger_has_heirs(const struct agent_trace *trace)
 /* With the processes that it has started: it may be a script around the real one. */
 static void kill_debugger(const struct agent_trace *trace)
 {
-    if (trace->reaped && !debugger_has_heirs(trace))
+    if (trace->reaped && !debugger_has_orphans(trace))
         return;
     if (kill(-trace->debugger, SIGKILL) < 0 && !trace->reaped)
         kill(trace->debugger, SIGKILL); /* it has no process group of its own yet */

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A socket that is bound and does not block; 0: any free port. `again`: connections that have come
- * by the port before do not occupy it. -1 and errno. */
+/* Returns a bound socket that does not block, or -1 and errno. Port 0 is any free port. With `again`
+ * connections that came by the port before do not occupy it. */
 int port_bind(uint16_t port, bool again);
 
 /* The port of a bound socket; 0 if that cannot be told. */

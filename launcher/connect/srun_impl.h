@@ -65,8 +65,7 @@ struct srun {
     bool ended, told;
     int wait_status;
     struct srun_host *last; /* leaves when srun has ended */
-    enum srun_line_kind explained;
-    char why[400];
+    char why[400];          /* the last line that belongs to no host; "" */
 };
 
 /* The sruns that gather hosts: without a copy of hvdagent, and with one. Shared by all hosts. */
@@ -98,7 +97,7 @@ void srun_command_put_invitation(struct srun *srun);
 int srun_process_start(struct srun *srun, const char *path, char **words, struct err *err);
 bool srun_process_lives(const struct srun *srun);
 
-/* A timer of the srun: it has not ended in time, and is told to, and then killed. */
+/* A timer of the srun, which has not ended in time: sends SIGTERM, then SIGKILL. */
 void srun_process_late(uv_timer_t *timer);
 
 /* No host is left, and the process has ended, or was never there: frees the srun later. */

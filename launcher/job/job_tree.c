@@ -7,7 +7,8 @@
  *                                                   wait, itself; one warning
  *   a host is lost       after it, the hosts below it are lost, because of it
  *   a host is silent     the heartbeat timeout of the hosts below it does not run
- *   the job stops        a host is done after those below it; one that does not answer is killed first
+ *   the job stops        a host is done after those below it; one that does not answer is killed
+ *                        first
  *
  * The hosts of an elastic job are all connected by hvdrun: they come and go one by one. */
 #include "launcher/job/job_impl.h"
