@@ -126,7 +126,7 @@ static bool is_missing(const void *context, int rank)
 static int elastic_describe_missing(const struct elastic_plan *plan, char *text, size_t size)
 {
     int missing = 0, named = 0, before = -1;
-    size_t used = 0, room = size - sizeof " and 65535 others";
+    size_t used = 0, room = size - sizeof " and 131071 others";
     *text = '\0';
     for (int rank = 0; rank < plan->intended_count; rank++) {
         char names[256], piece[600];

@@ -238,7 +238,7 @@ START_TEST(members_that_cannot_be_are_refused_and_the_former_stay)
     ck_assert_str_eq(err.text, "a worker is there twice in a world of 2");
     ck_assert_int_eq(intend_all(THESE(-1), &err), HVD_ERR_INVALID);
     ck_assert_int_eq(elastic_intend(&elastic, NULL, WORLD_SIZE_MAX + 1, &err), HVD_ERR_INVALID);
-    ck_assert_str_eq(err.text, "there can be no world of 65537");
+    ck_assert_str_eq(err.text, "there can be no world of 131073");
     ck_assert_int_eq(intend_all(THESE(WORKER_NUMBER_MAX + 1), &err), HVD_ERR_INVALID);
     ck_assert_int_eq(elastic_remove(&elastic, WORKER_NUMBER_MAX + 1, &err), HVD_ERR_INVALID);
     come(0);
