@@ -162,9 +162,7 @@ static void choose_options(void)
     static char *const command[] = { (char *)(uintptr_t) "train", NULL };
     static char *const environment[] = { (char *)(uintptr_t) "PATH=/bin", NULL };
     static const struct connect_settings connect = { 0 };
-    static char key[JOB_KEY_HEX_SIZE];
     memset(&world.key, (int)world.seed, sizeof world.key);
-    job_key_format(&world.key, key);
     world.options = (struct job_options){ .plan = &world.plan,
                                           .elastic = &elastic.setup.job_elastic,
                                           .connect = &connect,
@@ -173,7 +171,7 @@ static void choose_options(void)
                                           .command = command,
                                           .environment = environment,
                                           .id = "simulated",
-                                          .job_key = key,
+                                          .key = &world.key,
                                           .stdin_closed = true,
                                           .grace_ms = 5000,
                                           .start_timeout_ms = 30000,
