@@ -38,7 +38,7 @@ struct command_transport {
     char *path;                     /* of the command; it and the environment are used until the */
     struct string_list environment; /* exec is confirmed, because the child shares our memory */
     struct spawned spawned;         /* pid 0: the start failed */
-    uv_timer_t timer;       /* checks the exec, later kills */
+    uv_timer_t timer;               /* checks the exec, later kills */
     uv_poll_t errors_poll;
     int stream;      /* our end; -1 after it was handed over */
     int errors;      /* its stderr, to be read */

@@ -357,11 +357,8 @@ END_TEST
 static const struct {
     int size, text_size;
 } shares[] = {
-    { 1, JOIN_REPORT_MAX },
-    { 1000, JOIN_REPORT_MAX },
-    { 10000, 1677 },
-    { 65536, 256 },
-    { WORLD_SIZE_MAX, 128 },
+    { 1, JOIN_REPORT_MAX }, { 1000, JOIN_REPORT_MAX }, { 10000, 1677 },
+    { 65536, 256 },         { WORLD_SIZE_MAX, 128 },
 };
 
 START_TEST(the_larger_the_world_the_shorter_the_answers)
