@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* The longest output: RANK_NAMES_SHOWN times ", 131070-131071" and the number of others. */
+/* The longest output: RANK_NAMES_SHOWN times ", 131070, 131071" and the number of others. */
 struct ranges {
     char text[RANK_NAMES_SIZE];
     size_t used;

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 /* The most ranges that are named; and bytes of the longest text, with its NUL. */
-enum { RANK_NAMES_SHOWN = 16, RANK_NAMES_SIZE = 272 };
+enum { RANK_NAMES_SHOWN = 16, RANK_NAMES_SIZE = 280 };
 
 /* Writes the names of ranks 0 to `nranks` - 1 for which `is_one` is true to `text`, which has room
  * for RANK_NAMES_SIZE bytes; "" if there are none. Returns their number. */

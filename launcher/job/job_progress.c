@@ -226,7 +226,7 @@ static void running_text(const struct job *job, const char *ranks, char *text, s
 
 void job_progress_text(const struct job *job, char *text, size_t size)
 {
-    char hosts[400], ranks[256];
+    char hosts[400], ranks[RANK_NAMES_SIZE];
     if (job_missing_hosts(job, hosts, sizeof hosts) > 0)
         snprintf(text, size, "before %s: %s",
                  job->start.started_ms == 0 ? "the ranks were started" : "all ranks were started",

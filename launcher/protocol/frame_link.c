@@ -240,8 +240,9 @@ void frame_link_close(struct frame_link *link, void (*on_closed)(void *context))
 {
     link->closing = link->ended = true;
     link->on_closed = on_closed;
-    if (!link->writing && link->next.length > 0)
-        frame_link_flush(link);
+    uv_buf_t left = { .base = (char *)link->next.data, .len = link->next.length };
+    if (left.len > 0) /* refused while earlier bytes wait for the other side */
+        uv_try_write((uv_stream_t *)&link->output, &left, 1);
     uv_close((uv_handle_t *)&link->turn, on_frame_link_handle_closed);
     uv_close((uv_handle_t *)&link->input, on_frame_link_handle_closed);
     uv_close((uv_handle_t *)&link->output, on_frame_link_handle_closed);

@@ -105,12 +105,15 @@ START_TEST(the_frames_of_a_turn_leave_together_at_its_end)
 }
 END_TEST
 
+/* A large first frame is written at once, and that it was is not known before the next turn. */
+static const size_t lengths[] = { 8, 64 * 1024 };
+
 START_TEST(what_a_turn_has_sent_leaves_before_the_link_is_closed)
 {
-    send_frame(8);
+    send_frame(lengths[_i]);
     send_frame(8);
     frame_link_close(&ours, NULL);
-    ck_assert_int_eq(readable(), 2 * FRAME_HEADER_SIZE + 16);
+    ck_assert_int_eq(readable(), (ssize_t)(2 * FRAME_HEADER_SIZE + lengths[_i] + 8));
     uv_run(&loop, UV_RUN_DEFAULT);
     ck_assert_int_eq(uv_loop_close(&loop), 0);
     close(other);
@@ -171,7 +174,8 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, what_fits_into_the_kernel_does_not_wait);
     tcase_add_test(tcase, the_frames_of_a_turn_leave_together_at_its_end);
-    tcase_add_test(tcase, what_a_turn_has_sent_leaves_before_the_link_is_closed);
+    tcase_add_loop_test(tcase, what_a_turn_has_sent_leaves_before_the_link_is_closed, 0,
+                        sizeof lengths / sizeof *lengths);
     tcase_add_test(tcase, what_does_not_fit_leaves_as_it_is_read);
     tcase_add_test(tcase, out_of_memory_the_end_is_not_told_to_who_is_sending);
     tcase_add_test(tcase, an_other_side_that_reads_no_more_is_the_end);
