@@ -147,6 +147,8 @@ static void send_ready(struct agent *agent)
                                  .relay_port = (uint16_t)agent->relay.port };
     struct timespec clock;
     struct utsname name;
+    if (agent->setup.job.check_cuda) /* takes seconds, so the clock is read afterwards */
+        describe_cuda(agent, ready.cuda);
     clock_gettime(CLOCK_REALTIME, &clock);
     ready.clock_ms = (uint64_t)clock.tv_sec * 1000 + (uint64_t)clock.tv_nsec / 1000000;
     snprintf(ready.caller, sizeof ready.caller, "%s", agent->environment.caller);
@@ -154,8 +156,6 @@ static void send_ready(struct agent *agent)
     ready.torch_port = agent->torch.port;
     if (uname(&name) == 0)
         snprintf(ready.machine, sizeof ready.machine, "%.24s %.32s", name.sysname, name.machine);
-    if (agent->setup.job.check_cuda)
-        describe_cuda(agent, ready.cuda);
     agent_ready_encode(frame_link_begin(&agent->link, AGENT_READY), &ready);
     frame_link_send(&agent->link);
 }

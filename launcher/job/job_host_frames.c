@@ -46,6 +46,7 @@ static int on_job_host_frames_ready(struct job_host *host, struct wire_reader *b
     if (host->facts.clock_ms > CLOCK_MAX)
         return fail(err, HVD_ERR_PROTOCOL, "READY with a clock that cannot be");
     text_make_line(host->facts.machine);
+    text_make_line(host->facts.cuda);
     host->phase = HOST_READY;
     host->history.ready_ms = uv_now(host->loop);
     job_host_take_step(host, STEP_READY);

@@ -13,9 +13,8 @@
 #include <unistd.h>
 
 /* Reads to the end; false if the end does not come in time. */
-static bool program_output_read_all(int fd, struct text_buffer *output, uint32_t timeout_ms)
+static bool program_output_read_all(int fd, struct text_buffer *output, uint64_t deadline_ms)
 {
-    uint64_t deadline_ms = monotonic_ms() + timeout_ms;
     char bytes[4096];
     while (output->length < PROGRAM_OUTPUT_MAX) {
         uint64_t now = monotonic_ms();
@@ -29,6 +28,18 @@ static bool program_output_read_all(int fd, struct text_buffer *output, uint32_t
         text_buffer_put(output, bytes, (size_t)n);
     }
     return false;
+}
+
+/* False if the program does not end in time, for instance because a driver hangs in its exit. */
+static bool program_output_reap(pid_t pid, uint64_t deadline_ms)
+{
+    const struct timespec pause = { .tv_nsec = 1000000 };
+    while (waitpid(pid, NULL, WNOHANG) == 0) {
+        if (monotonic_ms() >= deadline_ms)
+            return false;
+        nanosleep(&pause, NULL);
+    }
+    return true;
 }
 
 static bool program_output_start(const char *path, char *const *argv, char *const *envp, int null,
@@ -63,10 +74,10 @@ bool program_output_read(const char *path, char *const *argv, char *const *envp,
     bool started = program_output_start(path, argv, envp, null, fds[1], &spawned);
     close(fds[1]);
     close(null);
-    bool whole = started && program_output_read_all(fds[0], output, timeout_ms);
-    if (whole)
-        waitpid(spawned.pid, NULL, 0);
-    else if (started)
+    uint64_t deadline_ms = monotonic_ms() + timeout_ms;
+    bool whole = started && program_output_read_all(fds[0], output, deadline_ms) &&
+                 program_output_reap(spawned.pid, deadline_ms);
+    if (started && !whole)
         kill(spawned.pid, SIGKILL); /* waitpid(-1) of the caller reaps it */
     close(fds[0]);
     return whole;

@@ -38,10 +38,15 @@ START_TEST(what_a_program_prints_is_read_to_its_end)
 }
 END_TEST
 
+static const struct {
+    const char *command;
+    uint32_t timeout_ms;
+} endless[] = { { "exec sleep 1000", 1 }, { "exec sleep 1000 >&-", 200 } };
+
 START_TEST(a_program_that_does_not_end_is_killed)
 {
     int status;
-    ck_assert(!run_shell("exec sleep 1000", 1));
+    ck_assert(!run_shell(endless[_i].command, endless[_i].timeout_ms));
     ck_assert_int_gt(waitpid(-1, &status, 0), 0);
     ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
     free(text);
@@ -107,7 +112,8 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, what_a_program_prints_is_read_to_its_end);
-    tcase_add_test(tcase, a_program_that_does_not_end_is_killed);
+    tcase_add_loop_test(tcase, a_program_that_does_not_end_is_killed, 0,
+                        sizeof endless / sizeof *endless);
     tcase_add_test(tcase, a_program_that_is_not_there_prints_nothing);
     tcase_add_loop_test(tcase, what_of_cuda_there_is_becomes_one_line, 0,
                         sizeof infos / sizeof *infos);
