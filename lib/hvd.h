@@ -77,7 +77,7 @@ enum hvd_status {
     HVD_ERR_NOMEM = -4,           /* out of memory */
     HVD_ERR_SYSTEM = -5,          /* a system call failed */
     HVD_ERR_PROTOCOL = -6,        /* a peer sent what it must not send */
-    HVD_ERR_AUTH = -7,            /* a peer could not prove that it knows the job's key */
+    HVD_ERR_AUTH = -7,            /* a peer could not prove who it is: it lacks the key */
     HVD_ERR_TIMEOUT = -8,         /* a peer did not answer in time */
     HVD_ERR_MISMATCH = -9,        /* the ranks' submissions under one name do not agree */
     HVD_ERR_PEER_LOST = -10,      /* another rank, or the launcher, died or became unreachable */

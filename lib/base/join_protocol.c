@@ -8,10 +8,11 @@
 #include <string.h>
 
 /* A neighbour takes 4 bytes for its rank, 4 and its host, 1 and its addresses, 4 more for each
- * address. */
-_Static_assert(PROOF_SIZE + 6 * 4 + 1 + 4 + 4 + 4 + 1 +
-                       NEIGHBOURS_MAX * (4 + 4 + JOIN_HOST_MAX + 1 +
-                                         JOIN_ADDRESSES_MAX * (4 + JOIN_ADDRESS_MAX)) <=
+ * address, and its key. */
+_Static_assert(PROOF_SIZE + 6 * 4 + 1 + 4 + 4 + 4 + CERTIFICATE_SIZE + CERTIFIER_KEY_SIZE + 1 +
+                       NEIGHBOURS_MAX *
+                           (4 + 4 + JOIN_HOST_MAX + 1 +
+                            JOIN_ADDRESSES_MAX * (4 + JOIN_ADDRESS_MAX) + RANK_KEY_SIZE) <=
                    JOIN_RENDEZVOUS_MAX,
                "the longest WELCOME is accepted");
 

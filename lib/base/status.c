@@ -63,7 +63,7 @@ const char *status_text(int status)
         [-HVD_ERR_NOMEM] = "out of memory",
         [-HVD_ERR_SYSTEM] = "system call failed",
         [-HVD_ERR_PROTOCOL] = "protocol violation",
-        [-HVD_ERR_AUTH] = "peer does not know the job's key",
+        [-HVD_ERR_AUTH] = "peer could not prove who it is",
         [-HVD_ERR_TIMEOUT] = "timed out",
         [-HVD_ERR_MISMATCH] = "ranks disagree",
         [-HVD_ERR_PEER_LOST] = "a rank was lost",

@@ -6,10 +6,10 @@
  * connection that does not prove itself is closed. When a new connection exceeds the 64, or when
  * the process may open no more descriptors, the oldest connection that has sent nothing yet is
  * closed. If closing does not help, the acceptor accepts nothing for 100 ms. A connection to an
- * address of this host that is not for this job is closed at once. A peer that has proved
- * which rank it is and that it means this rank of this world becomes a link. On the unix socket both sides
- * first agree whether to share memory, which may take as long as the connection stands. No other
- * client can make this fail. */
+ * address of this host that is not for this job is closed at once. A peer that has proved which
+ * rank it is, and that it means this rank of this world, becomes a link. On the unix socket both
+ * sides first agree whether to share memory, which may take as long as the connection stands. No
+ * other client can make this fail. */
 #ifndef LIB_LINK_LINK_ACCEPT_H
 #define LIB_LINK_LINK_ACCEPT_H
 

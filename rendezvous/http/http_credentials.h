@@ -3,7 +3,8 @@
  *
  * Refused with an HTTP status:
  *   400  a scheme of ours in another form: a field that is missing, unknown, there twice or without
- *        quotes, an owner of a key that is none, a counter that is no number of 64 bits as people write it
+ *        quotes, an owner of a key that is none, a counter that is no number of 64 bits as people
+ *        write it
  *   401  another scheme; a key or proof that is not 64 hexadecimal digits and so cannot be right */
 #ifndef RENDEZVOUS_HTTP_HTTP_CREDENTIALS_H
 #define RENDEZVOUS_HTTP_HTTP_CREDENTIALS_H

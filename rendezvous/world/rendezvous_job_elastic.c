@@ -83,6 +83,7 @@ int rendezvous_job_make_world(struct rendezvous_job *job, uint64_t now_ms, struc
     free(job->slot_hosts);
     membership.epoch = elastic_epoch(job->elastic);
     job->membership = membership;
+    rank_certifier_wipe(&membership.certifier);
     job->ranks = ranks;
     job->slots = slots;
     job->slot_hosts = hosts;

@@ -101,5 +101,6 @@ void rendezvous_job_advance(struct rendezvous_job *job)
     job->ranks = next->ranks;
     job->told_origin = next->told_origin;
     job->next = NULL;
+    rank_certifier_wipe(&next->membership.certifier);
     free(next);
 }
