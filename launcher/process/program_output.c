@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Reads to the end; false if the end does not come in time. */
