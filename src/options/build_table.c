@@ -17,11 +17,7 @@
 #include <uv.h>
 #include <yaml.h>
 #if defined __x86_64__ && defined __GNUC__
-#if __has_include(<sys/platform/x86.h>) /* of glibc 2.33 and later */
-#include <sys/platform/x86.h>
-#else
 #include <cpuid.h>
-#endif
 #endif
 
 struct line {
@@ -75,17 +71,11 @@ static void put_libraries(struct text_buffer *table)
     text_buffer_printf(table, "    libyaml %s\n", yaml_get_version_string());
 }
 
-/* Makes the same checks as lib/reduce in a rank. They describe the processor of this host only. The
- * C library knows the answers. GCC's builtins would ask the processor whenever hvdrun starts, and
- * each question takes some microseconds on a virtual machine. */
+/* Makes the same checks as lib/reduce in a rank. They describe the processor of this host only. */
 static void put_vectors(struct text_buffer *table)
 {
     bool avx2 = false, avx512 = false;
-#if defined CPU_FEATURE_ACTIVE
-    avx2 = CPU_FEATURE_ACTIVE(AVX2) && CPU_FEATURE_ACTIVE(F16C);
-    avx512 = CPU_FEATURE_ACTIVE(AVX512F) && CPU_FEATURE_ACTIVE(AVX512BW) &&
-             CPU_FEATURE_ACTIVE(AVX512DQ) && CPU_FEATURE_ACTIVE(AVX512VL);
-#elif defined __x86_64__ && defined __GNUC__
+#if defined __x86_64__ && defined __GNUC__
     unsigned a, b, c, d;
     __builtin_cpu_init();
     avx2 = __builtin_cpu_supports("avx2") && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
