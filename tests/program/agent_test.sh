@@ -7,7 +7,7 @@
 mkdir "$tmp/fake"
 cp "$HVDRUN" "$tmp/fake/hvdrun"
 zeros='\000\000\000\000'
-ready="HVD1\\006\\000\\000\\000\\034\\000\\000\\000$zeros$zeros$zeros$zeros\\000\\000$zeros$zeros\\000\\000"
+ready="HVD1\\006\\000\\000\\000\\040\\000\\000\\000$zeros$zeros$zeros$zeros\\000\\000$zeros$zeros\\000\\000$zeros"
 rank0="$zeros"
 
 # agent_says BYTES [THEN]: the agent writes them, in printf's notation, then does what THEN says.
@@ -40,7 +40,7 @@ lost "a second READY" 76 'READY frame out of turn' "$ready$ready"
 lost "a malformed frame" 76 'malformed' "${ready}HVD1\\021\\000\\000\\000\\001\\000\\000\\000x"
 lost "READY without facts" 76 'malformed READY' "HVD1\\006\\000\\000\\000$zeros"
 lost "a clock beyond all time" 76 'clock that cannot be' \
-    "HVD1\\006\\000\\000\\000\\034\\000\\000\\000$zeros\\000\\000\\000\\200$zeros$zeros\\000\\000$zeros$zeros\\000\\000"
+    "HVD1\\006\\000\\000\\000\\040\\000\\000\\000$zeros\\000\\000\\000\\200$zeros$zeros\\000\\000$zeros$zeros\\000\\000$zeros"
 lost "more processes left than there can be" 76 'DONE with 2147483647 processes' \
     "${ready}HVD1\\026\\000\\000\\000\\004\\000\\000\\000\\377\\377\\377\\177"
 lost "a step that does not exist" 76 'step 99, which does not exist' \

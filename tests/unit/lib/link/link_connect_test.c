@@ -358,9 +358,12 @@ static const struct {
     { "says little", "220 mail.example.com ESMTP", 26 },
     { "says much",
       "220 mail.example.com ESMTP, and what else belongs to a long preamble of it, with as many "
-      "words as it takes to fill a challenge",
-      126 },
+      "words as it takes to fill a challenge, in which there are a key, a certificate of this key "
+      "and a proof, besides what it was in earlier versions",
+      232 },
 };
+
+_Static_assert(232 >= LINK_CHALLENGE_SIZE, "the longest decoy fills a challenge");
 
 START_TEST(a_decoy_neither_fails_nor_hangs_anybody)
 {
