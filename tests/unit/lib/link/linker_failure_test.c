@@ -145,11 +145,12 @@ START_TEST(a_rank_that_never_dials_is_given_two_seconds_more)
 }
 END_TEST
 
+/* A dialler that says to be the rank that it dials has no key of a pair, so it gets no link at all. */
 START_TEST(a_higher_rank_does_not_dial)
 {
-    static const uint32_t sources[] = { 1, 2, UINT32_MAX };
+    static const uint32_t sources[] = { 2, UINT32_MAX };
     open_linkers(2);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 2; i++) {
         struct link *dialled = linkers_dial(sources[i], 1, 0);
         ck_assert(is_closed(dialled));
         ck_assert_ptr_null(linker_take(linkers[1], (int)sources[i], 0));
