@@ -48,6 +48,8 @@ pid_t __wrap_getpid(void);
 pid_t __wrap_waitpid(pid_t pid, int *status, int options);
 int __wrap_interfaces_read(struct interfaces *interfaces, struct err *err);
 char __wrap_process_state(pid_t pid);
+uint64_t __wrap_monotonic_ms(void);
+uint64_t __wrap_monotonic_ns(void);
 
 int __wrap_close(int fd)
 {
@@ -132,6 +134,16 @@ int __wrap_interfaces_read(struct interfaces *interfaces, struct err *err)
     (void)err;
     *interfaces = (struct interfaces){ 1, { { .name = "eth0", .kind = INTERFACE_REAL } } };
     return HVD_OK;
+}
+
+uint64_t __wrap_monotonic_ms(void)
+{
+    return uv_hrtime() / 1000000;
+}
+
+uint64_t __wrap_monotonic_ns(void)
+{
+    return uv_hrtime();
 }
 
 /* ---- launcher/process/process_tree.h ---- */
