@@ -172,7 +172,6 @@ static void member_has_stepped(struct sim_member *member)
     const struct rank_end well = rank_end_none();
     const struct sim_epoch *epoch = &elastic.epochs[member->epoch];
     member->committed = epoch->start + epoch->step - 1;
-    member->has_state = true;
     if (member->committed >= elastic.steps)
         sim_member_exit(member, 0);
     else if (epoch->leaves)
@@ -193,6 +192,7 @@ static void member_arrives(struct sim_member *member)
         epoch->start = epoch->members[0]->committed;
     for (int rank = 0; rank < epoch->size; rank++) {
         struct sim_member *other = epoch->members[rank];
+        other->has_state = true;
         if (sim_member_lives(other) && other->state == MEMBER_RUNS &&
             &elastic.epochs[other->epoch] == epoch)
             member_later(other, sim_between(10, 2000), member_has_stepped);
