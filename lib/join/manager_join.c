@@ -84,7 +84,8 @@ static int serve_rendezvous_of_job(struct rank_assignment *assignment,
 }
 
 /* Every rank takes part in the exchange, also rank 0 when it has no rendezvous to offer: the others
- * must not wait for it. */
+ * must not wait for it. It logs the cause first: when they fail and exit, the launcher may kill it
+ * before it returns from hvd_init(). */
 static int exchange_contact(struct rank_assignment *assignment,
                             const struct environment *environment,
                             const struct process_manager *manager, void *session,
@@ -94,6 +95,8 @@ static int exchange_contact(struct rank_assignment *assignment,
     bool first = environment->rank_info.rank == 0;
     struct err why = { 0 };
     int rc = first ? serve_rendezvous_of_job(assignment, environment, contact, &why) : HVD_OK;
+    if (rc < 0)
+        log_line(LOG_ERROR, 0, "hvd_init: %s: %s", manager->name, why.text);
     if (first)
         contact_format(value, contact, rc);
     int exchanged = manager->exchange(session, value, deadline_ms, err);

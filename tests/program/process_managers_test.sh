@@ -86,7 +86,7 @@ HOROVOD_START_TIMEOUT=10 exec "$WORLD" init
 
     by_rank "$tmp/no_port" <<.
 [ \$rank = 0 ] && export HVD_PORT_RANGE=1-1 HVD_NETWORK_INTERFACES=nosuch0
-exec "$WORLD" patient init
+exec "$WORLD" init
 .
     run mpi 2 "$tmp/no_port"
     like "$1: what keeps rank 0 from serving is said by rank 0" 'hvd_init: .*nosuch0' "$tmp/err"
