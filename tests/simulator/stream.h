@@ -59,7 +59,8 @@ void sim_release(struct sim_process *process, struct sim_end *end); /* one of it
 void sim_release_all(struct sim_process *process);
 
 void sim_write(struct sim_end *end, const void *data, size_t length);
-void sim_shut(struct sim_end *end); /* after what was written */
+void sim_cut_write(struct sim_end *end); /* its process has died in write() */
+void sim_shut(struct sim_end *end);      /* after what was written */
 
 /* Takes up to `size` bytes. 0: none now. -1: the end of the stream, or `*error`. */
 long sim_read(struct sim_end *end, void *buffer, size_t size, int *error);

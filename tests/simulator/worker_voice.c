@@ -59,6 +59,8 @@ void sim_voice_begin(struct sim_worker *worker, int which, struct sim_end *end)
 
 void sim_voice_end(struct sim_worker *worker)
 {
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
+        sim_cut_write(worker->voices[i].end);
         worker->voices[i].heard = (size_t)worker->voices[i].end->moved;
+    }
 }
