@@ -46,7 +46,7 @@ static void put_open(struct crowd *crowd, int index)
     struct wire_writer body = { 0 }, frame = { 0 };
     nonce_generate(world->workers[index].nonce);
     memcpy(open.nonce, world->workers[index].nonce, NONCE_SIZE);
-    memcpy(open.job, world->job, sizeof open.job);
+    key_owner_format(open.owner, world->job, -1);
     join_open_encode(&body, &open);
     frame_put(&frame, JOIN_OPEN, body.data, body.length);
     crowd_put(crowd, index, frame.data, frame.length);

@@ -314,8 +314,7 @@ static void elastic_check_forming(struct elastic_plan *plan, uint64_t now_ms)
     if (plan->forming_since == ELASTIC_NEVER)
         plan->forming_since = now_ms;
     if (now_ms - plan->forming_since >= plan->options.timeout_ms)
-        plan->short_since == ELASTIC_NEVER ? elastic_fail_forming(plan)
-                                           : elastic_fail_short(plan, false);
+        elastic_fail_forming(plan);
 }
 
 /* ---- all of it ---- */

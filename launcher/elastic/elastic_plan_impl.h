@@ -106,7 +106,7 @@ void elastic_plan_start(struct elastic_plan *plan);
 void elastic_fail_short(struct elastic_plan *plan, bool for_ever); /* too few slots */
 void elastic_fail_resets(struct elastic_plan *plan);               /* the limit of resets */
 void elastic_fail_over(struct elastic_plan *plan);                 /* nobody is left */
-void elastic_fail_forming(struct elastic_plan *plan);              /* ranks have not come */
+void elastic_fail_forming(struct elastic_plan *plan);              /* no world in time */
 
 /* The slots that the next world needs. */
 int elastic_needed(const struct elastic_plan *plan);

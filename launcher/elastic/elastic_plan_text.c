@@ -56,22 +56,28 @@ static const char *elastic_need_source(const struct elastic_plan *plan)
     return plan->started ? "--min-np" : "-np";
 }
 
-void elastic_fail_short(struct elastic_plan *plan, bool for_ever)
+/* "1 slot on 1 host, and 2 are needed (-np)" */
+static void elastic_describe_need(const struct elastic_plan *plan, char *text, size_t size)
 {
     char slots[120];
     int needed = elastic_needed(plan);
     elastic_describe_slots(plan, slots, sizeof slots);
+    snprintf(text, size, "%s, and %d %s needed (%s)", slots, needed, needed == 1 ? "is" : "are",
+             elastic_need_source(plan));
+}
+
+void elastic_fail_short(struct elastic_plan *plan, bool for_ever)
+{
+    char need[180];
+    elastic_describe_need(plan, need, sizeof need);
     struct elastic_action *action =
         elastic_plan_fail(plan, for_ever ? ELASTIC_NO_MORE_SLOTS : ELASTIC_TOO_FEW_SLOTS);
     if (for_ever)
-        snprintf(action->text, sizeof action->text,
-                 "too few slots are left: %s, and %d %s needed (%s)", slots, needed,
-                 needed == 1 ? "is" : "are", elastic_need_source(plan));
+        snprintf(action->text, sizeof action->text, "too few slots are left: %s", need);
     else
         snprintf(action->text, sizeof action->text,
-                 "too few slots for %d s (--elastic-timeout): %s, and %d %s needed (%s)",
-                 elastic_seconds(plan->options.timeout_ms), slots, needed,
-                 needed == 1 ? "is" : "are", elastic_need_source(plan));
+                 "too few slots for %d s (--elastic-timeout): %s",
+                 elastic_seconds(plan->options.timeout_ms), need);
 }
 
 const char *elastic_plan_waits_for(struct elastic_plan *plan)
@@ -121,13 +127,12 @@ static bool is_missing(const void *context, int rank)
     return worker->host == of->host && !worker->waiting;
 }
 
-/* "ranks 3, 5 on b, rank 6 on c and 2 others"; "" if the first host does not fit. Returns how many
- * are missing. The number of others always fits. */
-static int elastic_describe_missing(const struct elastic_plan *plan, char *text, size_t size)
+/* "ranks 3, 5 on b, rank 6 on c and 2 others have not called hvd_init", or their number if the first
+ * host does not fit. The number of others always fits. */
+static void elastic_describe_missing(const struct elastic_plan *plan, char *text, size_t size)
 {
     int missing = 0, named = 0, before = -1;
-    size_t used = 0, room = size - sizeof " and 131071 others";
-    *text = '\0';
+    size_t used = 0, room = size - sizeof " and 131071 others have not called hvd_init";
     for (int rank = 0; rank < plan->intended_count; rank++) {
         char names[256], piece[600];
         const struct forming_host of = { plan, plan->workers[plan->intended[rank]].host };
@@ -145,19 +150,24 @@ static int elastic_describe_missing(const struct elastic_plan *plan, char *text,
         }
         missing += count;
     }
-    if (missing > named && named > 0)
-        snprintf(text + used, size - used, " and %d other%s", missing - named,
-                 plural(missing - named));
-    return missing;
+    if (named == 0)
+        used += (size_t)snprintf(text, size, "%d rank%s", missing, plural(missing));
+    else if (missing > named)
+        used += (size_t)snprintf(text + used, size - used, " and %d other%s", missing - named,
+                                 plural(missing - named));
+    snprintf(text + used, size - used, " %s not called hvd_init", missing == 1 ? "has" : "have");
 }
 
+/* Slots may have been lost a moment ago, and a worker been started again: the text tells how long
+ * the world has been waited for, and what is missing now. */
 void elastic_fail_forming(struct elastic_plan *plan)
 {
-    char names[ELASTIC_TEXT_SIZE - 80];
-    int missing = elastic_describe_missing(plan, names, sizeof names);
-    char *text = elastic_plan_fail(plan, ELASTIC_NO_WORLD)->text;
-    if (!*names)
-        snprintf(names, sizeof names, "%d of %d ranks", missing, plan->intended_count);
-    snprintf(text, ELASTIC_TEXT_SIZE, "%s %s not called hvd_init for %d s (--elastic-timeout)",
-             names, missing == 1 ? "has" : "have", elastic_seconds(plan->options.timeout_ms));
+    char why[ELASTIC_TEXT_SIZE - 52];
+    if (plan->short_since != ELASTIC_NEVER)
+        elastic_describe_need(plan, why, sizeof why);
+    else
+        elastic_describe_missing(plan, why, sizeof why);
+    snprintf(elastic_plan_fail(plan, ELASTIC_NO_WORLD)->text, ELASTIC_TEXT_SIZE,
+             "no world within %d s (--elastic-timeout): %s",
+             elastic_seconds(plan->options.timeout_ms), why);
 }

@@ -8,7 +8,7 @@
 enum { CUDA_INFO_MS = 10000 };
 
 /* Lines, each with its end: what hvd-cuda-info in `directory` ("": nowhere) prints in the
- * environment `envp`, or why it prints nothing. Blocks for at most CUDA_INFO_MS. The caller frees
+ * environment `envp`, and why it may not have printed all. Blocks for at most CUDA_INFO_MS. The caller frees
  * them. */
 char *cuda_info_lines(const char *directory, char *const *envp);
 

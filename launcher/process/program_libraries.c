@@ -71,7 +71,7 @@ static void list_libraries(const char *loader, const char *path, char *const *en
 {
     char *argv[] = { xstrdup(loader), xstrdup(path), NULL };
     char **own = listing_environment(envp);
-    if (!program_output_read(loader, argv, own, timeout_ms, list))
+    if (!program_output_read(loader, argv, own, timeout_ms, list, NULL))
         list->length = 0;
     free(own);
     free(argv[0]);

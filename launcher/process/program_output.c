@@ -32,10 +32,10 @@ static bool program_output_read_all(int fd, struct text_buffer *output, uint64_t
 }
 
 /* False if the program does not end in time, for instance because a driver hangs in its exit. */
-static bool program_output_reap(pid_t pid, uint64_t deadline_ms)
+static bool program_output_reap(pid_t pid, uint64_t deadline_ms, int *wait_status)
 {
     const struct timespec pause = { .tv_nsec = 1000000 };
-    while (waitpid(pid, NULL, WNOHANG) == 0) {
+    while (waitpid(pid, wait_status, WNOHANG) == 0) {
         if (monotonic_ms() >= deadline_ms)
             return false;
         nanosleep(&pause, NULL);
@@ -62,7 +62,7 @@ static bool program_output_start(const char *path, char *const *argv, char *cons
 }
 
 bool program_output_read(const char *path, char *const *argv, char *const *envp,
-                         uint32_t timeout_ms, struct text_buffer *output)
+                         uint32_t timeout_ms, struct text_buffer *output, int *wait_status)
 {
     struct spawned spawned;
     int fds[2], null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -77,7 +77,7 @@ bool program_output_read(const char *path, char *const *argv, char *const *envp,
     close(null);
     uint64_t deadline_ms = monotonic_ms() + timeout_ms;
     bool whole = started && program_output_read_all(fds[0], output, deadline_ms) &&
-                 program_output_reap(spawned.pid, deadline_ms);
+                 program_output_reap(spawned.pid, deadline_ms, wait_status);
     if (started && !whole)
         kill(spawned.pid, SIGKILL); /* waitpid(-1) of the caller reaps it */
     close(fds[0]);

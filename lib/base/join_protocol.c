@@ -60,7 +60,7 @@ void join_open_encode(struct wire_writer *writer, const struct join_open *messag
 {
     wire_put_u16(writer, message->version);
     wire_put_bytes(writer, message->nonce, NONCE_SIZE);
-    wire_put_string(writer, message->job);
+    wire_put_string(writer, message->owner);
 }
 
 int join_open_decode(struct join_open *message, struct wire_reader *reader, struct err *err)
@@ -69,9 +69,10 @@ int join_open_decode(struct join_open *message, struct wire_reader *reader, stru
     copy_bytes(message->nonce, NONCE_SIZE, reader);
     if (!reader->failed && message->version != JOIN_VERSION)
         return check_version(message->version, err);
-    wire_get_string(reader, message->job, sizeof message->job);
-    struct key_owner owner;
-    bool valid = !reader->failed && key_owner_parse(&owner, message->job, strlen(message->job));
+    wire_get_string(reader, message->owner, sizeof message->owner);
+    struct key_owner parsed;
+    bool valid =
+        !reader->failed && key_owner_parse(&parsed, message->owner, strlen(message->owner));
     return decoded(reader, reader->failed || valid, "OPEN", err);
 }
 

@@ -28,7 +28,7 @@
  * passes an end on does not change the rank because of which it happened.
  *
  * A worker that proves a key of its own is REFUSED if its HELLO names another worker. A rendezvous
- * that does not know the job of an OPEN answers as if it did, so that a client that
+ * that does not know the owner of the key in an OPEN answers as if it did, so that a client that
  * cannot prove the key learns nothing. A worker that sends rank -1 gets a rank from the rendezvous,
  * by its host and in order of arrival.
  *
@@ -94,7 +94,7 @@ enum join_type {
 struct join_open {
     uint16_t version;
     unsigned char nonce[NONCE_SIZE];
-    char job[KEY_OWNER_SIZE]; /* whose key is proved (key_owner.h): HVD_JOB_ID, HVD_KEY_OF */
+    char owner[KEY_OWNER_SIZE]; /* of the proved key (key_owner.h): HVD_JOB_ID, HVD_KEY_OF */
 };
 
 struct join_challenge {

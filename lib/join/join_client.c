@@ -143,7 +143,7 @@ static int exchange_nonces(struct join_connection *connection, const struct join
 {
     struct join_open open = { .version = JOIN_VERSION };
     nonce_generate(open.nonce);
-    key_owner_format(open.job, target->job, target->key_of);
+    key_owner_format(open.owner, target->job, target->key_of);
     int rc = send_open(connection->fd, &open, deadline, err);
     struct frame frame;
     if (rc < 0 || (rc = wait_frame(connection, &frame, deadline, err)) < 0)

@@ -11,11 +11,13 @@
  * unix socket that closes is dialled again, a few times.
  *
  * A rank that closes the connection is tried again, because a rank gives unauthenticated peers
- * little time and cannot distinguish a late rank from one. A rank that does not answer in time is
- * tried again, too. Dialling fails at the end of a round when unauthenticated peers answer at every
- * address (HVD_ERR_AUTH, HVD_ERR_PROTOCOL), or when no socket can be opened (HVD_ERR_SYSTEM). When
- * only a unix socket is wanted and does not exist (HVD_ERR_ENVIRONMENT), dialling fails after
- * several rounds: the rank may have ended, and the news of its end may still come. */
+ * little time and cannot distinguish a late rank from one. A rank of another job at this address
+ * closes likewise; it tells unauthenticated peers nothing, so nobody can know which of the two it
+ * is. A rank that does not answer in time is tried again, too. Dialling fails at the end of a round
+ * when unauthenticated peers answer at every address (HVD_ERR_AUTH, HVD_ERR_PROTOCOL), or when no
+ * socket can be opened (HVD_ERR_SYSTEM). When only a unix socket is wanted and does not exist
+ * (HVD_ERR_ENVIRONMENT), dialling fails after several rounds: the rank may have ended, and the news
+ * of its end may still come. */
 #ifndef LIB_LINK_LINK_DIAL_H
 #define LIB_LINK_LINK_DIAL_H
 

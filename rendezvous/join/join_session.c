@@ -45,7 +45,7 @@ static void seal_begin(struct join_session *session, const struct join_open *ope
                        const struct join_challenge *challenge)
 {
     struct job_key key;
-    key_owner_parse(&session->owner, open->job, strlen(open->job));
+    key_owner_parse(&session->owner, open->owner, strlen(open->owner));
     keyring_key(session->keyring, &session->owner, &key);
     seal_init(&session->seal, SEAL_SERVER, &key, open->nonce, challenge->nonce);
     job_key_wipe(&key);

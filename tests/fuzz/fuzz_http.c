@@ -6,6 +6,7 @@
  *     1   the job's key in hexadecimal           2   the service's
  *     3   a proof of the job's key (HVD1), for the request line before it and the body behind it
  *     4   a second that passes                   5   a minute
+ *     6   the key of worker 1 of the job
  *
  * Whatever comes: the answers are answers, and no more in one go than http_session.h says; how the
  * text is cut into pieces makes no other difference; who has no key, and is not the job's own user,
@@ -20,7 +21,7 @@
 
 enum { OWN_UID = 1, SERVICE = 2 };
 enum { ONE_ANSWER_MAX = 64 * 1024 }; /* to an unauthenticated client: the page */
-enum { THE_JOBS_KEY = 1, THE_SERVICES_KEY, A_PROOF, A_SECOND, A_MINUTE };
+enum { THE_JOBS_KEY = 1, THE_SERVICES_KEY, A_PROOF, A_SECOND, A_MINUTE, A_WORKERS_KEY };
 
 static struct client client;
 static struct wire_writer text; /* what was made of the input */
@@ -61,6 +62,13 @@ static void put_key(const struct job_key *key)
     job_key_format(key, hex);
     wire_put_bytes(&text, hex, strlen(hex));
     proved = true;
+}
+
+static void put_key_of_worker(void)
+{
+    struct job_key key;
+    worker_key_derive(&key, &job_key, 1);
+    put_key(&key);
 }
 
 /* The last line so far that could be a request's: its method and target. */
@@ -131,6 +139,9 @@ static void put(uint8_t byte, const struct fuzz_input *rest)
         break;
     case A_MINUTE:
         pass(60000);
+        break;
+    case A_WORKERS_KEY:
+        put_key_of_worker();
         break;
     default:
         wire_put_u8(&text, byte);

@@ -74,7 +74,7 @@ static void unauthenticated(struct fuzz_input *input)
 
 static void open_sealed(struct join_session *session, struct seal *seal)
 {
-    struct join_open open = { .version = JOIN_VERSION, .job = "job" };
+    struct join_open open = { .version = JOIN_VERSION, .owner = "job" };
     struct join_challenge challenge;
     struct wire_writer body = { 0 }, frame = { 0 };
     struct talk talk = { 0 };

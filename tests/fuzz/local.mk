@@ -206,6 +206,7 @@ EXTRA_DIST += tests/fuzz/corpus tests/fuzz/fuzz.mk tests/fuzz/fuzz.sh tests/fuzz
 	tests/fuzz/hosts.dict \
 	tests/fuzz/http.dict \
 	tests/fuzz/job_host.dict \
+	tests/fuzz/join.dict \
 	tests/fuzz/json.dict \
 	tests/fuzz/known_hosts.dict \
 	tests/fuzz/settings.dict \

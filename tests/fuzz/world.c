@@ -216,7 +216,7 @@ void client_open(struct client *client, const char *job, const struct job_key *k
     struct frame frame;
     struct wire_reader reader;
     bool first = client->received.length == 0;
-    memcpy(open.job, job, strlen(job) + 1);
+    memcpy(open.owner, job, strlen(job) + 1);
     nonce_generate(open.nonce);
     join_open_encode(&body, &open);
     frame_put(&out, JOIN_OPEN, body.data, body.length);

@@ -90,6 +90,12 @@ exec "$WORLD" init
 .
     run mpi 2 "$tmp/no_port"
     like "$1: what keeps rank 0 from serving is said by rank 0" 'hvd_init: .*nosuch0' "$tmp/err"
+    by_rank "$tmp/no_key" <<.
+[ \$rank = 0 ] && export HVD_JOB_KEY=0011
+exec "$WORLD" init
+.
+    run mpi 2 "$tmp/no_key"
+    like "$1: so is a key that is none" 'hvd_init: .*HVD_JOB_KEY: not 64 hexadecimal digits' "$tmp/err"
 }
 
 if command -v mpiexec.mpich >/dev/null; then

@@ -100,7 +100,7 @@ static void measure_join(struct scale_sizes *sizes, int size)
 {
     static struct join_hello hello;
     struct wire_writer body = { 0 };
-    struct join_open open = { .version = JOIN_VERSION, .job = "job" };
+    struct join_open open = { .version = JOIN_VERSION, .owner = "job" };
     struct join_challenge challenge = { .version = JOIN_VERSION };
     struct join_waiting waiting = { 30000, "ranks 2, 3 on node1" };
     struct rank_end none = rank_end_none();

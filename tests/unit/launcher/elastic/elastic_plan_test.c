@@ -218,8 +218,8 @@ START_TEST(nothing_follows_a_failure)
     EXPECT("+a:0,1 +b:2,3 =0,1,2,3");
     waits(0);
     pass(600000);
-    EXPECT("fail rank 1 on a, ranks 2, 3 on b have not called hvd_init for 600 s "
-           "(--elastic-timeout)");
+    EXPECT("fail no world within 600 s (--elastic-timeout): rank 1 on a, ranks 2, 3 on b have not "
+           "called hvd_init");
     fails(2);
     EXPECT("");
     pass(600000);
@@ -235,7 +235,7 @@ START_TEST(ranks_that_never_come_end_the_job)
     EXPECT("+a:0,1 =0,1");
     waits(0);
     pass(600000);
-    EXPECT("fail rank 1 on a has not called hvd_init for 600 s (--elastic-timeout)");
+    EXPECT("fail no world within 600 s (--elastic-timeout): rank 1 on a has not called hvd_init");
     finish();
 }
 END_TEST
@@ -248,7 +248,7 @@ START_TEST(a_rank_that_does_not_come_back_is_named)
     pass(ELASTIC_HEAR_MS);
     EXPECT("=0,1,2,3");
     pass(600000);
-    EXPECT("fail rank 3 on b has not called hvd_init for 600 s (--elastic-timeout)");
+    EXPECT("fail no world within 600 s (--elastic-timeout): rank 3 on b has not called hvd_init");
     finish();
 }
 END_TEST
@@ -296,7 +296,30 @@ START_TEST(a_worker_that_is_started_again_and_again_does_not_put_off_the_timeout
         if (now_ms < 1000 + options.timeout_ms)
             ck_assert_ptr_nonnull(strstr(actions(), "+b:"));
     }
-    ck_assert_ptr_nonnull(strstr(actions(), "fail rank 1 on b has not called hvd_init for 600 s"));
+    ck_assert_ptr_nonnull(
+        strstr(actions(), "(--elastic-timeout): rank 1 on b has not called hvd_init"));
+    finish();
+}
+END_TEST
+
+/* The slot is lost half a second before the time is up. */
+START_TEST(a_slot_lost_just_before_the_timeout_was_not_missing_all_the_time)
+{
+    static const struct elastic_options options = { .np = 2,
+                                                    .min = 2,
+                                                    .max = 2,
+                                                    .timeout_ms = 600000,
+                                                    .cooldown_low_ms = 1000,
+                                                    .cooldown_high_ms = 1000 };
+    begin(&options);
+    hosts("a:1,b:1");
+    EXPECT("+a:0 +b:1 =0,1");
+    waits(0);
+    pass(599500);
+    fails(1);
+    pass(500);
+    EXPECT("fail no world within 600 s (--elastic-timeout): 1 slot on 1 host, and 2 are needed "
+           "(--min-np)");
     finish();
 }
 END_TEST
@@ -316,10 +339,11 @@ START_TEST(many_hosts_whose_ranks_do_not_come_are_counted)
     pass(600000);
     const char *failure = strstr(actions(), "fail ");
     ck_assert_str_eq(failure,
-                     "fail ranks 0, 1 on node-number-00, ranks 2, 3 on node-number-01, "
+                     "fail no world within 600 s (--elastic-timeout): "
+                     "ranks 0, 1 on node-number-00, ranks 2, 3 on node-number-01, "
                      "ranks 4, 5 on node-number-02, ranks 6, 7 on node-number-03, "
                      "ranks 8, 9 on node-number-04, ranks 10, 11 on node-number-05 and 48 others "
-                     "have not called hvd_init for 600 s (--elastic-timeout)");
+                     "have not called hvd_init");
     finish();
 }
 END_TEST
@@ -330,14 +354,14 @@ START_TEST(the_number_of_other_ranks_is_not_cut)
     static const struct elastic_options options = {
         .np = 3, .min = 3, .max = 3, .timeout_ms = 600000
     };
-    char name[181], list[200], expected[300];
-    for (int i = 0; i < 180; i++)
+    char name[182], list[200], expected[300];
+    for (int i = 0; i < 181; i++)
         name[i] = i % 60 == 59 ? '.' : 'h';
-    strcpy(name + 179, "h");
+    strcpy(name + 180, "h");
     snprintf(list, sizeof list, "%s:1,b:1,c:1", name);
     snprintf(expected, sizeof expected,
-             "fail rank 0 on %s and 2 others have not called hvd_init for 600 s "
-             "(--elastic-timeout)",
+             "fail no world within 600 s (--elastic-timeout): rank 0 on %s and 2 others have not "
+             "called hvd_init",
              name);
     begin(&options);
     hosts(list);
@@ -356,8 +380,9 @@ START_TEST(ranks_on_a_host_with_a_long_name_are_counted)
     begin(&two_to_four);
     hosts(list);
     pass(600000);
-    ck_assert_str_eq(strstr(actions(), "fail "),
-                     "fail 2 of 2 ranks have not called hvd_init for 600 s (--elastic-timeout)");
+    ck_assert_str_eq(
+        strstr(actions(), "fail "),
+        "fail no world within 600 s (--elastic-timeout): 2 ranks have not called hvd_init");
     finish();
 }
 END_TEST
@@ -547,7 +572,8 @@ START_TEST(a_world_whose_ranks_come_back_by_themselves_is_made_again)
     pass(ELASTIC_HEAR_MS);
     EXPECT("=0,1,2,3");
     pass(600000);
-    EXPECT("fail rank 1 on a, rank 3 on b have not called hvd_init for 600 s (--elastic-timeout)");
+    EXPECT("fail no world within 600 s (--elastic-timeout): rank 1 on a, rank 3 on b have not "
+           "called hvd_init");
     finish();
 }
 END_TEST
@@ -1242,6 +1268,7 @@ int main(void)
     tcase_add_test(rules, a_rank_that_does_not_come_back_is_named);
     tcase_add_test(rules, a_worker_that_comes_late_is_behind_those_that_have_the_state);
     tcase_add_test(rules, a_worker_that_is_started_again_and_again_does_not_put_off_the_timeout);
+    tcase_add_test(rules, a_slot_lost_just_before_the_timeout_was_not_missing_all_the_time);
     tcase_add_test(rules, many_hosts_whose_ranks_do_not_come_are_counted);
     tcase_add_test(rules, the_number_of_other_ranks_is_not_cut);
     tcase_add_test(rules, ranks_on_a_host_with_a_long_name_are_counted);

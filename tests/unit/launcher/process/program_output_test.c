@@ -16,13 +16,14 @@
 enum { LONG_MS = 60000 };
 
 static char *text;
+static int wait_status;
 
 /* What sh prints for a command is in `text`. */
 static bool run_shell(const char *command, uint32_t timeout_ms)
 {
     struct text_buffer output = { 0 };
     char *argv[] = { xstrdup("sh"), xstrdup("-c"), xstrdup(command), NULL };
-    bool ended = program_output_read("/bin/sh", argv, environ, timeout_ms, &output);
+    bool ended = program_output_read("/bin/sh", argv, environ, timeout_ms, &output, &wait_status);
     text = text_buffer_take(&output);
     for (int i = 0; argv[i]; i++)
         free(argv[i]);
@@ -34,6 +35,15 @@ START_TEST(what_a_program_prints_is_read_to_its_end)
     ck_assert(run_shell("echo one; echo unseen >&2; cat; echo two", LONG_MS));
     ck_assert_str_eq(text, "one\ntwo\n");
     ck_assert_int_eq(waitpid(-1, NULL, 0), -1);
+    free(text);
+}
+END_TEST
+
+START_TEST(how_a_program_has_ended_is_told)
+{
+    ck_assert(run_shell("echo one; exit 3", LONG_MS));
+    ck_assert_str_eq(text, "one\n");
+    ck_assert(WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 3);
     free(text);
 }
 END_TEST
@@ -57,7 +67,7 @@ START_TEST(a_program_that_is_not_there_prints_nothing)
 {
     struct text_buffer output = { 0 };
     char *const argv[] = { NULL };
-    ck_assert(!program_output_read("/nowhere", argv, environ, LONG_MS, &output));
+    ck_assert(!program_output_read("/nowhere", argv, environ, LONG_MS, &output, NULL));
     ck_assert_uint_eq(output.length, 0);
     ck_assert_int_eq(waitpid(-1, NULL, 0), -1);
 }
@@ -85,7 +95,12 @@ static const struct {
     const char *script, *line;
 } infos[] = {
     { "echo driver: CUDA 12.4; echo GPU 0: A10", "driver: CUDA 12.4; GPU 0: A10" },
-    { "exit 1", "not all known: hvd-cuda-info did not end well within 10 s" },
+    { "echo driver: CUDA 12.4; kill -KILL $$",
+      "driver: CUDA 12.4; not all known: hvd-cuda-info did not end well: killed by signal 9 "
+      "(SIGKILL)" },
+    { "echo driver: CUDA 12.4; exit 1",
+      "driver: CUDA 12.4; not all known: hvd-cuda-info did not end well: exited with status 1" },
+    { "exit 0", "not all known: hvd-cuda-info did not end well: exited with status 0" },
 };
 
 START_TEST(what_of_cuda_there_is_becomes_one_line)
@@ -112,6 +127,7 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, what_a_program_prints_is_read_to_its_end);
+    tcase_add_test(tcase, how_a_program_has_ended_is_told);
     tcase_add_loop_test(tcase, a_program_that_does_not_end_is_killed, 0,
                         sizeof endless / sizeof *endless);
     tcase_add_test(tcase, a_program_that_is_not_there_prints_nothing);

@@ -9,7 +9,7 @@
 
 static struct join_open open = { .version = JOIN_VERSION,
                                  .nonce = "0123456789abcdef",
-                                 .job = "train-1" };
+                                 .owner = "train-1" };
 static struct join_challenge challenge = { .version = JOIN_VERSION, .nonce = "fedcba9876543210" };
 static struct join_hello hello = { .rank = 2,
                                    .size = 3,
@@ -230,7 +230,7 @@ static void check_decoded(const void *original)
         ck_assert_int_le(decoded.welcome.neighbours[1].addresses.count, JOIN_ADDRESSES_MAX);
     } else if (original == &open) {
         struct key_owner owner;
-        ck_assert(key_owner_parse(&owner, decoded.open.job, strlen(decoded.open.job)));
+        ck_assert(key_owner_parse(&owner, decoded.open.owner, strlen(decoded.open.owner)));
     } else if (original == &hello) {
         ck_assert_int_ge(decoded.hello.rank, -1);
         ck_assert_int_lt(decoded.hello.rank, decoded.hello.size);
@@ -590,9 +590,9 @@ END_TEST
 #define ID_64 "a.b_c-d0123456789012345678901234567890123456789012345678901234-."
 
 static const struct {
-    const char *job;
+    const char *owner;
     int rc;
-} jobs[] = {
+} owners[] = {
     { "", HVD_OK },
     { "a", HVD_OK },
     { ID_64, HVD_OK },
@@ -615,11 +615,11 @@ START_TEST(an_open_names_whose_key_is_proved)
     ck_assert_uint_eq(strlen(ID_64), JOB_ID_SIZE - 1);
     wire_put_u16(&writer, JOIN_VERSION);
     wire_put_bytes(&writer, open.nonce, NONCE_SIZE);
-    wire_put_string(&writer, jobs[_i].job);
+    wire_put_string(&writer, owners[_i].owner);
     wire_reader_init(&reader, writer.data, writer.length);
-    ck_assert_int_eq(join_open_decode(&message, &reader, NULL), jobs[_i].rc);
-    if (jobs[_i].rc == HVD_OK)
-        ck_assert_str_eq(message.job, jobs[_i].job);
+    ck_assert_int_eq(join_open_decode(&message, &reader, NULL), owners[_i].rc);
+    if (owners[_i].rc == HVD_OK)
+        ck_assert_str_eq(message.owner, owners[_i].owner);
     wire_writer_fini(&writer);
 }
 END_TEST
@@ -672,7 +672,8 @@ int main(void)
                         sizeof refusals / sizeof *refusals);
     tcase_add_test(tcase, a_worker_cannot_have_less_than_no_processors);
     tcase_add_test(tcase, a_worker_may_leave_its_rank_open);
-    tcase_add_loop_test(tcase, an_open_names_whose_key_is_proved, 0, sizeof jobs / sizeof *jobs);
+    tcase_add_loop_test(tcase, an_open_names_whose_key_is_proved, 0,
+                        sizeof owners / sizeof *owners);
     tcase_add_loop_test(tcase, another_version_is_named, 0, 4);
     tcase_add_loop_test(tcase, worlds_of_any_size_have_their_neighbours, 0, 10);
     tcase_add_loop_test(tcase, neighbours_that_are_not_those_of_the_place_are_refused, 0, 9);
