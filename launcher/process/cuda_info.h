@@ -8,8 +8,8 @@
 enum { CUDA_INFO_MS = 10000 };
 
 /* Lines, each with its end: what hvd-cuda-info in `directory` ("": nowhere) prints in the
- * environment `envp`, and why it may not have printed all. Blocks for at most CUDA_INFO_MS. The caller frees
- * them. */
+ * environment `envp`, and why it may not have printed all. Blocks for at most CUDA_INFO_MS. The
+ * caller frees them. */
 char *cuda_info_lines(const char *directory, char *const *envp);
 
 /* The same in one line, with semicolons. The caller frees it. */
