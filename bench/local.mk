@@ -38,13 +38,18 @@ bench_negotiation_SOURCES = bench/negotiation.c bench/support/sample.c bench/sup
 bench_negotiation_LDADD = lib/libhvd_internal.la lib/base/libbase.la -lm
 
 # Through the public calls only.
-noinst_PROGRAMS += bench/elastic_commit bench/idle bench/init
+noinst_PROGRAMS += bench/elastic_commit bench/elastic_loss bench/idle bench/init
 bench_support = bench/support/sample.c bench/support/sample.h
 
 bench_elastic_commit_SOURCES = bench/elastic_commit.c $(bench_support)
 bench_elastic_commit_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 bench_elastic_commit_LDFLAGS = $(AM_LDFLAGS) -no-install
 bench_elastic_commit_LDADD = lib/libhvd.la
+
+bench_elastic_loss_SOURCES = bench/elastic_loss.c $(bench_support)
+bench_elastic_loss_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+bench_elastic_loss_LDFLAGS = $(AM_LDFLAGS) -no-install
+bench_elastic_loss_LDADD = lib/libhvd.la
 
 bench_idle_SOURCES = bench/idle.c $(bench_support)
 bench_idle_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
@@ -74,7 +79,7 @@ bench_rendezvous_LDADD = rendezvous/librendezvous.la lib/libhvd_internal.la lib/
 	$(SODIUM_LIBS) $(CJSON_LIBS) $(UV_LIBS) -lm
 endif
 
-EXTRA_DIST += bench/python_collective.py bench/hosts.sh bench/idle.sh bench/loss.sh bench/output.sh bench/predict.sh bench/rendezvous.sh bench/scale.sh bench/support/quiet.sh bench/synthetic.sh bench/unauthenticated.sh
+EXTRA_DIST += bench/elastic.sh bench/elastic_torch.py bench/python_collective.py bench/hosts.sh bench/idle.sh bench/loss.sh bench/output.sh bench/predict.sh bench/rendezvous.sh bench/scale.sh bench/support/quiet.sh bench/synthetic.sh bench/unauthenticated.sh
 
 # The comparison: libhvd through its public calls, and what the hardware and the kernel allow. Its peers (bench/peer_*) are not
 # built here: bench/run does so where they are installed.

@@ -432,6 +432,7 @@ unit_tests += \
 	tests/unit/launcher/ssh/ssh_dial_test \
 	tests/unit/launcher/ssh/ssh_host_key_test \
 	tests/unit/launcher/ssh/ssh_keys_test \
+	tests/unit/launcher/ssh/ssh_pump_test \
 	tests/unit/launcher/ssh/ssh_session_test \
 	tests/unit/rendezvous/world/stalls_test \
 	tests/unit/rendezvous/api/status_json_test \

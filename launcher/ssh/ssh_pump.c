@@ -219,6 +219,24 @@ static void describe_status(struct ssh_pump *pump, char *text, size_t size)
     libssh2_free(ssh_session_libssh2(pump->session), signal);
 }
 
+static void on_ssh_pump_closed(uv_handle_t *handle)
+{
+    struct ssh_pump *pump = handle->data;
+    if (--pump->open_handles == 0)
+        free(pump);
+}
+
+/* Takes the descriptor out of the loop for good, before it is closed: later its number may belong to
+ * another handle, which would hear nothing any more if this poll was closed then. */
+static int ssh_pump_take_descriptor(struct ssh_pump *pump)
+{
+    int fd = pump->fd;
+    pump->fd = -1;
+    if (fd >= 0)
+        uv_close((uv_handle_t *)&pump->poll, on_ssh_pump_closed);
+    return fd;
+}
+
 static void on_ssh_pump_done(void *context, int rc)
 {
     struct ssh_pump *pump = context;
@@ -231,29 +249,20 @@ static void on_ssh_pump_done(void *context, int rc)
         snprintf(text, sizeof text, "%s", ssh_session_problem(pump->session));
     else
         describe_status(pump, text, sizeof text);
-    int fd = pump->fd;
-    pump->fd = -1;
-    uv_poll_stop(&pump->poll);
+    int fd = ssh_pump_take_descriptor(pump);
     pump->call.on_end(pump->context, text, !ended); /* may close the pump */
     close(fd);
-}
-
-static void on_ssh_pump_closed(uv_handle_t *handle)
-{
-    struct ssh_pump *pump = handle->data;
-    if (--pump->open_handles == 0)
-        free(pump);
 }
 
 void ssh_pump_close(struct ssh_pump *pump)
 {
     if (!pump)
         return;
+    int fd = ssh_pump_take_descriptor(pump);
     ssh_session_stop(pump->session);
-    uv_close((uv_handle_t *)&pump->poll, on_ssh_pump_closed);
     uv_close((uv_handle_t *)&pump->timer, on_ssh_pump_closed);
-    if (pump->fd >= 0)
-        close(pump->fd);
+    if (fd >= 0)
+        close(fd);
 }
 
 struct ssh_pump *ssh_pump_start(uv_loop_t *loop, struct ssh_session *session,

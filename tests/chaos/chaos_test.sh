@@ -42,12 +42,16 @@ run "$CHAOS" --help
 is "chaos says what it can do" 0 "$status"
 run "$CHAOS" --fault nonsense
 is "and refuses what it does not know" 2 "$status"
+run "$CHAOS" --elastic --fault agent-kill
+is "and a fault that is not for elastic jobs" 2 "$status"
 begin hosts --hosts 3 --trials 10
 begin guards --hosts 3 --trials 2 --uncontained --fault guards-kill --kind daemon --phase running
 begin local --trials 36 --jobs 6
 begin bombs --trials 2 --jobs 2 --uncontained --fault launcher-term --kind bomb --phase running
 end local "F1 F8 F9 F18 and more, on one machine: nothing is left, status and last line are right"
 hits local
+begin elastic --elastic --trials 6 --jobs 3
+end elastic "F100 F103 F104 F107 F109: elastic jobs lose no commit and end well, or with hvdrun"
 begin once --trials 1 --seed 1
 begin twice --trials 1 --seed 1
 end once "a seed is one trial"

@@ -59,15 +59,48 @@ const struct fault faults[] = {
     { .name = "worker-stop", .rows = "F26 F27", .victim = MEMBER_WORKER, .signum = SIGSTOP,
       .next = { { 200, MEMBER_LAUNCHER, SIGTERM } }, .running_only = true,
       .exit_status = 143, .line = STOPPED("15"), .local_ms = 2500, .hosts_ms = 2500 },
+    { .name = "elastic-worker-kill", .rows = "F100 F107", .victim = MEMBER_WORKER,
+      .signum = SIGKILL, .elastic = true,
+      .exit_status = 0, .local_ms = 5000, .hosts_ms = 10000 },
+    { .name = "elastic-worker-again", .rows = "F103 F107", .victim = MEMBER_WORKER,
+      .signum = SIGKILL, .elastic = true, .again = true,
+      .exit_status = 0, .local_ms = 5000, .hosts_ms = 10000 },
+    { .name = "elastic-worker-join", .rows = "F102 F103", .victim = MEMBER_WORKER,
+      .signum = SIGKILL, .elastic = true, .again = true, .comes_back = true, .slow = true,
+      .exit_status = 0, .local_ms = 5000, .hosts_ms = 10000 },
+    { .name = "elastic-worker-fail", .rows = "F100", .victim = MEMBER_WORKER, .signum = SIGUSR1,
+      .running_only = true, .elastic = true,
+      .exit_status = 0, .local_ms = 5000, .hosts_ms = 10000 },
+    { .name = "elastic-worker-stop", .rows = "F104", .victim = MEMBER_WORKER, .signum = SIGSTOP,
+      .next = { { 100, MEMBER_WORKER, SIGCONT } }, .elastic = true,
+      .exit_status = 0, .local_ms = 5000, .hosts_ms = 10000 },
+    { .name = "elastic-agent-kill", .rows = "F100", .victim = MEMBER_AGENT, .signum = SIGKILL,
+      .elastic = true, .exit_status = 0, .local_ms = 5000, .hosts_ms = 15000 },
+    { .name = "elastic-agent-term", .rows = "F100", .victim = MEMBER_AGENT, .signum = SIGTERM,
+      .elastic = true, .exit_status = 0, .local_ms = 5000, .hosts_ms = 15000 },
+    { .name = "elastic-session-kill", .rows = "F100", .victim = MEMBER_SESSION, .signum = SIGKILL,
+      .hosts_only = true, .remote_only = true,
+      .elastic = true, .exit_status = 0, .local_ms = 0, .hosts_ms = 15000 },
+    { .name = "elastic-launcher-term", .rows = "F32", .victim = MEMBER_LAUNCHER, .signum = SIGTERM,
+      .elastic = true,
+      .exit_status = 143, .line = STOPPED("15"), .local_ms = 2000, .hosts_ms = 2000 },
+    { .name = "elastic-launcher-kill", .rows = "F109", .victim = MEMBER_LAUNCHER, .signum = SIGKILL,
+      .elastic = true, .exit_status = 137, .local_ms = 1000, .hosts_ms = 6000 },
 };
 /* clang-format on */
 
 const int fault_count = sizeof faults / sizeof *faults;
 
 const struct worker_kind worker_kinds[] = {
-    { "plain", false, false },     { "collective", false, false }, { "stubborn", true, false },
-    { "grandchild", false, true }, { "daemon", true, true },       { "closed", true, true },
-    { "comet", true, true },       { "bomb", true, true },
+    { .name = "plain" },
+    { .name = "collective" },
+    { .name = "stubborn", .stubborn = true },
+    { .name = "grandchild", .descends = true },
+    { .name = "daemon", .stubborn = true, .descends = true },
+    { .name = "closed", .stubborn = true, .descends = true },
+    { .name = "comet", .stubborn = true, .descends = true },
+    { .name = "bomb", .stubborn = true, .descends = true },
+    { .name = "elastic", .elastic = true },
 };
 
 const int worker_kind_count = sizeof worker_kinds / sizeof *worker_kinds;

@@ -30,6 +30,9 @@ struct fault {
     bool running_only;            /* only in that phase */
     bool direct_only;             /* what workers have started may live on */
     bool slow;                    /* takes long; left out unless asked for */
+    bool elastic;                 /* only in elastic jobs, which have two hosts at least */
+    bool again;                   /* another process of the role `victim` is hit a moment later */
+    bool comes_back;              /* the job uses the host again after a second: workers join */
     int exit_status;              /* of the launcher; 128 + n also if it died of n */
     const char *line;             /* its last line begins so; %s is the victim's host. NULL: none */
     int local_ms, hosts_ms;       /* the bound, without the grace for who ignores SIGTERM */
@@ -46,7 +49,7 @@ const char *phase_name(enum phase phase);
 /* Kinds of workers (worker.c): does it, or what it starts, ignore SIGTERM; does it start others? */
 struct worker_kind {
     const char *name;
-    bool stubborn, descends;
+    bool stubborn, descends, elastic;
 };
 
 extern const struct worker_kind worker_kinds[];

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LOCAL_NP = 3 };
+enum { LOCAL_NP = 3, ELASTIC_NP = 4 };
 
 static char *word(const char *text)
 {
@@ -31,12 +31,12 @@ static int slots(const struct testbed *testbed, int host)
     return host == 0 || host == testbed->nhosts - 1 ? 1 : 2;
 }
 
-int launcher_np(const struct testbed *testbed)
+int launcher_np(const struct testbed *testbed, bool elastic)
 {
     int count = 0;
     for (int i = 0; i < testbed->nhosts; i++)
         count += slots(testbed, i);
-    return testbed->nhosts ? count : LOCAL_NP;
+    return testbed->nhosts ? count : elastic ? ELASTIC_NP : LOCAL_NP;
 }
 
 /* "host0:1,host1:2" */
@@ -61,6 +61,12 @@ static void put_hvdrun(struct job_words *job, char *words[LAUNCHER_WORDS_MAX])
     ADD(words, job->program, "--grace", "1", "-np", number(job->np));
     if (job->testbed->nhosts > 0)
         ADD(words, "-H", job->hosts);
+    else if (job->elastic)
+        ADD(words, "-H", "localhost:2,127.0.0.2:2");
+    if (job->elastic)
+        ADD(words, "--min-np", "1");
+    if (job->comes_back)
+        ADD(words, "--blacklist-cooldown-range", "1", "1");
     if (job->testbed->nhosts > 0 && job->remote_shell)
         ADD(words, "--remote-shell", "ssh %h");
 }

@@ -15,6 +15,8 @@ struct job_words {
     const char *program; /* of the launcher */
     const struct testbed *testbed;
     int np;
+    bool elastic;       /* goes on as long as a rank is left */
+    bool comes_back;    /* a host that has failed, after a second */
     bool remote_shell;  /* hosts are reached with ssh, where that can be chosen */
     const char *token;  /* "NAME=VALUE", which is in the launcher's environment */
     const char *worker; /* program */
@@ -38,7 +40,8 @@ const struct launcher *launcher_find(const char *name);
 void launcher_words(const struct launcher *launcher, struct job_words *job,
                     char *words[LAUNCHER_WORDS_MAX]);
 
-/* So many ranks a job has on that testbed. */
-int launcher_np(const struct testbed *testbed);
+/* So many ranks a job has on that testbed. Without hosts an elastic job has two agents, on two
+ * names of this machine. */
+int launcher_np(const struct testbed *testbed, bool elastic);
 
 #endif

@@ -17,7 +17,7 @@ tests_chaos_chaos_SOURCES = \
 	tests/chaos/trial.c tests/chaos/trial.h \
 	tests/chaos/trial_job.c tests/chaos/trial_job.h
 tests_chaos_chaos_LDADD =
-tests_chaos_chaos_worker_SOURCES = tests/chaos/worker.c
+tests_chaos_chaos_worker_SOURCES = tests/chaos/worker.c tests/chaos/worker_elastic.c tests/chaos/worker_elastic.h
 tests_chaos_chaos_worker_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 tests_chaos_chaos_worker_LDADD = lib/libhvd.la
 tests_chaos_chaos_worker_LDFLAGS = $(AM_LDFLAGS) -no-install

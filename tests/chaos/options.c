@@ -108,6 +108,13 @@ static bool take_slow(struct options *options, const char *text)
     return true;
 }
 
+static bool take_elastic(struct options *options, const char *text)
+{
+    (void)text;
+    options->choices.elastic = true;
+    return true;
+}
+
 static bool take_uncontained(struct options *options, const char *text)
 {
     (void)text;
@@ -127,6 +134,7 @@ static const struct {
     { "kind", "NAME", "only this of the kinds below", take_kind },
     { "phase", "NAME", "only then: begin, running or end", take_phase },
     { "slow", NULL, "also faults that take long to be noticed", take_slow },
+    { "elastic", NULL, "elastic jobs, and what is done to these", take_elastic },
     { "launcher", "NAME", "hvdrun, mpirun or mpiexec.mpich", take_launcher },
     { "program", "PATH", "of the launcher (its name)", take_program },
     { "worker", "PATH", "of chaos_worker (beside this program)", take_worker },
@@ -198,6 +206,12 @@ static int complete(struct options *options)
         setting->program = setting->launcher->program;
     if (!setting->worker && !take_worker(options, default_worker()))
         return refuse(setting->worker, "--worker with a program");
+    if (choices->elastic && !setting->launcher->ours)
+        return refuse("--elastic", "together with hvdrun");
+    if ((choices->fault >= 0 && faults[choices->fault].elastic != choices->elastic) ||
+        (choices->kind >= 0 && worker_kinds[choices->kind].elastic != choices->elastic))
+        return refuse("--elastic",
+                      "together with faults and kinds that are elastic, and no others");
     if (options->jobs == 0)
         options->jobs = choices->hosts ? 1 : 8;
     if (choices->hosts && options->jobs > 1)

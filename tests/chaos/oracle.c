@@ -81,6 +81,9 @@ bool oracle_judge(const struct plan *plan, const struct launcher *launcher,
     why[0] = '\0';
     if (!outcome->ended)
         used += (size_t)snprintf(why, ORACLE_TEXT, "never ends; ");
+    if (outcome->wrong)
+        used += (size_t)snprintf(why + used, ORACLE_TEXT - used,
+                                 "a promise of elastic jobs is broken; ");
     if (outcome->left > 0)
         used += (size_t)snprintf(why + used, ORACLE_TEXT - used, "%d left; ", outcome->left);
     if (outcome->things > 0)

@@ -9,6 +9,7 @@ struct outcome {
     bool hit;            /* the fault has happened */
     bool ended;          /* so has the launcher */
     int wait_status;     /* of the launcher, if it ended */
+    bool wrong;          /* trial_job_is_wrong() */
     int left;            /* processes that should have ended */
     int things;          /* files and the like that should be gone */
     const char *host;    /* of the victim */

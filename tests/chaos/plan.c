@@ -8,6 +8,10 @@
 /* How far into the phase: a local job has started after 10 ms, one on hosts after 500. */
 enum { BEGIN_LOCAL_US = 25000, BEGIN_HOSTS_US = 400000, RUNNING_US = 60000, END_US = 60000 };
 
+/* From the first victim to the second one: within the reset that the first one leads to, or after
+ * it; or while workers are started on the host of the first one again, and join the others. */
+enum { AGAIN_US = 40000, COME_BACK_US = 950000, JOIN_US = 200000 };
+
 /* Splitmix64. */
 static uint64_t next(uint64_t *state)
 {
@@ -24,7 +28,8 @@ static int below(uint64_t *state, int limit)
 
 static bool fits(const struct fault *fault, const struct plan_choices *choices)
 {
-    return (choices->hosts || !fault->hosts_only) && (choices->slow || !fault->slow);
+    return (choices->hosts || !fault->hosts_only) && (choices->slow || !fault->slow) &&
+           choices->elastic == fault->elastic;
 }
 
 static const struct fault *draw_fault(uint64_t *state, const struct plan_choices *choices)
@@ -49,11 +54,13 @@ static const struct worker_kind *draw_kind(uint64_t *state, const struct plan_ch
                                            const struct fault *fault)
 {
     const struct worker_kind *kind;
+    if (fault->elastic)
+        return &worker_kinds[worker_kind_find("elastic")];
     if (choices->kind >= 0)
         return &worker_kinds[choices->kind];
     do
         kind = &worker_kinds[below(state, worker_kind_count)];
-    while (is_noisy(kind, fault) || (fault->direct_only && kind->descends));
+    while (is_noisy(kind, fault) || kind->elastic || (fault->direct_only && kind->descends));
     return kind;
 }
 
@@ -94,11 +101,22 @@ struct plan plan_draw(uint64_t seed, const struct plan_choices *choices)
         choices->hosts && (plan.fault->victim == MEMBER_CLIENT || below(&state, 4) == 0);
     plan.delay_us = draw_delay(&state, &plan, choices->hosts);
     plan.pick = (uint32_t)next(&state);
+    plan.again_us =
+        plan.fault->comes_back ? COME_BACK_US + below(&state, JOIN_US) : below(&state, AGAIN_US);
     return plan;
+}
+
+int plan_life_ms(const struct plan *plan)
+{
+    if (plan->fault->comes_back)
+        return PLAN_COME_BACK_LIFE_MS;
+    if (plan->phase == PHASE_END)
+        return PLAN_LIFE_MS;
+    return plan->fault->elastic && plan->fault->exit_status == 0 ? PLAN_ELASTIC_LIFE_MS : -1;
 }
 
 void plan_text(const struct plan *plan, char *text, size_t size)
 {
-    snprintf(text, size, "%-18s %-10s %-7s +%6.1f ms%s", plan->fault->name, plan->kind->name,
+    snprintf(text, size, "%-21s %-10s %-7s +%6.1f ms%s", plan->fault->name, plan->kind->name,
              phase_name(plan->phase), plan->delay_us / 1000.0, plan->remote_shell ? " ssh" : "");
 }

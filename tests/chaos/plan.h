@@ -13,6 +13,7 @@ struct plan_choices {
     int fault, kind, phase; /* -1: any */
     bool hosts;             /* there are some */
     bool slow;              /* faults that take long, too */
+    bool elastic;           /* elastic jobs, and nothing else */
 };
 
 struct plan {
@@ -23,10 +24,15 @@ struct plan {
     bool remote_shell;
     int delay_us;  /* from the beginning of the phase */
     uint32_t pick; /* among those who could be the victim */
+    int again_us;  /* from the fault to that of the second victim */
 };
 
-/* Also the delay from an END plan's "up" to the end of its workers. */
-enum { PLAN_LIFE_MS = 150 };
+/* Also the delay from an END plan's "up" to the end of its workers. Those of an elastic job that is
+ * to end well have a longer one in the other phases: for the fault, and for what comes after it. */
+enum { PLAN_LIFE_MS = 150, PLAN_ELASTIC_LIFE_MS = 400, PLAN_COME_BACK_LIFE_MS = 2000 };
+
+/* -1: they stay for ever. */
+int plan_life_ms(const struct plan *plan);
 
 struct plan plan_draw(uint64_t seed, const struct plan_choices *choices);
 

@@ -59,7 +59,7 @@ static double percentile(const double *values, int count, double share)
 
 static void print_row(struct tally_row *row, const char *name)
 {
-    printf("%-18s %6d %6d %6d %7d %7d %5d", name, row->trials, row->hit, row->failed, row->orphans,
+    printf("%-21s %6d %6d %6d %7d %7d %5d", name, row->trials, row->hit, row->failed, row->orphans,
            row->endless, row->late);
     if (row->ntimes > 0) {
         qsort(row->times_ms, (size_t)row->ntimes, sizeof *row->times_ms, by_size);
@@ -73,7 +73,7 @@ void tally_print(struct tally *tally, const struct launcher *launcher, bool host
 {
     printf("\n%s, %s; milliseconds from the fault until nothing is left\n", launcher->name,
            hosts ? "several hosts" : "one machine");
-    printf("%-18s %6s %6s %6s %7s %7s %5s %8s %8s %8s\n", "fault", "trials", "hit", "failed",
+    printf("%-21s %6s %6s %6s %7s %7s %5s %8s %8s %8s\n", "fault", "trials", "hit", "failed",
            "orphans", "endless", "late", "p50", "p99", "max");
     for (int i = 0; i < fault_count; i++)
         if (tally->rows[i].trials > 0)

@@ -113,6 +113,17 @@ static void wait_for_moment(struct trial *trial, const struct members *members)
         miss(trial);
 }
 
+/* Hits a second victim, which the plan picks among the processes that are left. */
+static void hit_again(struct trial *trial, const struct members *members)
+{
+    if (!trial->plan.fault->again || trial->again || trial->missed || trial->outcome.ended ||
+        trial_now_us() < trial->hit_us + (uint64_t)trial->plan.again_us)
+        return;
+    trial->again = true;
+    if (choose_victims(trial, members))
+        signal_victims(trial, trial->plan.fault->signum);
+}
+
 static void do_next(struct trial *trial)
 {
     const struct fault_next *next = &trial->plan.fault->next[trial->next];
@@ -137,6 +148,7 @@ static void judge(struct trial *trial, bool alone)
     trial->clean_ms =
         (double)((trial->clean_us ? trial->clean_us : trial_now_us()) - since_us) / 1000;
     trial_job_last_line(trial, outcome->last_line, sizeof outcome->last_line);
+    outcome->wrong = trial_job_is_wrong(trial);
     outcome->things = trial_job_things(trial);
     if (alone)
         outcome->things += leftovers_look(&trial->setting->leftovers, stdout);
@@ -170,8 +182,10 @@ void trial_step(struct trial *trial, const struct census *census, bool alone)
     struct members members = members_of(trial, census);
     if (trial->state == TRIAL_WAITING)
         wait_for_moment(trial, &members);
-    if (trial->state == TRIAL_HIT)
+    if (trial->state == TRIAL_HIT) {
         do_next(trial);
+        hit_again(trial, &members);
+    }
     if (!trial->outcome.ended) { /* after the census: whoever has gone may be in it */
         trial->outcome.ended =
             waitpid(trial->launcher, &trial->outcome.wait_status, WNOHANG) == trial->launcher;

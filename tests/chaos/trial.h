@@ -37,6 +37,7 @@ struct trial {
     int next;                                       /* of the fault's */
     uint64_t clean_us; /* since when nobody is left, as far as was seen; 0: somebody is */
     int clean_looks;
+    bool again;  /* the second victim was chosen */
     bool missed; /* there was no victim to be found; the job was told to stop */
     struct outcome outcome;
     double clean_ms; /* from the fault, or the job's start, to the end of everything */

@@ -63,16 +63,18 @@ static void run_launcher(const struct trial *trial)
 {
     char token[64], life[16], *words[LAUNCHER_WORDS_MAX];
     snprintf(token, sizeof token, CHAOS_TOKEN "=%lu", trial->token);
-    snprintf(life, sizeof life, "%d", PLAN_LIFE_MS);
+    snprintf(life, sizeof life, "%d", plan_life_ms(&trial->plan));
     struct job_words job = {
         .program = trial->setting->program,
         .testbed = &trial->setting->testbed,
-        .np = launcher_np(&trial->setting->testbed),
+        .np = launcher_np(&trial->setting->testbed, trial->plan.fault->elastic),
+        .elastic = trial->plan.fault->elastic,
+        .comes_back = trial->plan.fault->comes_back,
         .remote_shell = trial->plan.remote_shell,
         .token = token,
         .worker = trial->setting->worker,
         .kind = trial->plan.kind->name,
-        .life = trial->plan.phase == PHASE_END ? life : NULL,
+        .life = plan_life_ms(&trial->plan) >= 0 ? life : NULL,
     };
     launcher_words(trial->setting->launcher, &job, words);
     int null = open("/dev/null", O_RDONLY);
@@ -146,7 +148,30 @@ bool trial_job_is_up(const struct trial *trial)
     for (const char *at = text; (at = strstr(at, "up\n")); at++)
         count++;
     free(text);
-    return count >= launcher_np(&trial->setting->testbed);
+    return count >= launcher_np(&trial->setting->testbed, trial->plan.fault->elastic);
+}
+
+/* True if two lines are equal from `beginning` on. */
+static bool is_said_twice(const char *text, const char *beginning)
+{
+    for (const char *at = text; (at = strstr(at, beginning)); at++) {
+        char line[80];
+        snprintf(line, sizeof line, "%.*s", (int)strcspn(at, "\n") + 1, at);
+        if (strstr(at + 1, line))
+            return true;
+    }
+    return false;
+}
+
+bool trial_job_is_wrong(const struct trial *trial)
+{
+    size_t length;
+    char *text = read_said(trial, "out", &length);
+    bool others_live = trial->plan.fault->victim == MEMBER_WORKER;
+    bool wrong = strstr(text, "wrong\n") || (others_live && strstr(text, "failed\n")) ||
+                 is_said_twice(text, "world ");
+    free(text);
+    return wrong;
 }
 
 void trial_job_last_line(const struct trial *trial, char *line, size_t size)

@@ -14,6 +14,10 @@ pid_t trial_job_first_child(const struct trial *trial);
 /* Have all ranks said so? */
 bool trial_job_is_up(const struct trial *trial);
 
+/* What the ranks of an elastic job say of it (worker_elastic.h): something is wrong; or two ranks
+ * were one of the same world; or a call has failed, although the fault was to workers alone. */
+bool trial_job_is_wrong(const struct trial *trial);
+
 /* The last line of stderr, without its end; empty if there is none. */
 void trial_job_last_line(const struct trial *trial, char *line, size_t size);
 

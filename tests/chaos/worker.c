@@ -4,8 +4,9 @@
  *   chaos_worker KIND [LIFE_MS]     prints "up", then stays, or ends with status 0 after so long
  *
  * It does not need to be started by hvdrun: alone, "collective" is a world of one. SIGUSR1 ends it
- * with status 42. A collective that fails is status 1. */
+ * with status 42. A collective that fails is status 1. The kind "elastic" is in worker_elastic.c. */
 #include "lib/hvd.h"
+#include "tests/chaos/worker_elastic.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -189,6 +190,11 @@ static void act_comet(void)
     live();
 }
 
+static void act_elastic(void)
+{
+    worker_elastic_act(life_ms);
+}
+
 static const struct {
     const char *name;
     void (*act)(void);
@@ -197,6 +203,7 @@ static const struct {
     { "stubborn", act_stubborn }, { "grandchild", act_grandchild },
     { "daemon", act_daemon },     { "closed", act_closed },
     { "bomb", act_bomb },         { "comet", act_comet },
+    { "elastic", act_elastic },
 };
 
 int main(int argc, char **argv)

@@ -1,0 +1,96 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# An elastic job: from the death of a rank to the first collective of the next world, and what an elastic job costs without changes.
+#
+#   [BUILD=build] bench/elastic.sh [-n RANKS] [-H HOSTS] [-r ROUNDS] [-s STEPS] [-t]
+#
+# RANKS ranks (4) on this machine, ROUNDS rounds (5), STEPS steps of a world (2000). -H: on so many hosts that tests/testbed.sh makes
+# (as root), with equally many ranks each. -t: also the elastic agent of torchrun on this machine, by /usr/bin/python3 with PyTorch,
+# which ends all ranks and starts them again; in PyTorch 1.13 it looks for a dead rank every 5 s, hence a second row where it looks
+# every 0.1 s. Prints a TSV: what, launcher, how many, median, least and most; resets in milliseconds; steps in microseconds, of
+# which a round is a median already. What fails is shown and left out.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+
+ranks=4 hosts=0 rounds=5 steps=2000 torch=
+while getopts n:H:r:s:t option; do
+    case $option in
+    n) ranks=$OPTARG ;;
+    H) hosts=$OPTARG ;;
+    r) rounds=$OPTARG ;;
+    s) steps=$OPTARG ;;
+    t) torch=1 ;;
+    *) echo "usage: $0 [-n RANKS] [-H HOSTS] [-r ROUNDS] [-s STEPS] [-t]" >&2 && exit 2 ;;
+    esac
+done
+build=${BUILD-build}
+case $build in '' | /*) ;; *) build=$PWD/$build ;; esac
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+list=localhost:$ranks on_host_0=
+
+if [ "$hosts" -gt 0 ]; then
+    # shellcheck disable=SC2034  # for testbed.sh
+    TB_NAME=b$$ TB_SELF=$PWD/tests/testbed.sh
+    . tests/testbed.sh
+    tb_need || exit 1
+    trap 'tb_down; rm -rf "$tmp"' EXIT
+    trap 'exit 1' HUP INT TERM
+    tb_up "$hosts" || exit 1
+    list=$(seq -f "host%g:$((ranks / hosts))" -s , 0 $((hosts - 1)))
+    on_host_0="tb_exec 0"
+fi
+
+# measure FILE WHAT COMMAND...: adds the number that the command prints behind WHAT to the file.
+measure() {
+    _file=$tmp/$1 _what=$2
+    shift 2
+    "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+    if ! grep -o "$_what [0-9.]*\$" "$tmp/out" | grep -o '[0-9.]*$' >>"$_file"; then
+        echo "$0: no $_what of $*" >&2
+        cat "$tmp/err" >&2
+    fi
+}
+
+# measure_hvdrun FILE WHAT DEATH OPTION...: a job of bench/elastic_loss.
+measure_hvdrun() {
+    _to=$1 _of=$2 _death=$3
+    shift 3
+    # shellcheck disable=SC2086  # words
+    measure "$_to" "$_of" $on_host_0 "${build:+$build/}hvdrun" -np "$ranks" -H "$list" "$@" \
+        "${build:-$PWD/build}/bench/elastic_loss" "$_death" "$steps"
+}
+
+# measure_torchrun FILE SECONDS: a job of bench/elastic_torch.py, whose agent looks at its ranks so often. PyTorch 1.13 does not take
+# its own default, "0", of --redirects and --tee with Python 3.11, hence the files for stderr.
+measure_torchrun() {
+    measure "$1" reset env OMP_NUM_THREADS=1 GLOO_SOCKET_IFNAME=lo timeout 60 /usr/bin/python3 -m torch.distributed.run --nnodes=1:1 \
+        --nproc_per_node="$ranks" --max_restarts=1 --monitor_interval="$2" --rdzv_backend=c10d --rdzv_endpoint=localhost:0 \
+        --redirects=2 --tee=2 --log_dir="$tmp/torch" bench/elastic_torch.py "$tmp/died" "$steps"
+}
+
+# row WHAT LAUNCHER FILE FACTOR
+row() {
+    sort -n "$tmp/$3" 2>/dev/null | awk -v what="$1" -v launcher="$2" -v factor="$4" '
+        { value[NR] = $1 * factor }
+        END {
+            middle = (value[int((NR + 1) / 2)] + value[int(NR / 2) + 1]) / 2
+            if (NR) printf "%s\t%s\t%d\t%.1f\t%.1f\t%.1f\n", what, launcher, NR, middle, value[1], value[NR]
+        }'
+}
+
+round=0
+while [ $round -lt "$rounds" ]; do
+    round=$((round + 1))
+    measure_hvdrun fixed step -
+    measure_hvdrun elastic step - --min-np 1
+    measure_hvdrun loss reset "$tmp/died" --min-np 1
+    [ -z "$torch" ] || measure_torchrun torch_5 5
+    [ -z "$torch" ] || measure_torchrun torch_01 0.1
+done
+printf 'what\tlauncher\tcount\tmedian\tleast\tmost\n'
+row step hvdrun fixed 1
+row step "hvdrun --min-np" elastic 1
+row reset "hvdrun --min-np" loss 0.001
+[ -z "$torch" ] || row reset torchrun torch_5 0.001
+[ -z "$torch" ] || row reset "torchrun --monitor_interval=0.1" torch_01 0.001
