@@ -19,14 +19,21 @@
 
 enum { KEPT_FDS = 4 }; /* three on /dev/null, and the pipe */
 
-/* Leaves hvdrun's session and ignores signals, so that no signal for hvdrun ends the guard. */
+/* Signals for hvdrun also reach the guard: pidof hvdrun prints both. The guard has its name when
+ * it ignores them. */
+static void guard_ignore_signals(void)
+{
+    static const int ignored[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2 };
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+        signal(ignored[i], SIG_IGN);
+    prctl(PR_SET_NAME, "hvdrun-guard");
+}
+
+/* Leaves hvdrun's session and its files. */
 static void guard_withdraw(int pipe_end)
 {
     setsid();
-    prctl(PR_SET_NAME, "hvdrun-guard");
-    signal(SIGTERM, SIG_IGN);
-    signal(SIGINT, SIG_IGN);
-    signal(SIGHUP, SIG_IGN);
+    guard_ignore_signals();
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = 0; fd < KEPT_FDS - 1; fd++)
         dup2(null, fd);

@@ -213,7 +213,7 @@ static void describe_status(struct ssh_pump *pump, char *text, size_t size)
     libssh2_channel_get_exit_signal(pump->channel, &signal, NULL, NULL, NULL, NULL, NULL);
     text[0] = '\0';
     if (signal)
-        snprintf(text, size, "killed by signal %.20s", signal);
+        snprintf(text, size, "the remote command was killed by SIG%.20s", signal);
     else if (status != 0)
         snprintf(text, size, "exit status %d", status);
     libssh2_free(ssh_session_libssh2(pump->session), signal);

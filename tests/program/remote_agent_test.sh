@@ -199,6 +199,10 @@ elsewhere="sh -c 'shift; setsid sh -c \"echo >$tmp/away; trap : TERM; while :; d
 on_host sh -c 'env | grep -a HVD_; echo up; sleep 1000'
 until_true said_twice up && until_true [ -e "$tmp/away" ]
 unlike "a rank does not hear of the way to its host" HVD_COMMAND_OF "$tmp/out"
+until_true pgrep -x -P "$pid" hvdrun-guard >/dev/null
+for signal in HUP INT QUIT TERM USR1 USR2; do
+    kill -$signal "$(pgrep -x -P "$pid" hvdrun-guard)"
+done
 stop_with KILL
 ok "what a command has started in a session of its own ends with hvdrun" until_true no_survivors
 
