@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which small changes of the code do the unit tests and the simulators not see?
 
-    mutants.py SRCDIR WORKDIR [--count N] [--seed N] [--only FOLDER] [--others N] [-j N] [-- CONFIGURE-ARGUMENT...]
+    mutants.py SRCDIR WORKDIR [--count N] [--seed N] [--only FILE:LINE:] [--others N] [-j N] [-- CONFIGURE-ARGUMENT...]
 
 Chooses places of lib/, launcher/ and rendezvous/ from the seed, makes one change at a time in a copy of the tree (WORKDIR/source,
-built in WORKDIR/build), and runs tests until one fails: those of the file's room, then the simulators, then all others, cheap ones
-first; only tests that link the file. A line for each mutant, and totals. A mutant that does not compile is not counted.
+built in WORKDIR/build), and runs tests until one fails: those of the file's room, the simulators, those of the room above it, then all
+others, cheap ones first; only tests that link the file. A line for each mutant, and totals. A mutant that does not compile is not counted.
 
 A mutant may do anything, also kill(-1, SIGKILL). Each test runs in namespaces of its own (processes, mounts, IPC), without
 control groups, with limits of time and memory.
@@ -19,6 +19,7 @@ import random
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -108,9 +109,10 @@ class Tree:
             try:
                 status = child.wait(limit)
             except subprocess.TimeoutExpired:
+                status = None
+            finally:
                 child.kill()  # and so the first process of the namespace, with which the others end
                 child.wait()
-                status = None
             output.seek(0)
             return Result(status, output.read(10 << 20), time.monotonic() - start)
 
@@ -141,7 +143,7 @@ def order_for(tree, file, others):
 
     def key(test):
         folder, name = os.path.split(test)
-        rank = 0 if folder == room else 1 if test in SIMULATORS else 2
+        rank = 0 if folder == room else 1 if test in SIMULATORS else 2 if room.startswith(folder) else 3
         alike = len(os.path.commonprefix([name, file.stem])) if rank == 0 else 0
         return rank, -alike, tree.seconds[test]
 
@@ -190,9 +192,10 @@ def choose(tree, seed, only):
     files = sorted(p.relative_to(tree.source) for part in PARTS for p in (tree.source / part).rglob("*.c"))
     found = []
     for file in files:
-        if str(file).startswith(only):
-            source = (tree.source / file).read_text()
-            found += [(file, source, place) for place in places.places_of(source)]
+        source = (tree.source / file).read_text()
+        for place in places.places_of(source):
+            if f"{file}:{line_of(source, place.start)}:".startswith(only):
+                found.append((file, source, place))
     random.Random(seed).shuffle(found)
     return found
 
@@ -212,11 +215,13 @@ def main():
     parser.add_argument("work", type=pathlib.Path)
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=lambda text: int(text or time.time()), default="")
-    parser.add_argument("--only", default="", help="files whose paths begin so")
+    parser.add_argument("--only", default="", help="places whose FILE:LINE: begins so")
     parser.add_argument("--others", type=int, default=None, help="so many tests of other rooms at most")
     parser.add_argument("-j", dest="jobs", type=int, default=1)
     parser.add_argument("arguments", nargs="*", help="for configure")
     options = parser.parse_args()
+    for number in (signal.SIGINT, signal.SIGTERM):  # what is changed is put back
+        signal.signal(number, lambda *_: sys.exit("mutants: interrupted"))
     options.work.mkdir(parents=True, exist_ok=True)
     tree = Tree(options.work.resolve(), options.jobs)
     is_new = tree.copy(options.srcdir.resolve(), options.arguments)
