@@ -459,6 +459,9 @@ tests_unit_launcher_agent_agent_relay_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=so
 # What is found, and by which signal.
 tests_unit_launcher_cleanup_cleanup_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=process_tree_signal,--wrap=orphans_signal
 
+# A disk that is full.
+tests_unit_launcher_ssh_known_hosts_files_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=write
+
 # Out of memory for a frame.
 tests_unit_launcher_protocol_frame_link_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=realloc
 

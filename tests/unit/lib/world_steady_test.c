@@ -413,6 +413,39 @@ START_TEST(mistakes_are_refused_as_before_the_schedule_was_learnt)
 }
 END_TEST
 
+/* The same for a call that gives input and output of their own sizes. */
+static int repeat_shares_with_mistakes(int rank)
+{
+    double data[12] = { 0 };
+    int64_t dims = 8;
+    struct hvd_tensor right = { .name = "share",
+                                .input = data,
+                                .output = data + 8,
+                                .output_size = 4 * sizeof *data,
+                                .dtype = HVD_FLOAT64,
+                                .ndims = 1,
+                                .dims = &dims };
+    struct hvd_tensor wrong[] = { right, right, right, right };
+    wrong[0].input = NULL;
+    wrong[1].output = NULL;
+    wrong[2].output_size--;
+    wrong[3].output = data + 7;
+    (void)rank;
+    init_world();
+    for (int i = 0; i < LEARNT; i++)
+        REQUIRE_STATUS(hvd_reducescatter(&right, HVD_SUM, NULL), HVD_OK);
+    for (int i = 0; i < 4; i++)
+        REQUIRE_STATUS(hvd_reducescatter(&wrong[i], HVD_SUM, NULL), HVD_ERR_INVALID);
+    REQUIRE_STATUS(hvd_reducescatter(&right, HVD_SUM, NULL), HVD_OK);
+    return leave_world();
+}
+
+START_TEST(mistakes_in_a_share_are_refused_as_before_the_schedule_was_learnt)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, repeat_shares_with_mistakes);
+}
+END_TEST
+
 static int add_sets_in_between(int rank)
 {
     (void)rank;
@@ -659,6 +692,7 @@ int main(void)
     tcase_add_test(tcase, a_rank_that_joins_contributes_zeros);
     ranks_add_test(tcase, a_join_comes_behind_tensors_that_were_committed_to, 2, 4);
     tcase_add_test(tcase, mistakes_are_refused_as_before_the_schedule_was_learnt);
+    tcase_add_test(tcase, mistakes_in_a_share_are_refused_as_before_the_schedule_was_learnt);
     tcase_add_test(tcase, process_sets_come_and_go_in_between);
     tcase_add_test(tcase, a_rank_that_comes_late_is_waited_for);
     ranks_add_test(tcase, a_rank_that_leaves_is_named, 2, 5);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* known_hosts in the file system: read, appended to, and compared with what ssh-keygen finds
- * there. */
+ * there. Linked with -Wl,--wrap=write. */
 #include "launcher/ssh/known_hosts.h"
 #include "launcher/ssh/known_hosts_line.h"
 #include "tests/support/host_keys.h"
@@ -16,6 +16,17 @@ static char folder[64];
 static char path[128];
 static struct string_list warnings;
 static struct err err;
+
+/* Bytes that the next write() has room for. */
+static size_t disk_space = SIZE_MAX;
+
+ssize_t __real_write(int fd, const void *data, size_t nbytes);
+ssize_t __wrap_write(int fd, const void *data, size_t nbytes);
+
+ssize_t __wrap_write(int fd, const void *data, size_t nbytes)
+{
+    return __real_write(fd, data, nbytes < disk_space ? nbytes : disk_space);
+}
 
 static void make_folder(void)
 {
@@ -184,6 +195,20 @@ START_TEST(file_and_directory_are_made_for_the_user_alone)
     ck_assert_int_eq(status.st_mode & 0777, 0600);
     unlink(file);
     rmdir(directory);
+}
+END_TEST
+
+START_TEST(a_line_that_is_written_in_part_is_removed_again)
+{
+    write_file("# x\n", 4);
+    disk_space = 6;
+    ck_assert_int_eq(add(path, "a", 22, false), HVD_ERR_SYSTEM);
+    ck_assert_msg(strstr(err.text, "known_hosts: the disk is full"), "%s", err.text);
+    ck_assert_ptr_null(strstr(err.text, "its last line is cut"));
+    expect_file("# x\n");
+    disk_space = SIZE_MAX;
+    ck_assert_int_eq(add(path, "a", 22, false), HVD_OK);
+    expect_file("# x\na " ED1 "\n");
 }
 END_TEST
 
@@ -392,6 +417,7 @@ static Suite *suite(void)
     tcase_add_test(appending, a_last_line_without_end_gets_one);
     tcase_add_test(appending, a_hashed_name_is_found_again_and_tells_nothing);
     tcase_add_test(appending, file_and_directory_are_made_for_the_user_alone);
+    tcase_add_test(appending, a_line_that_is_written_in_part_is_removed_again);
     tcase_add_test(appending, what_cannot_be_appended_is_said);
     tcase_add_test(beside, the_lines_found_are_those_that_ssh_keygen_finds);
     tcase_add_test(beside, ssh_keygen_finds_what_was_appended);

@@ -7,6 +7,7 @@
 #include "lib/base/auth.h"
 #include "lib/base/descriptor.h"
 #include "lib/base/wire.h"
+#include "lib/link/link_shm_impl.h"
 #include "lib/link/socket.h"
 #include "tests/support/unit.h"
 
@@ -34,17 +35,25 @@ int __wrap_segment_populate(const struct segment *segment, size_t offset, size_t
 /* What is refused in this test, with EPERM; a system that has no memory left says ENOMEM. */
 static bool no_memfd, no_passing, no_mapping, no_descriptor, no_memory;
 
+/* The system promises memory that it has, and these bytes of the segment have been allocated. */
+static bool promised;
+static unsigned char allocated[sizeof(struct shm_memory)];
+
 bool __wrap_segment_is_promised(void)
 {
-    return no_memory;
+    return no_memory || promised;
 }
 
 int __wrap_segment_populate(const struct segment *segment, size_t offset, size_t size,
                             struct err *why)
 {
     (void)segment;
-    (void)offset;
-    (void)size;
+    if (!no_memory) {
+        ck_assert_uint_le(offset, sizeof allocated);
+        ck_assert_uint_le(size, sizeof allocated - offset);
+        memset(allocated + offset, 1, size);
+        return HVD_OK;
+    }
     return fail_errno(why, HVD_ERR_SYSTEM, ENOMEM, "shared memory");
 }
 
@@ -110,7 +119,7 @@ static void setup(void)
 {
     setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 4096, 4096 });
     ck_assert_int_eq(auth_init(NULL), HVD_OK);
-    no_memfd = no_passing = no_mapping = no_descriptor = no_memory = false;
+    no_memfd = no_passing = no_mapping = no_descriptor = no_memory = promised = false;
     open_pair();
 }
 
@@ -179,6 +188,24 @@ START_TEST(two_that_can_share_memory)
     ck_assert_mem_eq(sides[0].peer.token_bytes, link_shm_own_token(), SHM_TOKEN_SIZE);
     ck_assert_mem_eq(sides[1].peer.token_bytes, link_shm_own_token(), SHM_TOKEN_SIZE);
     check_links("shm");
+}
+END_TEST
+
+/* Everything but the rest of each ring, which is allocated when the ring grows. */
+START_TEST(what_is_used_from_the_beginning_is_allocated_first_and_no_more)
+{
+    size_t rings = offsetof(struct shm_memory, rings), count = 0;
+    promised = true;
+    link_upgrade_initiate(&sides[INITIATOR], fds[INITIATOR], TRANSPORT_AUTO);
+    ck_assert(sides[INITIATOR].shares);
+    for (size_t at = 0; at < sizeof allocated; at++)
+        count += allocated[at];
+    for (size_t i = 0; i < 2; i++)
+        ck_assert_ptr_null(
+            memchr(allocated + rings + i * sizeof(struct shm_ring), 0, SHM_RING_FIRST));
+    ck_assert_uint_eq(count, sizeof allocated - 2 * (sizeof(struct shm_ring) - SHM_RING_FIRST));
+    ck_assert_int_eq(allocated[0], 1);
+    ck_assert_int_eq(allocated[sizeof allocated - 1], 1);
 }
 END_TEST
 
@@ -527,6 +554,7 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, two_that_can_share_memory);
+    tcase_add_test(tcase, what_is_used_from_the_beginning_is_allocated_first_and_no_more);
     tcase_add_loop_test(tcase, two_that_cannot_keep_the_socket_and_know_why, 0,
                         sizeof refusals / sizeof *refusals);
     tcase_add_loop_test(tcase, an_offer_is_taken_at_its_word_only_if_it_can_be, 0,

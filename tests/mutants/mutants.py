@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which small changes of the code do the unit tests and the simulators not see?
+
+    mutants.py SRCDIR WORKDIR [--count N] [--seed N] [--only FILE:LINE:] [--others N] [-j N] [-- CONFIGURE-ARGUMENT...]
+
+Chooses places of lib/, launcher/ and rendezvous/ from the seed, makes one change at a time in a copy of the tree (WORKDIR/source,
+built in WORKDIR/build), and runs tests until one fails: those of the file's room, the simulators, those of the room above it, then all
+others, cheap ones first; only tests that link the file. A line for each mutant, and totals. A mutant that does not compile is not counted.
+
+A mutant may do anything, also kill(-1, SIGKILL). Each test runs in namespaces of its own (processes, mounts, IPC), without
+control groups, with limits of time and memory.
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import places
+
+PARTS = ("lib", "launcher", "rendezvous")
+SIMULATORS = ("tests/simulator/simulate", "tests/simulator/simulate_elastic")
+FIRST_S, SLOWER = 20, 10  # a test has this time, and what it needs without a change as often as that
+UNKNOWN_S = 20
+MEMORY = 8 << 30
+NOT_COPIED = shutil.ignore_patterns(".git", "build", "build-asan", "build-tsan", "autom4te.cache", "__pycache__", "mutants*.py", "places.py")
+ALONE = ["unshare", "--mount", "--pid", "--ipc", "--fork", "--kill-child"] + ["--user", "--map-root-user"] * (os.geteuid() != 0)
+IN_NAMESPACE = """mount -t proc proc /proc && mount -t tmpfs none /dev/shm || exit 99
+[ ! -d /sys/fs/cgroup ] || mount -t tmpfs none /sys/fs/cgroup || exit 99
+"$@"
+exit $?"""
+
+
+class Result:
+    """How a test ended: `why` is empty if it passed."""
+
+    def __init__(self, status, output, seconds):
+        failed = re.search(r"^not ok.*", output, re.MULTILINE)
+        self.seconds = seconds
+        if status is None:
+            self.why = "took too long"
+        elif failed:
+            self.why = failed[0]
+        else:
+            self.why = "" if status == 0 else f"exit status {status}"
+
+
+def set_limits():
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+class Tree:
+    """A copy of the sources and its build."""
+
+    def __init__(self, work, jobs):
+        self.source, self.build = work / "source", work / "build"
+        self.jobs = jobs
+        self.seconds = {}  # of each test, without a change
+        self.linked = {}  # the names of the C files in each test
+
+    def copy(self, origin, arguments):
+        """Copies what has changed, so that little is built again; returns whether anything has. `origin` is never written to."""
+        copied = []
+
+        def copy_if_other(source, target):
+            is_new = not os.path.exists(target)
+            if is_new or pathlib.Path(source).read_bytes() != pathlib.Path(target).read_bytes():
+                shutil.copy2(source, target)
+                copied.append(target)
+                if not is_new:
+                    os.utime(target)
+
+        work = self.source.parent.resolve()
+        skipped = lambda folder, names: {*NOT_COPIED(folder, names)} | {n for n in names if (pathlib.Path(folder) / n).resolve() == work}  # noqa: E731
+        shutil.copytree(origin, self.source, symlinks=True, dirs_exist_ok=True, ignore=skipped, copy_function=copy_if_other)
+        if not (self.build / "config.status").exists():
+            self.build.mkdir(exist_ok=True)
+            compiler = "ccache gcc" if shutil.which("ccache") else "gcc"
+            command = ["../source/configure", "--quiet", f"CC={compiler}", "CFLAGS=-O0 -g0", *arguments]
+            subprocess.run(command, cwd=self.build, check=True)
+        return bool(copied)
+
+    def make(self, *targets):
+        """The paths are relative, so that another copy finds the same objects in ccache."""
+        libtool = "LIBTOOL=/bin/sh ../source/build-aux/libtool-quick"
+        command = ["make", "-s", f"-j{self.jobs}", libtool, "V=0", *targets]
+        return subprocess.run(command, cwd=self.build, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+    def run(self, test):
+        limit = FIRST_S + SLOWER * self.seconds.get(test, UNKNOWN_S)
+        variables = {"srcdir": str(self.source), "builddir": str(self.build), "SANITIZERS": "no", "CK_DEFAULT_TIMEOUT": "20"}
+        start = time.monotonic()
+        with tempfile.TemporaryFile("w+", errors="replace") as output:
+            child = subprocess.Popen(
+                [*ALONE, "sh", "-c", IN_NAMESPACE, "sh", str(self.build / test)],
+                cwd=self.build, env={**os.environ, **variables}, stdin=subprocess.DEVNULL, stdout=output,
+                stderr=subprocess.STDOUT, preexec_fn=set_limits, start_new_session=True,
+            )  # fmt: skip
+            try:
+                status = child.wait(limit)
+            except subprocess.TimeoutExpired:
+                status = None
+            finally:
+                child.kill()  # and so the first process of the namespace, with which the others end
+                child.wait()
+            output.seek(0)
+            return Result(status, output.read(10 << 20), time.monotonic() - start)
+
+    def tests(self):
+        found = [p.relative_to(self.source).with_suffix("") for part in PARTS for p in self.source.glob(f"tests/unit/{part}/**/*_test.c")]
+        return sorted(map(str, found)) + list(SIMULATORS)
+
+    def measure(self):
+        """Builds all tests, and runs each once as it is. One that fails here is left out."""
+        tests = self.tests()
+        made = self.make("-k", *tests)
+        tests = [test for test in tests if (self.build / test).exists()]
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+            for test, result in zip(tests, pool.map(self.run, tests)):
+                if result.why:
+                    print(f"# left out: {test} fails here without a change: {result.why}", flush=True)
+                    continue
+                self.seconds[test] = result.seconds
+                symbols = subprocess.run(["nm", "-a", self.build / test], capture_output=True, text=True).stdout
+                self.linked[test] = re.findall(r"^\S+ a (\S+\.c)$", symbols, re.MULTILINE)
+        if not self.seconds:
+            sys.exit(f"mutants: no test passes:\n{made.stderr}")
+
+
+def order_for(tree, file, others):
+    """The tests that can see a change of this file, in the order in which they are run."""
+    room = f"tests/unit/{file.parent}"
+
+    def key(test):
+        folder, name = os.path.split(test)
+        rank = 0 if folder == room else 1 if test in SIMULATORS else 2 if room.startswith(folder) else 3
+        alike = len(os.path.commonprefix([name, file.stem])) if rank == 0 else 0
+        return rank, -alike, tree.seconds[test]
+
+    tests = sorted((t for t in tree.seconds if file.name in tree.linked[t]), key=key)
+    near = [t for t in tests if key(t)[0] < 2]
+    return near + tests[len(near) :][:others]
+
+
+def objects_of(tree, file):
+    folder = tree.build / file.parent
+    return [str(p.relative_to(tree.build)) for p in folder.glob(f"*{file.stem}.lo") if re.search(rf"(^|-){file.stem}$", p.stem)]
+
+
+def try_mutant(tree, file, source, place, others):
+    """Returns "killed", "survived" or "not counted", and why."""
+    tests = order_for(tree, file, others)
+    path = tree.source / file
+    path.write_text(places.changed(source, place))
+    try:
+        objects = objects_of(tree, file)
+        if not objects or tree.make(*objects).returncode:
+            return "not counted", "does not compile" if objects else "not built here"
+        for test in tests:
+            if tree.make(test).returncode:
+                return "not counted", f"{test} does not link"
+            result = tree.run(test)
+            if result.why:
+                return "killed", f"{test}: {result.why[:100]}"
+        return "survived", f"{len(tests)} tests" if tests else "no unit test links it"
+    finally:
+        path.write_text(source)
+
+
+def line_of(source, at):
+    return source.count("\n", 0, at) + 1
+
+
+def describe(file, source, place):
+    number = line_of(source, place.start)
+    new = places.changed(source, place).split("\n")[number - 1]
+    return f"{file}:{number}: {place.kind}: {source.split(chr(10))[number - 1].strip()}  =>  {new.strip()}"
+
+
+def choose(tree, seed, only):
+    """All places in a random order."""
+    files = sorted(p.relative_to(tree.source) for part in PARTS for p in (tree.source / part).rglob("*.c"))
+    found = []
+    for file in files:
+        source = (tree.source / file).read_text()
+        for place in places.places_of(source):
+            if f"{file}:{line_of(source, place.start)}:".startswith(only):
+                found.append((file, source, place))
+    random.Random(seed).shuffle(found)
+    return found
+
+
+def baseline(tree, path, is_new):
+    """What measure() found, once for each state of the sources."""
+    if is_new or not path.exists():
+        path.unlink(missing_ok=True)
+        tree.measure()
+        path.write_text(json.dumps([tree.seconds, tree.linked]))
+    tree.seconds, tree.linked = json.loads(path.read_text())
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("srcdir", type=pathlib.Path)
+    parser.add_argument("work", type=pathlib.Path)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--seed", type=lambda text: int(text or time.time()), default="")
+    parser.add_argument("--only", default="", help="places whose FILE:LINE: begins so")
+    parser.add_argument("--others", type=int, default=None, help="so many tests of other rooms at most")
+    parser.add_argument("-j", dest="jobs", type=int, default=1)
+    parser.add_argument("arguments", nargs="*", help="for configure")
+    options = parser.parse_args()
+    for number in (signal.SIGINT, signal.SIGTERM):  # what is changed is put back
+        signal.signal(number, lambda *_: sys.exit("mutants: interrupted"))
+    options.work.mkdir(parents=True, exist_ok=True)
+    tree = Tree(options.work.resolve(), options.jobs)
+    is_new = tree.copy(options.srcdir.resolve(), options.arguments)
+    baseline(tree, options.work / "baseline.json", is_new)
+    print(f"# seed {options.seed}, {len(tree.seconds)} tests")
+    counts = {"killed": 0, "survived": 0, "not counted": 0}
+    for file, source, place in choose(tree, options.seed, options.only):
+        if counts["killed"] + counts["survived"] == options.count:
+            break
+        verdict, why = try_mutant(tree, file, source, place, options.others)
+        counts[verdict] += 1
+        print(f"{verdict.upper() if verdict == 'survived' else verdict}: {describe(file, source, place)}  ({why})", flush=True)
+    counted = counts["killed"] + counts["survived"]
+    print(f"# seed {options.seed}: {counted} mutants, {counts['killed']} killed ({100 * counts['killed'] / max(counted, 1):.1f} %), "
+          f"{counts['survived']} survived; {counts['not counted']} others did not compile or are not built here")  # fmt: skip
+
+
+main()
