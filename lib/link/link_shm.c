@@ -53,7 +53,7 @@ int link_shm_failed(const struct link_shm *shm, struct err *err)
 static ssize_t put_bytes(struct link_shm *shm, struct parts *rest)
 {
     ssize_t sent = 0, put = 1;
-    shm->out.streams = shm->streams && shm->distance.far;
+    shm->out.streams = shm->streams && shm_distance_is_far(&shm->distance);
     while (rest->count > 0 && sent < CALL_MOST && put > 0) {
         put = shm_writer_put(&shm->out, rest, &shm->failure);
         sent += put > 0 ? put : 0;
@@ -131,7 +131,7 @@ static enum shm_method choose_method(const struct link_shm *shm, bool mapped, si
                                      size_t before)
 {
     struct shm_method_case what = { .mapped = mapped,
-                                    .far = shm->distance.far,
+                                    .far = shm_distance_is_far(&shm->distance),
                                     .streams = shm->streams,
                                     .ranks = shm->ranks,
                                     .nbytes = nbytes,
@@ -267,6 +267,7 @@ static void shm_close(struct link *link)
     shm_doorbell_fini(&shm->doorbell);
     shm_imported_fini(&shm->imported);
     segment_close(&shm->segment);
+    shm_distance_pair_put(shm->distance.pair);
     free(shm);
 }
 
@@ -324,7 +325,9 @@ struct link *link_shm_create(int fd, struct segment *segment, bool first,
         return NULL;
     }
     struct link_shm *shm = calloc(1, sizeof *shm);
-    if (!shm) {
+    struct shm_distance_pair *pair = shm ? shm_distance_pair_get(peer->pid) : NULL;
+    if (!pair) {
+        free(shm);
         fail(err, HVD_ERR_NOMEM, "out of memory");
         return NULL;
     }
@@ -338,7 +341,7 @@ struct link *link_shm_create(int fd, struct segment *segment, bool first,
     shm_writer_init(&shm->out, &memory->rings[first ? 0 : 1], &other->read);
     if (segment_is_promised())
         shm_writer_populates(&shm->out);
-    shm_distance_init(&shm->distance, &memory->distance, first);
+    shm_distance_init(&shm->distance, pair, &memory->distance, first);
     shm->streams = copy_can_stream();
     shm_reader_init(&shm->in, &memory->rings[first ? 1 : 0], &own->read);
     shm->pid = shm_fetch_probe(peer) ? peer->pid : 0;

@@ -20,6 +20,7 @@ lib_libhvd_internal_la_SOURCES += \
 	lib/link/parts.h \
 	lib/link/record.c lib/link/record.h \
 	lib/link/shm_distance.c lib/link/shm_distance.h \
+	lib/link/shm_distance_pair.c lib/link/shm_distance_pair.h \
 	lib/link/shm_doorbell.c lib/link/shm_doorbell.h \
 	lib/link/shm_exported.c lib/link/shm_exported.h \
 	lib/link/shm_fetch.c lib/link/shm_fetch.h \

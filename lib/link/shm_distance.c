@@ -21,21 +21,27 @@ enum {
 };
 #define PATIENCE_NS 2000ull
 
-void shm_distance_init(struct shm_distance *distance, _Atomic uint32_t *word, bool asks)
+void shm_distance_init(struct shm_distance *distance, struct shm_distance_pair *pair,
+                       _Atomic uint32_t *word, bool asks)
 {
-    *distance = (struct shm_distance){ .word = word, .asks = asks };
+    *distance = (struct shm_distance){ .word = word, .pair = pair, .asks = asks };
+}
+
+bool shm_distance_is_far(const struct shm_distance *distance)
+{
+    return atomic_load_explicit(&distance->pair->far, memory_order_relaxed);
 }
 
 void shm_distance_count(struct shm_distance *distance, size_t nbytes)
 {
-    bool is_first = distance->since == 0;
+    struct shm_distance_pair *pair = distance->pair;
+    size_t before = atomic_load_explicit(&pair->since, memory_order_relaxed);
     if (nbytes == 0)
         return;
-    distance->since += nbytes;
-    if (!is_first && distance->since < SHM_DISTANCE_AGAIN)
-        return;
-    distance->since = 1;
-    distance->tries = SHM_DISTANCE_TRIES;
+    bool is_due = before == 0 || before + nbytes >= SHM_DISTANCE_AGAIN;
+    atomic_store_explicit(&pair->since, is_due ? 1 : before + nbytes, memory_order_relaxed);
+    if (is_due)
+        atomic_fetch_add_explicit(&pair->due, 1, memory_order_relaxed);
 }
 
 static bool comes(struct shm_distance *distance, uint32_t value)
@@ -79,7 +85,8 @@ static int time_trips(struct shm_distance *distance, uint32_t *value)
         least = took < least ? took : least;
     }
     if (bursts >= BURSTS_LEAST)
-        distance->far = least > (uint64_t)SHM_FAR_NS * TRIPS;
+        atomic_store_explicit(&distance->pair->far, least > (uint64_t)SHM_FAR_NS * TRIPS,
+                              memory_order_relaxed);
     return bursts;
 }
 
@@ -102,6 +109,8 @@ static void ask(struct shm_distance *distance)
     distance->asked = !is_done;
     distance->answer = is_done ? value - 1 : value + 1;
     distance->tries = bursts >= BURSTS_LEAST ? 0 : distance->tries - 1;
+    if (bursts >= BURSTS_LEAST)
+        atomic_store_explicit(&distance->pair->measured, distance->due, memory_order_relaxed);
 }
 
 static void answer(struct shm_distance *distance)
@@ -115,10 +124,22 @@ static void answer(struct shm_distance *distance)
     atomic_store_explicit(distance->word, value, memory_order_release);
 }
 
+/* One that another link has made is not tried any more. */
+static bool shm_distance_is_due(struct shm_distance *distance)
+{
+    unsigned due = atomic_load_explicit(&distance->pair->due, memory_order_relaxed);
+    if (distance->due != due) {
+        distance->due = due;
+        distance->tries = SHM_DISTANCE_TRIES;
+    }
+    return distance->tries > 0 &&
+           atomic_load_explicit(&distance->pair->measured, memory_order_relaxed) != due;
+}
+
 void shm_distance_measure(struct shm_distance *distance)
 {
     if (!distance->asks)
         answer(distance);
-    else if (distance->tries > 0)
+    else if (shm_distance_is_due(distance))
         ask(distance);
 }

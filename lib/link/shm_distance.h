@@ -6,9 +6,11 @@
  * The two sides count a word up in turn: the asking side to odd numbers, the other side to even
  * ones. A side does so only while it has nothing else to do, and never waits for a side that does
  * not answer at once: a question stays in the word until the other side looks. Both sides time the
- * trips. A wrong time costs speed and nothing else, so the peer is not checked. */
+ * trips, for all links between the two processes (shm_distance_pair.h). A wrong time costs speed and nothing else, so the peer is not checked. */
 #ifndef LIB_LINK_SHM_DISTANCE_H
 #define LIB_LINK_SHM_DISTANCE_H
+
+#include "lib/link/shm_distance_pair.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -16,24 +18,28 @@
 #include <stdint.h>
 
 enum {
-    SHM_FAR_NS = 200,                     /* a round trip that takes longer is far */
-    SHM_DISTANCE_AGAIN = 8 * 1024 * 1024, /* copied bytes until the next measurement */
-    SHM_DISTANCE_TRIES = 8                /* for a measurement; then the next one is waited for */
+    SHM_FAR_NS = 200,                      /* a round trip that takes longer is far */
+    SHM_DISTANCE_AGAIN = 64 * 1024 * 1024, /* copied bytes until the next measurement */
+    SHM_DISTANCE_TRIES = 8                 /* for a measurement; then the next one is waited for */
 };
 
 struct shm_distance {
-    _Atomic uint32_t *word; /* both sides write it; zero at first */
-    bool asks;              /* one of the two sides does */
-    bool far;               /* according to the last measurement; at first: near */
-    bool asked;             /* the word holds a question of ours */
-    int tries;              /* left for this measurement; 0: none is due */
-    uint32_t answer;        /* to our last question */
-    size_t since;           /* bytes copied since the last measurement */
+    _Atomic uint32_t *word;         /* both sides write it; zero at first */
+    struct shm_distance_pair *pair; /* of the two processes */
+    bool asks;                      /* one of the two sides does */
+    bool asked;                     /* the word holds a question of ours */
+    int tries;                      /* left for the measurement `due` */
+    unsigned due;                   /* the last one that this link has tried */
+    uint32_t answer;                /* to our last question */
 };
 
-void shm_distance_init(struct shm_distance *distance, _Atomic uint32_t *word, bool asks);
+void shm_distance_init(struct shm_distance *distance, struct shm_distance_pair *pair,
+                       _Atomic uint32_t *word, bool asks);
 
-/* So many bytes were copied: measurements serve copies, so these say when the next one is due. */
+bool shm_distance_is_far(const struct shm_distance *distance);
+
+/* So many bytes were copied: measurements serve copies, so these say when the next one is due. Any
+ * link of the pair makes it. */
 void shm_distance_count(struct shm_distance *distance, size_t nbytes);
 
 /* Called while this side has nothing else to do. Takes microseconds at most, and mostly nothing. */

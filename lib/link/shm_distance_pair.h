@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the shared memory links between two processes have in common: how far the processors are
+ * from each other, and how many bytes were copied since that was measured. Any of the links may
+ * measure it: while one of them carries data, both sides of it are seldom idle at the same time, but
+ * those of the link of the agreement are. */
+#ifndef LIB_LINK_SHM_DISTANCE_PAIR_H
+#define LIB_LINK_SHM_DISTANCE_PAIR_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct shm_distance_pair {
+    atomic_bool far;      /* according to the last measurement; at first: near */
+    atomic_size_t since;  /* bytes copied since a measurement became due; 0: none yet */
+    atomic_uint due;      /* how many measurements have become due */
+    atomic_uint measured; /* the last one of them that was made */
+    /* Of shm_distance_pair.c: */
+    pid_t pid; /* 0: of one link only */
+    int nlinks;
+    struct shm_distance_pair *next;
+};
+
+/* That of this process and `pid`, 0 if the other process is not known. NULL when out of memory. Any
+ * thread may call both. */
+struct shm_distance_pair *shm_distance_pair_get(pid_t pid);
+
+/* NULL is fine. The last link frees it. */
+void shm_distance_pair_put(struct shm_distance_pair *pair);
+
+#endif
