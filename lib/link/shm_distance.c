@@ -108,9 +108,10 @@ static void ask(struct shm_distance *distance)
     bool is_done = bursts == BURSTS;
     distance->asked = !is_done;
     distance->answer = is_done ? value - 1 : value + 1;
-    distance->tries = bursts >= BURSTS_LEAST ? 0 : distance->tries - 1;
     if (bursts >= BURSTS_LEAST)
         atomic_store_explicit(&distance->pair->measured, distance->due, memory_order_relaxed);
+    else
+        distance->tries--;
 }
 
 static void answer(struct shm_distance *distance)
