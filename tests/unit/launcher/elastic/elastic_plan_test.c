@@ -276,24 +276,31 @@ START_TEST(a_worker_that_comes_late_is_behind_those_that_have_the_state)
 }
 END_TEST
 
-START_TEST(a_worker_that_is_started_again_and_again_does_not_put_off_the_timeout)
+static const struct elastic_options two_that_cool_down = { .np = 2,
+                                                           .min = 2,
+                                                           .max = 2,
+                                                           .timeout_ms = 600000,
+                                                           .cooldown_low_ms = 1000,
+                                                           .cooldown_high_ms = 1000 };
+
+/* Of two workers, one has come. */
+static void begin_with_one_of_two(void)
 {
-    static const struct elastic_options options = { .np = 2,
-                                                    .min = 2,
-                                                    .max = 2,
-                                                    .timeout_ms = 600000,
-                                                    .cooldown_low_ms = 1000,
-                                                    .cooldown_high_ms = 1000 };
-    begin(&options);
+    begin(&two_that_cool_down);
     hosts("a:1,b:1");
     EXPECT("+a:0 +b:1 =0,1");
     waits(0);
+}
+
+START_TEST(a_worker_that_is_started_again_and_again_does_not_put_off_the_timeout)
+{
+    begin_with_one_of_two();
     int worker = 1;
-    while (now_ms < 1000 + options.timeout_ms) {
+    while (now_ms < 1000 + two_that_cool_down.timeout_ms) {
         fails(worker++);
         EXPECT("");
         pass(1000);
-        if (now_ms < 1000 + options.timeout_ms)
+        if (now_ms < 1000 + two_that_cool_down.timeout_ms)
             ck_assert_ptr_nonnull(strstr(actions(), "+b:"));
     }
     ck_assert_ptr_nonnull(
@@ -305,16 +312,7 @@ END_TEST
 /* The slot is lost half a second before the time is up. */
 START_TEST(a_slot_lost_just_before_the_timeout_was_not_missing_all_the_time)
 {
-    static const struct elastic_options options = { .np = 2,
-                                                    .min = 2,
-                                                    .max = 2,
-                                                    .timeout_ms = 600000,
-                                                    .cooldown_low_ms = 1000,
-                                                    .cooldown_high_ms = 1000 };
-    begin(&options);
-    hosts("a:1,b:1");
-    EXPECT("+a:0 +b:1 =0,1");
-    waits(0);
+    begin_with_one_of_two();
     pass(599500);
     fails(1);
     pass(500);
