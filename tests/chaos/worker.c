@@ -5,6 +5,7 @@
  *
  * It does not need to be started by hvdrun: alone, "collective" is a world of one. SIGUSR1 ends it
  * with status 42. A collective that fails is status 1. The kind "elastic" is in worker_elastic.c. */
+#include "lib/base/clock.h"
 #include "lib/hvd.h"
 #include "tests/chaos/worker_elastic.h"
 
@@ -23,13 +24,6 @@
 enum { COUNT = 1000, BOMB_MAX = 100, BOMB_UID = 1000000, FAILED = 42 };
 
 static long life_ms = -1; /* for ever */
-
-static uint64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 static void say_up(void)
 {
@@ -70,11 +64,12 @@ static void act_collective(void)
 {
     float data[COUNT] = { 0 };
     int rc = hvd_init();
-    uint64_t began_ms = now_ms();
+    uint64_t began_ms = monotonic_ms();
     if (rc == HVD_OK)
         say_up();
     for (float over = 0; rc == HVD_OK && over == 0; over = data[0]) {
-        bool last = hvd_rank() == 0 && life_ms >= 0 && now_ms() - began_ms >= (uint64_t)life_ms;
+        bool last =
+            hvd_rank() == 0 && life_ms >= 0 && monotonic_ms() - began_ms >= (uint64_t)life_ms;
         data[0] = last ? 1 : 0;
         rc = hvd_allreduce("chaos", data, data, COUNT, HVD_FLOAT32, HVD_SUM);
     }

@@ -3,12 +3,12 @@
  * step s each weight is 0 + 1 + ... + (s - 1), however often the world was made anew. */
 #include "tests/chaos/worker_elastic.h"
 
+#include "lib/base/clock.h"
 #include "lib/hvd_elastic.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { WEIGHTS = 1000, PAUSE_US = 1000 };
@@ -20,13 +20,6 @@ static struct {
 static int64_t committed; /* step of the newest commit that this process knows of */
 static int64_t born_ms;   /* 0: has not been in a world */
 static int64_t life_limit_ms;
-
-static int64_t elastic_now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static void elastic_must(int rc)
 {
@@ -52,7 +45,7 @@ static int elastic_step(bool *over)
     int64_t vector[WEIGHTS + 1];
     for (int i = 0; i < WEIGHTS; i++)
         vector[i] = model.step;
-    vector[WEIGHTS] = life_limit_ms >= 0 && elastic_now_ms() - born_ms >= life_limit_ms;
+    vector[WEIGHTS] = life_limit_ms >= 0 && (int64_t)monotonic_ms() - born_ms >= life_limit_ms;
     int rc = hvd_allreduce("chaos", vector, vector, WEIGHTS + 1, HVD_INT64, HVD_SUM);
     if (rc != HVD_OK)
         return rc;
@@ -68,7 +61,7 @@ static int elastic_train(struct hvd_elastic_state *state, void *arg)
     bool over = false;
     (void)arg;
     if (born_ms == 0) {
-        born_ms = elastic_now_ms();
+        born_ms = (int64_t)monotonic_ms();
         puts("up");
     }
     printf("world %d rank %d\n", hvd_epoch(), hvd_rank());
