@@ -79,6 +79,7 @@ python/hvd/_hvd.abi3.so: $(python_sources) python/hvd/_hvd.h lib/hvd.h lib/hvd_c
 		$(CFLAGS) -fPIC -shared -o '$(abs_builddir)/$@' $(python_sources) $(HVD_LDFLAGS) $(LDFLAGS) \
 		$(PYTHON_RPATH) -L'$(abs_builddir)/lib/.libs' -lhvd
 CLEANFILES += python/hvd/_hvd.abi3.so
-tests/stage.stamp: $(nodist_pyhvd_DATA) $(dist_pyhvd_DATA) $(dist_pytorch_DATA) $(dist_pytorchelastic_DATA) $(dist_compat_DATA) \
+# What the installation that is tested has of them
+python_staged = $(nodist_pyhvd_DATA) $(dist_pyhvd_DATA) $(dist_pytorch_DATA) $(dist_pytorchelastic_DATA) $(dist_compat_DATA) \
 	$(dist_compatcommon_DATA) $(dist_compatrunner_DATA) $(dist_compatrunnercommon_DATA) $(dist_compatrunnerutil_DATA) $(dist_compattorch_DATA) $(dist_compattorchelastic_DATA)
 endif

@@ -718,7 +718,7 @@ EXTRA_DIST += \
 # The installation that is tested
 stage = $(abs_builddir)/tests/stage
 check_DATA = tests/stage.stamp
-tests/stage.stamp: $(bin_PROGRAMS) $(agent_PROGRAMS) $(lib_LTLIBRARIES) $(pkglib_LTLIBRARIES) lib/hvd.h lib/hvd.hpp lib/hvd.pc.in $(nodist_fortranlib_DATA) $(man_MANS)
+tests/stage.stamp: $(bin_PROGRAMS) $(agent_PROGRAMS) $(lib_LTLIBRARIES) $(pkglib_LTLIBRARIES) lib/hvd.h lib/hvd.hpp lib/hvd.pc.in $(nodist_fortranlib_DATA) $(man_MANS) $(python_staged)
 	@rm -rf tests/stage
 	@$(MAKE) $(AM_MAKEFLAGS) install DESTDIR=$(stage) >/dev/null
 	@touch $@
