@@ -28,7 +28,8 @@ tests_support_libsupport_la_SOURCES = \
 	tests/support/unit.h
 
 # What unit tests link unless they say otherwise: of archives, only what is used comes along.
-LDADD = tests/support/libsupport.la $(program_archives) lib/libhvd_internal.la lib/base/libbase.la \
+LDADD = $(AS_NEEDED) $(unit_libs)
+unit_libs = tests/support/libsupport.la $(program_archives) lib/libhvd_internal.la lib/base/libbase.la \
 	$(SODIUM_LIBS) $(UV_LIBS) $(CJSON_LIBS) $(SECCOMP_LIBS) \
 	$(SSH2_LIBS) $(CRYPTO_LIBS) $(YAML_LIBS) $(HWLOC_LIBS) $(CHECK_LIBS)
 
@@ -203,19 +204,19 @@ device_ranks = tests/support/device_ranks.c tests/support/device_ranks.h
 tests_unit_lib_training_checkpoint_device_test_SOURCES = tests/unit/lib/training/checkpoint_device_test.c $(device_ranks)
 tests_unit_lib_training_checkpoint_device_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 tests_unit_lib_training_checkpoint_device_test_LDADD = examples/libsupport.la $(LDADD)
-# On the stand-in of the driver
+# On the stand-in of the driver, which is loaded although nothing refers to it
 cuda_ranks = tests/support/cuda_ranks.c tests/support/cuda_ranks.h $(device_ranks)
 cuda_libraries = examples/libsupport.la tests/stand_in_cuda/libcuda.la lib/cuda/libcuda_module.la
 tests_unit_lib_cuda_cuda_device_test_SOURCES = tests/unit/lib/cuda/cuda_device_test.c $(cuda_ranks)
 tests_unit_lib_cuda_cuda_device_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
-tests_unit_lib_cuda_cuda_device_test_LDADD = $(cuda_libraries) $(LDADD)
+tests_unit_lib_cuda_cuda_device_test_LDADD = $(cuda_libraries) $(unit_libs)
 tests_unit_lib_cuda_cuda_device_test_LDFLAGS = $(AM_LDFLAGS) -no-install
 tests_unit_lib_cuda_nccl_test_SOURCES = tests/unit/lib/cuda/nccl_test.c $(cuda_ranks)
 tests_unit_lib_cuda_nccl_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
-tests_unit_lib_cuda_nccl_test_LDADD = tests/stand_in_cuda/libnccl.la $(cuda_libraries) $(LDADD)
+tests_unit_lib_cuda_nccl_test_LDADD = tests/stand_in_cuda/libnccl.la $(cuda_libraries) $(unit_libs)
 tests_unit_lib_cuda_nccl_test_LDFLAGS = $(AM_LDFLAGS) -no-install
 tests_unit_lib_cuda_cuda_ordinal_test_LDADD = lib/cuda/libcuda_module.la $(LDADD)
-tests_unit_lib_cuda_kernels_ptx_test_LDADD = tests/stand_in_cuda/libcuda.la lib/cuda/libcuda_module.la $(LDADD)
+tests_unit_lib_cuda_kernels_ptx_test_LDADD = tests/stand_in_cuda/libcuda.la lib/cuda/libcuda_module.la $(unit_libs)
 tests_unit_lib_cuda_kernels_ptx_test_LDFLAGS = $(AM_LDFLAGS) -no-install
 tests_unit_lib_device_device_copy_test_SOURCES = tests/unit/lib/device/device_copy_test.c $(device_ranks)
 tests_unit_lib_device_device_copy_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
