@@ -6,6 +6,7 @@ if HAVE_CHECK
 noinst_LTLIBRARIES += tests/support/libsupport.la
 tests_support_libsupport_la_SOURCES = \
 	tests/support/credentials.h \
+	tests/support/elastic_plan_fixture.h \
 	tests/support/elements.c tests/support/elements.h \
 	tests/support/json.c tests/support/json.h \
 	tests/support/layouts.c tests/support/layouts.h \
@@ -352,7 +353,10 @@ unit_tests += \
 	tests/unit/launcher/elastic/discovery_run_test \
 	tests/unit/launcher/elastic/discovery_test \
 	tests/unit/launcher/elastic/elastic_histories_test \
+	tests/unit/launcher/elastic/elastic_plan_growth_test \
+	tests/unit/launcher/elastic/elastic_plan_horovod_test \
 	tests/unit/launcher/elastic/elastic_plan_test \
+	tests/unit/launcher/elastic/elastic_plan_timeout_test \
 	tests/unit/launcher/elastic/worker_notice_test \
 	tests/unit/launcher/hosts/host_environment_test \
 	tests/unit/launcher/job/host_check_table_test \

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The policy of elastic jobs: ranks and slots that do not come in time, and the line that names them. */
+#include "tests/support/elastic_plan_fixture.h"
+
+START_TEST(slots_that_never_come_end_the_job)
+{
+    begin(&two_to_four);
+    hosts("a:1");
+    ck_assert_uint_eq(elastic_plan_next_ms(plan), 601000);
+    pass(599999);
+    EXPECT("");
+    pass(1);
+    EXPECT("fail too few slots for 600 s (--elastic-timeout): 1 slot on 1 host, and 2 are needed "
+           "(-np)");
+    ck_assert_uint_eq(elastic_plan_next_ms(plan), ELASTIC_NEVER);
+    finish();
+}
+END_TEST
+
+START_TEST(ranks_that_never_come_end_the_job)
+{
+    begin(&two_to_four);
+    hosts("a:2");
+    EXPECT("+a:0,1 =0,1");
+    waits(0);
+    pass(600000);
+    EXPECT("fail no world within 600 s (--elastic-timeout): rank 1 on a has not called hvd_init");
+    finish();
+}
+END_TEST
+
+START_TEST(a_rank_that_does_not_come_back_is_named)
+{
+    begin_on_two_hosts(&two_to_four);
+    for (int worker = 0; worker < 3; worker++)
+        waits(worker);
+    pass(ELASTIC_HEAR_MS);
+    EXPECT("=0,1,2,3");
+    pass(600000);
+    EXPECT("fail no world within 600 s (--elastic-timeout): rank 3 on b has not called hvd_init");
+    finish();
+}
+END_TEST
+
+static const struct elastic_options two_that_cool_down = { .np = 2,
+                                                           .min = 2,
+                                                           .max = 2,
+                                                           .timeout_ms = 600000,
+                                                           .cooldown_low_ms = 1000,
+                                                           .cooldown_high_ms = 1000 };
+
+/* Of two workers, one has come. */
+static void begin_with_one_of_two(void)
+{
+    begin(&two_that_cool_down);
+    hosts("a:1,b:1");
+    EXPECT("+a:0 +b:1 =0,1");
+    waits(0);
+}
+
+START_TEST(a_worker_that_is_started_again_and_again_does_not_put_off_the_timeout)
+{
+    begin_with_one_of_two();
+    int worker = 1;
+    while (now_ms < 1000 + two_that_cool_down.timeout_ms) {
+        fails(worker++);
+        EXPECT("");
+        pass(1000);
+        if (now_ms < 1000 + two_that_cool_down.timeout_ms)
+            ck_assert_ptr_nonnull(strstr(actions(), "+b:"));
+    }
+    ck_assert_ptr_nonnull(
+        strstr(actions(), "(--elastic-timeout): rank 1 on b has not called hvd_init"));
+    finish();
+}
+END_TEST
+
+/* The slot is lost half a second before the time is up. */
+START_TEST(a_slot_lost_just_before_the_timeout_was_not_missing_all_the_time)
+{
+    begin_with_one_of_two();
+    pass(599500);
+    fails(1);
+    pass(500);
+    EXPECT("fail no world within 600 s (--elastic-timeout): 1 slot on 1 host, and 2 are needed "
+           "(--min-np)");
+    finish();
+}
+END_TEST
+
+/* The line has room for some hosts; the rest is counted. */
+START_TEST(many_hosts_whose_ranks_do_not_come_are_counted)
+{
+    static const struct elastic_options options = {
+        .np = 60, .min = 60, .max = 60, .timeout_ms = 600000
+    };
+    char list[600] = "";
+    for (int i = 0; i < 30; i++)
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%snode-number-%02d:2",
+                 i ? "," : "", i);
+    begin(&options);
+    hosts(list);
+    pass(600000);
+    const char *failure = strstr(actions(), "fail ");
+    ck_assert_str_eq(failure,
+                     "fail no world within 600 s (--elastic-timeout): "
+                     "ranks 0, 1 on node-number-00, ranks 2, 3 on node-number-01, "
+                     "ranks 4, 5 on node-number-02, ranks 6, 7 on node-number-03, "
+                     "ranks 8, 9 on node-number-04, ranks 10, 11 on node-number-05 and 48 others "
+                     "have not called hvd_init");
+    finish();
+}
+END_TEST
+
+/* The name of the first host leaves room for hardly more. */
+START_TEST(the_number_of_other_ranks_is_not_cut)
+{
+    static const struct elastic_options options = {
+        .np = 3, .min = 3, .max = 3, .timeout_ms = 600000
+    };
+    char name[182], list[200], expected[300];
+    for (int i = 0; i < 181; i++)
+        name[i] = i % 60 == 59 ? '.' : 'h';
+    strcpy(name + 180, "h");
+    snprintf(list, sizeof list, "%s:1,b:1,c:1", name);
+    snprintf(expected, sizeof expected,
+             "fail no world within 600 s (--elastic-timeout): rank 0 on %s and 2 others have not "
+             "called hvd_init",
+             name);
+    begin(&options);
+    hosts(list);
+    pass(600000);
+    ck_assert_str_eq(strstr(actions(), "fail "), expected);
+    finish();
+}
+END_TEST
+
+START_TEST(ranks_on_a_host_with_a_long_name_are_counted)
+{
+    char list[300];
+    for (int i = 0; i < 252; i++)
+        list[i] = i % 63 == 62 ? '.' : 'h';
+    strcpy(list + 251, ":2");
+    begin(&two_to_four);
+    hosts(list);
+    pass(600000);
+    ck_assert_str_eq(
+        strstr(actions(), "fail "),
+        "fail no world within 600 s (--elastic-timeout): 2 ranks have not called hvd_init");
+    finish();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("elastic_plan_timeout");
+    TCase *rules = tcase_create("rules");
+    tcase_add_test(rules, slots_that_never_come_end_the_job);
+    tcase_add_test(rules, ranks_that_never_come_end_the_job);
+    tcase_add_test(rules, a_rank_that_does_not_come_back_is_named);
+    tcase_add_test(rules, a_worker_that_is_started_again_and_again_does_not_put_off_the_timeout);
+    tcase_add_test(rules, a_slot_lost_just_before_the_timeout_was_not_missing_all_the_time);
+    tcase_add_test(rules, many_hosts_whose_ranks_do_not_come_are_counted);
+    tcase_add_test(rules, the_number_of_other_ranks_is_not_cut);
+    tcase_add_test(rules, ranks_on_a_host_with_a_long_name_are_counted);
+    suite_add_tcase(suite, rules);
+    return unit_run(suite);
+}
