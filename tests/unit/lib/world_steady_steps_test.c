@@ -70,21 +70,21 @@ static int step_submit(int which, int number, int longer)
                                  .ndims = 1,
                                  .dims = &dim };
     struct hvd_options options = { .prescale = step_factor(which), .postscale = 1 };
+    int rank = hvd_rank();
     for (int k = 0; k < step_length(which); k++)
-        step.data[which][k] = step_input(hvd_rank(), which, number, k);
+        step.data[which][k] = step_input(rank, which, number, k);
     return hvd_allreduce_async(&tensor, HVD_SUM, step_factor(which) != 1 ? &options : NULL,
                                &step.handles[which]);
 }
 
 static void step_check(int which, int number)
 {
-    float size = (float)hvd_size();
+    float size = (float)hvd_size(), sum = (float)sum_of_numbers();
     int right = 0;
     REQUIRE_STATUS(hvd_wait(step.handles[which]), HVD_OK);
     for (int k = 0; k < step_length(which); k++)
-        right +=
-            step.data[which][k] ==
-            step_factor(which) * (size * step_input(0, which, number, k) + (float)sum_of_numbers());
+        right += step.data[which][k] ==
+                 step_factor(which) * (size * step_input(0, which, number, k) + sum);
     REQUIRE(right == step_length(which));
 }
 

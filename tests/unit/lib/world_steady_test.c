@@ -42,12 +42,12 @@ static int sum_floats(const char *name, float *data, size_t count, enum hvd_op o
 static void check_reductions(int i)
 {
     float data[LARGE];
-    int size = hvd_size(), rank = hvd_rank();
+    int size = hvd_size(), rank = hvd_rank(), sum = sum_of_numbers();
     for (int k = 0; k < LARGE; k++)
         data[k] = (float)(rank + i + k);
     REQUIRE_STATUS(sum_floats("large", data, LARGE, HVD_SUM), HVD_OK);
     for (int k = 0; k < LARGE; k++)
-        REQUIRE(data[k] == (float)(size * (i + k) + sum_of_numbers()));
+        REQUIRE(data[k] == (float)(size * (i + k) + sum));
     double least = rank + i, mean = rank * 2 + i;
     REQUIRE_STATUS(hvd_allreduce("least", &least, &least, 1, HVD_FLOAT64, HVD_MIN), HVD_OK);
     REQUIRE(least == i);
@@ -128,6 +128,7 @@ static void check_large_exchange(int i)
 {
     static float given[RANKS_MAX * LARGE], got[RANKS_MAX * LARGE];
     int64_t dims = (int64_t)hvd_size() * LARGE;
+    int rank = hvd_rank();
     struct hvd_tensor tensor = { .name = "large exchange",
                                  .input = given,
                                  .output = got,
@@ -136,10 +137,10 @@ static void check_large_exchange(int i)
                                  .ndims = 1,
                                  .dims = &dims };
     for (int64_t k = 0; k < dims; k++)
-        given[k] = (float)(100 * hvd_rank() + 10 * (k / LARGE) + i);
+        given[k] = (float)(100 * rank + 10 * (k / LARGE) + i);
     REQUIRE_STATUS(hvd_alltoall(&tensor, NULL, 0, NULL, NULL), HVD_OK);
     for (int64_t k = 0; k < dims; k++)
-        REQUIRE(got[k] == (float)(100 * (k / LARGE) + 10 * hvd_rank() + i));
+        REQUIRE(got[k] == (float)(100 * (k / LARGE) + 10 * rank + i));
 }
 
 static int repeat_all_kinds(int rank)
