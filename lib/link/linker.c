@@ -303,19 +303,23 @@ static int dial(struct linker *linker, struct want *want, uint64_t now_ms, struc
     return rc == 0 ? 0 : take_dialled(linker, want, err);
 }
 
+/* Names both ends: the line may stand alone in the log of one rank. */
 static int timed_out(const struct linker *linker, const struct want *want, struct err *err)
 {
-    int rank = want->peer.rank, seconds = LINKER_TIMEOUT_MS / 1000;
-    const char *host = want->peer.host;
+    const struct join_peer *peer = &want->peer;
+    const char *on = linker->network ? " on " : "",
+               *here = linker->network ? linker->network->host : "";
+    int seconds = LINKER_TIMEOUT_MS / 1000;
     char causes[DIAL_CAUSES_SIZE];
     if (is_dialled(linker, want)) {
         link_dial_causes(&want->dial, causes);
         fail(err, HVD_ERR_TIMEOUT, "%s", causes);
-        return fail_context(err, "no link to rank %d on %s within %d s", rank, host, seconds);
+        return fail_context(err, "no link from rank %d%s%s to rank %d on %s within %d s",
+                            linker->rank, on, here, peer->rank, peer->host, seconds);
     }
     seconds += LINKER_GRACE_MS / 1000;
-    return fail(err, HVD_ERR_TIMEOUT, "no link from rank %d on %s within %d s", rank, host,
-                seconds);
+    return fail(err, HVD_ERR_TIMEOUT, "no link from rank %d on %s to rank %d%s%s within %d s",
+                peer->rank, peer->host, linker->rank, on, here, seconds);
 }
 
 /* For so long there was no descriptor for a waiting connection. The missing link may be this very

@@ -276,7 +276,7 @@ rank 1 1 -- init
 until_rank 0 world:
 cp "$tmp/rank0.err" "$tmp/err"
 like "a rank that nothing leads to is named with each address and cause" \
-    "no link to rank 1 on host1 within 30 s: 198.51.100.11:[0-9]*: no answer; 203.0.113.11:[0-9]*: no answer; 172.17.0.1:[0-9]*: " \
+    "no link from rank 0 on host0 to rank 1 on host1 within 30 s: 198.51.100.11:[0-9]*: no answer; 203.0.113.11:[0-9]*: no answer; 172.17.0.1:[0-9]*: " \
     "$tmp/err"
 is "in one line" 1 "$(wc -l <"$tmp/err")"
 wait_for_ranks

@@ -8,6 +8,7 @@
 #include "tests/support/unit.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -116,7 +117,7 @@ START_TEST(a_rank_that_never_answers_is_given_thirty_seconds)
     for (uint64_t now_ms = 5000; now_ms < 35000; now_ms++)
         ck_assert_int_eq(linker_move(linkers[0], now_ms, &err), 0);
     ck_assert_int_eq(linker_move(linkers[0], 35000, &err), HVD_ERR_TIMEOUT);
-    check_text("no link to rank 1 on node1 within 30 s: %s: no answer");
+    check_text("no link from rank 0 to rank 1 on node1 within 30 s: %s: no answer");
 }
 END_TEST
 
@@ -128,7 +129,7 @@ START_TEST(a_rank_that_is_not_there_is_dialled_until_time_is_up)
     for (uint64_t now_ms = 0; now_ms < LINKER_TIMEOUT_MS; now_ms++)
         ck_assert_int_eq(linker_move(linkers[0], now_ms, &err), 0);
     ck_assert_int_eq(linker_move(linkers[0], LINKER_TIMEOUT_MS, &err), HVD_ERR_TIMEOUT);
-    check_text("no link to rank 1 on node1 within 30 s: %s: connection refused");
+    check_text("no link from rank 0 to rank 1 on node1 within 30 s: %s: connection refused");
 }
 END_TEST
 
@@ -141,7 +142,26 @@ START_TEST(a_rank_that_never_dials_is_given_two_seconds_more)
     ck_assert_uint_eq(until, 37000);
     ck_assert_int_eq(linker_move(linkers[1], 36999, &err), 0);
     ck_assert_int_eq(linker_move(linkers[1], 37000, &err), HVD_ERR_TIMEOUT);
-    ck_assert_str_eq(err.text, "no link from rank 0 on node0 within 32 s");
+    ck_assert_str_eq(err.text, "no link from rank 0 on node0 to rank 1 within 32 s");
+}
+END_TEST
+
+static void check_missing(int rank, int peer, uint64_t timeout_ms, const char *text)
+{
+    ck_assert_int_eq(linker_want(linkers[rank], &peers[peer], 0, 0, &err), HVD_OK);
+    ck_assert_int_eq(linker_move(linkers[rank], 0, &err), 0);
+    ck_assert_int_eq(linker_move(linkers[rank], timeout_ms, &err), HVD_ERR_TIMEOUT);
+    ck_assert_msg(strncmp(err.text, text, strlen(text)) == 0, "%s", err.text);
+}
+
+START_TEST(a_missing_link_is_reported_with_the_hosts_of_both_ranks)
+{
+    open_linker_at("node0", TRANSPORT_AUTO);
+    open_linker_at("node1", TRANSPORT_AUTO);
+    check_missing(0, 1, LINKER_TIMEOUT_MS,
+                  "no link from rank 0 on node0 to rank 1 on node1 within 30 s: ");
+    check_missing(1, 0, LINKER_TIMEOUT_MS + LINKER_GRACE_MS,
+                  "no link from rank 0 on node0 to rank 1 on node1 within 32 s");
 }
 END_TEST
 
@@ -321,6 +341,7 @@ int main(void)
     tcase_add_test(tcase, a_rank_that_never_answers_is_given_thirty_seconds);
     tcase_add_test(tcase, a_rank_that_is_not_there_is_dialled_until_time_is_up);
     tcase_add_test(tcase, a_rank_that_never_dials_is_given_two_seconds_more);
+    tcase_add_test(tcase, a_missing_link_is_reported_with_the_hosts_of_both_ranks);
     tcase_add_test(tcase, a_higher_rank_does_not_dial);
     tcase_add_test(tcase, no_more_than_1024_unwanted_links_are_kept);
     tcase_add_test(tcase, unauthenticated_clients_keep_nobody_from_linking_up);
