@@ -46,7 +46,7 @@ void join_client_put_open(struct join_client *client, struct wire_writer *out)
 {
     struct join_open open = { .version = JOIN_VERSION };
     memcpy(open.nonce, client->nonce, NONCE_SIZE);
-    memcpy(open.owner, client->job, sizeof open.owner);
+    memcpy(open.owner, client->owner, sizeof open.owner);
     struct wire_writer body = { 0 };
     join_open_encode(&body, &open);
     frame_put(out, JOIN_OPEN, body.data, body.length);

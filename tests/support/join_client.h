@@ -22,9 +22,9 @@ struct join_client {
     struct join_waiting waiting; /* as it said last */
 
     struct job_key key;
-    char job[KEY_OWNER_SIZE]; /* whose key OPEN names; "" at first */
-    const char *host;         /* what HELLO says, if anything */
-    uint32_t epoch;           /* likewise; 0 at first */
+    char owner[KEY_OWNER_SIZE]; /* of the key, which OPEN names; "" at first */
+    const char *host;           /* what HELLO says, if anything */
+    uint32_t epoch;             /* likewise; 0 at first */
     unsigned char nonce[NONCE_SIZE];
     struct seal seal;
     struct rank_stats stats; /* what REPORT says besides */

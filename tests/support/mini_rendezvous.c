@@ -73,7 +73,7 @@ static void on_open(struct server *server, struct client *client, const struct f
     nonce_generate(challenge.nonce);
     join_challenge_encode(&body, &challenge);
     send_body(client, JOIN_CHALLENGE, &body);
-    if (server->options.job && strcmp(server->options.job, open.owner) != 0)
+    if (server->options.owner && strcmp(server->options.owner, open.owner) != 0)
         job_key_generate(&key);
     seal_init(&client->seal, SEAL_SERVER, &key, open.nonce, challenge.nonce);
     client->sealed = true;

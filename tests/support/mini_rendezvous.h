@@ -27,7 +27,7 @@ struct mini_options {
     bool withholds;      /* takes HELLOs and never says WELCOME: hangs up when all have come */
     int detour;          /* says that rank 1 listens at this port of 127.0.0.1; 0: where it does */
     bool asks;           /* says WELCOME, then ASK, and passes the answers on */
-    const char *job;     /* the only job that it knows, or NULL: whatever they say */
+    const char *owner;   /* the only one whose key it knows, or NULL: whatever they say */
     const char *refuses; /* answers every HELLO with this text, HVD_ERR_ENVIRONMENT */
     const struct mini_rendezvous *again; /* where that one was, with its key; or NULL */
 };

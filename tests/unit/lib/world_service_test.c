@@ -72,7 +72,7 @@ static int given_a_rank(int number)
 
 START_TEST(who_asks_for_no_rank_is_given_one)
 {
-    ranks_run(&(struct mini_options){ .size = _i, .job = "train" }, given_a_rank);
+    ranks_run(&(struct mini_options){ .size = _i, .owner = "train" }, given_a_rank);
 }
 END_TEST
 
@@ -183,7 +183,7 @@ static int not_accepted(int number)
 
 START_TEST(another_jobs_name_is_as_good_as_a_wrong_key)
 {
-    ranks_run(&(struct mini_options){ .size = 2, .job = "test" }, not_accepted);
+    ranks_run(&(struct mini_options){ .size = 2, .owner = "test" }, not_accepted);
 }
 END_TEST
 

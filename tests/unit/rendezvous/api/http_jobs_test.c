@@ -79,7 +79,7 @@ static void come(int client, const char *job, int size)
     struct job_key job_key;
     job_key_derive(&job_key, &key, job);
     dial_with(&clients[client], &job_key);
-    snprintf(clients[client].job, sizeof clients[client].job, "%s", job);
+    snprintf(clients[client].owner, sizeof clients[client].owner, "%s", job);
     join_client_join(&clients[client], -1, size);
 }
 

@@ -73,7 +73,7 @@ START_TEST(a_worker_that_says_to_be_another_is_refused_and_not_met)
     struct job_key own;
     worker_key_derive(&own, &key, 2);
     dial_with(&clients[2], &own);
-    strcpy(clients[2].job, "/2");
+    strcpy(clients[2].owner, "/2");
     join_client_join(&clients[2], _i == 0 ? 1 : -1, 0);
     expect_refused(&clients[2], HVD_ERR_ENVIRONMENT,
                    _i == 0 ? "HVD_WORKER is 1, but HVD_JOB_KEY is the key of worker 2"

@@ -16,7 +16,7 @@ static void dial_job(struct join_client *client, const char *job)
     struct job_key job_key;
     job_key_derive(&job_key, &key, job);
     dial_with(client, &job_key);
-    snprintf(client->job, sizeof client->job, "%s", job);
+    snprintf(client->owner, sizeof client->owner, "%s", job);
 }
 
 /* A worker of `job` comes from `host`. */
@@ -131,7 +131,7 @@ START_TEST(the_key_of_another_job_opens_nothing)
     struct job_key blue;
     job_key_derive(&blue, &key, "blue");
     dial_with(&clients[1], &blue);
-    snprintf(clients[1].job, sizeof clients[1].job, "red");
+    snprintf(clients[1].owner, sizeof clients[1].owner, "red");
     join_client_join(&clients[1], -1, 2);
     ck_assert(clients[1].closed);
     expect_nothing(&clients[1]);
@@ -145,9 +145,9 @@ START_TEST(a_job_that_is_not_there_is_answered_like_one_that_is)
     setup_service(8);
     come(0, "red", "a", -1, 2);
     dial(&clients[1]);
-    snprintf(clients[1].job, sizeof clients[1].job, "red");
+    snprintf(clients[1].owner, sizeof clients[1].owner, "red");
     dial(&clients[2]);
-    snprintf(clients[2].job, sizeof clients[2].job, "green");
+    snprintf(clients[2].owner, sizeof clients[2].owner, "green");
     for (int i = 1; i <= 2; i++) {
         join_client_join(&clients[i], -1, 2);
         ck_assert(clients[i].closed);

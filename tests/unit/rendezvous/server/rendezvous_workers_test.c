@@ -209,7 +209,7 @@ START_TEST(a_rank_that_says_to_be_another_is_refused_and_both_are_named)
     struct job_key own;
     worker_key_derive(&own, &key, 1);
     dial_with(&impostor, &own);
-    strcpy(impostor.job, "/1");
+    strcpy(impostor.owner, "/1");
     join_client_join(&impostor, 0, 2);
     expect_refused(&impostor, HVD_ERR_ENVIRONMENT,
                    "HOROVOD_RANK is 0, but HVD_JOB_KEY is the key of rank 1");
@@ -228,7 +228,7 @@ START_TEST(the_key_of_a_rank_is_not_the_key_of_another_nor_of_the_job)
     struct job_key own;
     worker_key_derive(&own, &key, 1);
     dial_with(&impostor, &own);
-    strcpy(impostor.job, owners[_i]);
+    strcpy(impostor.owner, owners[_i]);
     join_client_join(&impostor, 0, 2);
     expect_nothing(&impostor);
     ck_assert(impostor.closed);
@@ -245,7 +245,7 @@ START_TEST(ranks_join_with_keys_of_their_own)
         struct job_key own;
         worker_key_derive(&own, &key, rank);
         dial_with(&clients[rank], &own);
-        snprintf(clients[rank].job, sizeof clients[rank].job, "/%d", rank);
+        snprintf(clients[rank].owner, sizeof clients[rank].owner, "/%d", rank);
         join_client_join(&clients[rank], rank, 2);
     }
     expect_welcome(&clients[0], 0, 2);
