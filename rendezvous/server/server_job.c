@@ -106,10 +106,15 @@ void server_on_complete(struct server *server, struct rendezvous_job *job)
         server->events.complete(server->context);
     if (!server->closed)
         tell_world(server, job);
+    bool alone = job->size == 1;
     if (epoch == 0)
-        server_job_say(server, job->id, "all %d workers have come", job->size);
+        server_job_say(server, job->id,
+                       alone ? "its %d worker has come" : "all %d workers have come", job->size);
     else
-        server_job_say(server, job->id, "all %d workers of epoch %u have come", job->size, epoch);
+        server_job_say(server, job->id,
+                       alone ? "its %d worker of epoch %u has come"
+                             : "all %d workers of epoch %u have come",
+                       job->size, epoch);
 }
 
 /* Nobody is left of a service's job. */

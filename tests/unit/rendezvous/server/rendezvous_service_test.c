@@ -96,6 +96,15 @@ START_TEST(places_are_given_by_host_and_arrival)
 }
 END_TEST
 
+START_TEST(the_only_worker_of_a_job_is_reported_in_the_singular)
+{
+    setup_service(8);
+    come(0, "train", "a", -1, 1);
+    ck_assert_msg(strstr(service_said, "train: its 1 worker has come|"), "%s", service_said);
+    teardown();
+}
+END_TEST
+
 START_TEST(a_rank_that_is_asked_for_is_given)
 {
     setup_service(8);
@@ -643,6 +652,7 @@ int main(void)
     Suite *suite = suite_create("rendezvous_service");
     TCase *service = tcase_create("service"), *http = tcase_create("http");
     tcase_add_test(service, places_are_given_by_host_and_arrival);
+    tcase_add_test(service, the_only_worker_of_a_job_is_reported_in_the_singular);
     tcase_add_test(service, a_rank_that_is_asked_for_is_given);
     tcase_add_test(service, jobs_do_not_see_each_other);
     tcase_add_test(service, the_key_of_another_job_opens_nothing);
