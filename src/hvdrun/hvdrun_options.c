@@ -91,6 +91,31 @@ static void choose_ports(struct hvdrun_options *options)
     variable_set(&options->set, ENV_PORT_RANGE, options->port_range);
 }
 
+/* After choose_ports(). */
+static void note_setters(struct hvdrun_options *options, const struct options_seen *seen)
+{
+    for (int i = 0; i < hvdrun_option_table.count; i++) {
+        const struct option_row *row = &hvdrun_option_table.rows[i];
+        const char *name = row->sets ? row->sets : row->variable;
+        if (seen->name[i] && name && string_list_variable(&options->set, name))
+            variable_set(&options->set_by, name, seen->name[i]);
+    }
+}
+
+/* The user has asked for two things, of which one does not happen. */
+static void warn_replaced(struct hvdrun_options *options, const char *name, const char *value)
+{
+    const char *old = string_list_variable(&options->set, name);
+    const char *option = string_list_variable(&options->set_by, name);
+    struct shown shown, source;
+    if (!option || !*option || strcmp(old, value) == 0)
+        return;
+    string_list_take(&options->warnings, xasprintf("-x: %s: '%s' has precedence over %s", name,
+                                                   show_token(&shown, value, strlen(value)),
+                                                   show_source(&source, option)));
+    variable_set(&options->set_by, name, "");
+}
+
 /* -x has precedence over variables that other options set. As in mpirun, an unset variable does not
  * keep the job from starting. */
 static void export_variables(struct hvdrun_options *options)
@@ -101,11 +126,13 @@ static void export_variables(struct hvdrun_options *options)
         char *name = xstrndup(text, length);
         const char *value = text[length] ? text + length + 1 : getenv(name);
         struct shown shown;
-        if (value)
+        if (value) {
+            warn_replaced(options, name, value);
             variable_set(&options->set, name, value);
-        else
+        } else {
             string_list_take(&options->warnings, xasprintf("-x: no such variable: '%s'",
                                                            show_token(&shown, name, length)));
+        }
         free(name);
     }
 }
@@ -334,6 +361,7 @@ static int hvdrun_options_complete(struct hvdrun_options *options, struct option
     choose_ports(options);
     if ((rc = choose_tree_width(options, seen, err)) < 0)
         return rc;
+    note_setters(options, seen);
     export_variables(options);
     note_unsupported(options, seen);
     note_idle_autotune(options, seen);
@@ -367,6 +395,7 @@ void hvdrun_options_fini(struct hvdrun_options *options)
     string_list_fini(&options->identity_files);
     string_list_fini(&options->interfaces);
     string_list_fini(&options->set);
+    string_list_fini(&options->set_by);
     string_list_fini(&options->exports);
     string_list_fini(&options->warnings);
     string_list_fini(&options->notes);

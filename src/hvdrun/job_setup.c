@@ -110,7 +110,7 @@ static void check_rank_files(struct job_setup *setup)
         return;
     local_host_init(&self);
     if (local_host_is(&self, host->name))
-        rank_files_check(set, &setup->warnings);
+        rank_files_check(set, &setup->options->set_by, &setup->warnings);
     local_host_fini(&self);
 }
 

@@ -41,28 +41,42 @@ static int rank_files_may_use(const char *path, int mode)
     return S_ISDIR(status.st_mode) ? EISDIR : may(path, mode);
 }
 
-static void rank_files_check_one(const char *variable, const char *path, int mode,
+struct rank_file {
+    const char *variable;
+    const char *path; /* may be empty */
+    int mode;         /* R_OK or W_OK */
+};
+
+static void rank_files_check_one(const struct rank_file *file, const char *source,
                                  struct string_list *warnings)
 {
-    struct shown shown;
-    int code = *path ? rank_files_may_use(path, mode) : 0;
+    struct shown shown, shown_source;
+    int code = *file->path ? rank_files_may_use(file->path, file->mode) : 0;
     if (code != 0)
-        string_list_take(warnings,
-                         xasprintf("$%s: rank 0 cannot %s it as it is now: '%s': %s", variable,
-                                   mode == R_OK ? "read" : "write",
-                                   show_token(&shown, path, strlen(path)), strerror(code)));
+        string_list_take(
+            warnings,
+            xasprintf("%s%s: rank 0 cannot %s it as it is now: '%s': %s", source ? "" : "$",
+                      source ? show_source(&shown_source, source) : file->variable,
+                      file->mode == R_OK ? "read" : "write",
+                      show_token(&shown, file->path, strlen(file->path)), strerror(code)));
 }
 
-void rank_files_check(const struct string_list *set, struct string_list *warnings)
+void rank_files_check(const struct string_list *set, const struct string_list *set_by,
+                      struct string_list *warnings)
 {
     struct settings settings;
     struct err err = { 0 };
     if (rank_settings_read(&settings, set, &err) < 0)
         return;
-    rank_files_check_one(ENV_TUNING, settings.tuning, R_OK, warnings);
-    rank_files_check_one(ENV_TIMELINE, settings.timeline, W_OK, warnings);
-    if (settings.autotune)
-        rank_files_check_one(ENV_AUTOTUNE_LOG, settings.autotune_log, W_OK, warnings);
+    const struct rank_file files[] = {
+        { ENV_TUNING, settings.tuning, R_OK },
+        { ENV_TIMELINE, settings.timeline, W_OK },
+        { ENV_AUTOTUNE_LOG, settings.autotune ? settings.autotune_log : "", W_OK },
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        const char *source = string_list_variable(set_by, files[i].variable);
+        rank_files_check_one(&files[i], source && *source ? source : NULL, warnings);
+    }
 }
 
 bool rank_files_any(const struct string_list *set)

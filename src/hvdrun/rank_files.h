@@ -10,9 +10,11 @@
 #include <stdbool.h>
 
 /* Adds a line for each problem to `warnings`, "$HVD_TUNING: rank 0 cannot read it as it is now:
- * 'x': No such file or directory". The variables `set` have precedence over our own environment.
+ * 'x': No such file or directory". The variables `set` have precedence over our own environment;
+ * one that is in `set_by` with a source is named by this source, such as "--timeline-filename".
  * Nothing is created or changed. */
-void rank_files_check(const struct string_list *set, struct string_list *warnings);
+void rank_files_check(const struct string_list *set, const struct string_list *set_by,
+                      struct string_list *warnings);
 
 /* Does any variable name such a file? */
 bool rank_files_any(const struct string_list *set);
