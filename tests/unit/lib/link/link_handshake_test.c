@@ -293,6 +293,23 @@ START_TEST(a_recorded_conversation_cannot_be_replayed)
 }
 END_TEST
 
+/* Nor do the answers of an acceptor convince an initiator that comes later. */
+START_TEST(a_recorded_answer_cannot_be_replayed)
+{
+    unsigned char challenge[LINK_CHALLENGE_SIZE];
+    size_t length;
+    carry(&initiator, &acceptor, WHOLE);
+    memcpy(challenge, acceptor.out, sizeof challenge);
+    ck_assert_int_eq(converse(WHOLE), HVD_OK);
+
+    link_handshake_initiate(&initiator, &link01, &off, &ranks[0]);
+    link_handshake_output(&initiator, &length);
+    link_handshake_sent(&initiator, length);
+    memcpy(link_handshake_space(&initiator, &length), challenge, sizeof challenge);
+    ck_assert_int_eq(link_handshake_received(&initiator, sizeof challenge, NULL), HVD_ERR_AUTH);
+}
+END_TEST
+
 /* A proof for one role is none for the other: what an acceptor proves to us does not help to prove
  * anything to it. */
 START_TEST(an_acceptors_proof_does_not_serve_an_initiator)
@@ -457,6 +474,7 @@ int main(void)
     tcase_add_test(tcase, an_echo_is_refused);
     tcase_add_test(tcase, a_reflected_hello_is_for_another_link);
     tcase_add_test(tcase, a_recorded_conversation_cannot_be_replayed);
+    tcase_add_test(tcase, a_recorded_answer_cannot_be_replayed);
     tcase_add_test(tcase, an_acceptors_proof_does_not_serve_an_initiator);
     tcase_add_loop_test(tcase, both_sides_know_the_settings_and_come_to_the_same_verdict, 0,
                         sizeof settings / sizeof *settings);
