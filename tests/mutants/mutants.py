@@ -3,21 +3,28 @@
 
     mutants.py SRCDIR WORKDIR [--count N] [--seed N] [--only FILE:LINE:] [--others N] [-j N] [-- CONFIGURE-ARGUMENT...]
 
-Chooses places of lib/, launcher/ and rendezvous/ from the seed, makes one change at a time in a copy of the tree (WORKDIR/source,
-built in WORKDIR/build), and runs tests until one fails: those of the file's room, the simulators, those of the room above it, then all
-others, cheap ones first; only tests that link the file. A line for each mutant, and totals. A mutant that does not compile is not counted.
+Chooses places of lib/, launcher/ and rendezvous/ from the seed, makes one change at a time in a copy of the file, and runs tests until
+one fails: those of the file's room, the simulators, those of the room above it, then all others, cheap ones first; only tests that link the
+file. A line for each mutant, and totals. Not counted is a mutant that does not compile, or whose optimised object is that of the file.
+
+The tests are built once, from a copy of the tree (WORKDIR/source, WORKDIR/build), and the output of make is kept: a mutant repeats the one
+command that compiled its file, and for each test the one that linked it, with the new object before the archives, from which the linker
+takes only what is missing then. So nothing in WORKDIR changes, and -j mutants are tried at once.
 
 A mutant may do anything, also kill(-1, SIGKILL). Each test runs in namespaces of its own (processes, mounts, IPC), without
 control groups, with limits of time and memory.
 """
 import argparse
+import collections
 import concurrent.futures
+import itertools
 import json
 import os
 import pathlib
 import random
 import re
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
@@ -31,6 +38,10 @@ PARTS = ("lib", "launcher", "rendezvous")
 SIMULATORS = ("tests/simulator/simulate", "tests/simulator/simulate_elastic")
 FIRST_S, SLOWER = 20, 10  # a test has this time, and what it needs without a change as often as that
 UNKNOWN_S = 20
+BATCH = 50
+OPTIMISED = ("-O2", "-g0")
+COMPILE = re.compile(r"--mode=compile (?:ccache )?(.*?) -MT (\S+)\.lo .* -c -o \S+\.lo (?:`[^`]*`)?(?:\.\./source/)?(\S+\.c)\b")
+LINK = re.compile(r"^(/bin/sh \S*libtool\S* .*--mode=link .*) -o (tests/\S+) (.*)$", re.MULTILINE)
 MEMORY = 8 << 30
 NOT_COPIED = shutil.ignore_patterns(".git", "build", "build-asan", "build-tsan", "autom4te.cache", "__pycache__", "mutants*.py", "places.py")
 ALONE = ["unshare", "--mount", "--pid", "--ipc", "--fork", "--kill-child"] + ["--user", "--map-root-user"] * (os.geteuid() != 0)
@@ -67,6 +78,8 @@ class Tree:
         self.jobs = jobs
         self.seconds = {}  # of each test, without a change
         self.linked = {}  # the names of the C files in each test
+        self.compiled = {}  # the compiler and its options, of each file
+        self.links = {}  # the command of each test, before and behind "-o PROGRAM"
 
     def copy(self, origin, arguments):
         """Copies what has changed, so that little is built again; returns whether anything has. `origin` is never written to."""
@@ -93,16 +106,39 @@ class Tree:
     def make(self, *targets):
         """The paths are relative, so that another copy finds the same objects in ccache."""
         libtool = "LIBTOOL=/bin/sh ../source/build-aux/libtool-quick"
-        command = ["make", "-s", f"-j{self.jobs}", libtool, "V=0", *targets]
-        return subprocess.run(command, cwd=self.build, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        command = ["make", "-Otarget", f"-j{self.jobs}", libtool, "V=1", *targets]
+        with open(self.build / "commands.log", "a") as log:
+            return subprocess.run(command, cwd=self.build, stdout=log, stderr=subprocess.PIPE, text=True)
 
-    def run(self, test):
+    def read_commands(self):
+        log = (self.build / "commands.log").read_text(errors="replace")
+        self.compiled = {pathlib.Path(file): shlex.split(options) for options, _, file in COMPILE.findall(log)}
+        self.links = {test: (shlex.split(before), shlex.split(behind)) for before, test, behind in LINK.findall(log)}
+
+    def compile(self, file, source, folder, *more):
+        """The object of this text instead of that of the file, or None."""
+        path, made = folder / file.name, folder / f"{file.stem}.o"
+        path.write_text(source)
+        here = ["-iquote", str(self.source / file.parent), "-fPIC", "-DPIC", "-w"]
+        command = [*self.compiled[file], *here, *more, "-c", "-o", str(made), str(path)]
+        done = subprocess.run(command, cwd=self.build, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return made if done.returncode == 0 else None
+
+    def link(self, test, made):
+        """The test with this object beside it."""
+        before, behind = self.links[test]
+        program = made.parent / "test"
+        command = [*before, "-o", str(program), str(made), *behind]
+        return program if subprocess.run(command, cwd=self.build, capture_output=True).returncode == 0 else None
+
+    def run(self, test, program=None):
         limit = FIRST_S + SLOWER * self.seconds.get(test, UNKNOWN_S)
-        variables = {"srcdir": str(self.source), "builddir": str(self.build), "SANITIZERS": "no", "CK_DEFAULT_TIMEOUT": "20"}
+        few = "yes" if test in SIMULATORS else "no"  # a quarter of the jobs
+        variables = {"srcdir": str(self.source), "builddir": str(self.build), "SANITIZERS": few, "CK_DEFAULT_TIMEOUT": "20"}
         start = time.monotonic()
         with tempfile.TemporaryFile("w+", errors="replace") as output:
             child = subprocess.Popen(
-                [*ALONE, "sh", "-c", IN_NAMESPACE, "sh", str(self.build / test)],
+                [*ALONE, "sh", "-c", IN_NAMESPACE, "sh", str(program or self.build / test)],
                 cwd=self.build, env={**os.environ, **variables}, stdin=subprocess.DEVNULL, stdout=output,
                 stderr=subprocess.STDOUT, preexec_fn=set_limits, start_new_session=True,
             )  # fmt: skip
@@ -152,29 +188,38 @@ def order_for(tree, file, others):
     return near + tests[len(near) :][:others]
 
 
-def objects_of(tree, file):
-    folder = tree.build / file.parent
-    return [str(p.relative_to(tree.build)) for p in folder.glob(f"*{file.stem}.lo") if re.search(rf"(^|-){file.stem}$", p.stem)]
+def is_equal(tree, file, source, mutant, folder):
+    """Whether the optimiser makes the same of both."""
+    objects = [made and made.read_bytes() for made in (tree.compile(file, text, folder, *OPTIMISED) for text in (source, mutant))]
+    return objects[0] is not None and objects[0] == objects[1]
+
+
+def try_tests(tree, tests, made):
+    """Returns "killed", "survived" or "not counted", and why."""
+    for test in tests:
+        program = tree.link(test, made)
+        if not program:
+            return "not counted", f"{test} does not link"
+        result = tree.run(test, program)
+        if result.why:
+            return "killed", f"{test}: {result.why[:100]}"
+    return "survived", f"{len(tests)} tests" if tests else "no unit test links it"
 
 
 def try_mutant(tree, file, source, place, others):
-    """Returns "killed", "survived" or "not counted", and why."""
-    tests = order_for(tree, file, others)
-    path = tree.source / file
-    path.write_text(places.changed(source, place))
-    try:
-        objects = objects_of(tree, file)
-        if not objects or tree.make(*objects).returncode:
-            return "not counted", "does not compile" if objects else "not built here"
-        for test in tests:
-            if tree.make(test).returncode:
-                return "not counted", f"{test} does not link"
-            result = tree.run(test)
-            if result.why:
-                return "killed", f"{test}: {result.why[:100]}"
-        return "survived", f"{len(tests)} tests" if tests else "no unit test links it"
-    finally:
-        path.write_text(source)
+    """Returns "killed", "survived", "equal" or "not counted", and why."""
+    mutant = places.changed(source, place)
+    if file not in tree.compiled:
+        return "not counted", "not built here"
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        made = tree.compile(file, mutant, folder)
+        if not made:
+            return "not counted", "does not compile"
+        verdict, why = try_tests(tree, order_for(tree, file, others), made)
+        if verdict == "survived" and is_equal(tree, file, source, mutant, folder):
+            return "equal", "the optimised object is the same"
+        return verdict, why
 
 
 def line_of(source, at):
@@ -200,6 +245,17 @@ def choose(tree, seed, only):
     return found
 
 
+def try_all(tree, mutants, options):
+    """Pairs of a mutant and its result, until `count` are killed or have survived, some of them at once."""
+    counted = 0
+    mutants = iter(mutants)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        while batch := list(itertools.islice(mutants, min(options.count - counted, BATCH))):
+            for mutant, result in zip(batch, pool.map(lambda mutant: try_mutant(tree, *mutant, options.others), batch)):
+                counted += result[0] in ("killed", "survived")
+                yield mutant, result
+
+
 def baseline(tree, path, is_new):
     """What measure() found, once for each state of the sources."""
     if is_new or not path.exists():
@@ -220,23 +276,23 @@ def main():
     parser.add_argument("-j", dest="jobs", type=int, default=1)
     parser.add_argument("arguments", nargs="*", help="for configure")
     options = parser.parse_args()
-    for number in (signal.SIGINT, signal.SIGTERM):  # what is changed is put back
+    for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: sys.exit("mutants: interrupted"))
     options.work.mkdir(parents=True, exist_ok=True)
     tree = Tree(options.work.resolve(), options.jobs)
     is_new = tree.copy(options.srcdir.resolve(), options.arguments)
     baseline(tree, options.work / "baseline.json", is_new)
+    tree.read_commands()
     print(f"# seed {options.seed}, {len(tree.seconds)} tests")
-    counts = {"killed": 0, "survived": 0, "not counted": 0}
-    for file, source, place in choose(tree, options.seed, options.only):
-        if counts["killed"] + counts["survived"] == options.count:
-            break
-        verdict, why = try_mutant(tree, file, source, place, options.others)
+    counts = collections.Counter()
+    for (file, source, place), (verdict, why) in try_all(tree, choose(tree, options.seed, options.only), options):
         counts[verdict] += 1
+        counts["killed by a simulator"] += verdict == "killed" and why.startswith(SIMULATORS)
         print(f"{verdict.upper() if verdict == 'survived' else verdict}: {describe(file, source, place)}  ({why})", flush=True)
     counted = counts["killed"] + counts["survived"]
     print(f"# seed {options.seed}: {counted} mutants, {counts['killed']} killed ({100 * counts['killed'] / max(counted, 1):.1f} %), "
-          f"{counts['survived']} survived; {counts['not counted']} others did not compile or are not built here")  # fmt: skip
+          f"{counts['killed by a simulator']} of them by a simulator; {counts['survived']} survived; {counts['equal']} others are equal, "
+          f"{counts['not counted']} did not compile or are not built here")  # fmt: skip
 
 
 main()
