@@ -89,6 +89,7 @@ unit_tests = \
 	tests/unit/lib/pmi/pmi_message_test \
 	tests/unit/lib/pmi/process_manager_test \
 	tests/unit/lib/serve/rank_server_test \
+	tests/unit/lib/serve/rendezvous_thread_test \
 	tests/unit/lib/collective/exchange_alone_test \
 	tests/unit/lib/collective/exchange_schedule_test \
 	tests/unit/lib/collective/exchange_test \
