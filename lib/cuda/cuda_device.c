@@ -100,25 +100,30 @@ void cuda_device_close(struct cuda_device *device)
 
 /* ---- whose memory ---- */
 
-/* Managed memory is wherever it is needed; the driver copies it like any other. */
+/* Managed memory is wherever it is needed; the driver copies it like any other.
+ *
+ * A driver that fails, for instance because the GPU has fallen off the bus, does not say whose
+ * memory it is. The memory is accepted then: the collective fails when it is copied or reduced, on
+ * all ranks and in the driver's words. A refusal would leave the other ranks waiting. */
 static int device_check_address(const struct cuda_device *device, uint64_t memory, struct err *err)
 {
     unsigned type = 0, managed = 0;
     int ordinal = -1;
     const struct cuda_driver *driver = device->driver;
-    if (driver->pointer_get_attribute(&type, CUDA_POINTER_MEMORY_TYPE, memory) != CUDA_OK)
+    int result = driver->pointer_get_attribute(&type, CUDA_POINTER_MEMORY_TYPE, memory);
+    if (result == CUDA_INVALID_VALUE)
         return fail(err, HVD_ERR_INVALID, "0x%llx is not memory that the driver knows",
                     (unsigned long long)memory);
+    if (result != CUDA_OK)
+        return HVD_OK;
     driver->pointer_get_attribute(&managed, CUDA_POINTER_IS_MANAGED, memory);
     if (managed)
         return HVD_OK;
     if (type != CUDA_MEMORY_DEVICE)
         return fail(err, HVD_ERR_INVALID, "0x%llx is memory of the host, not of a GPU",
                     (unsigned long long)memory);
-    int result = driver->pointer_get_attribute(&ordinal, CUDA_POINTER_ORDINAL, memory);
-    if (result != CUDA_OK)
-        return cuda_driver_fail(driver, result, "cuPointerGetAttribute", err);
-    return ordinal == device->ordinal
+    result = driver->pointer_get_attribute(&ordinal, CUDA_POINTER_ORDINAL, memory);
+    return result != CUDA_OK || ordinal == device->ordinal
                ? HVD_OK
                : fail(err, HVD_ERR_INVALID, "0x%llx is memory of GPU %d, the device is GPU %d",
                       (unsigned long long)memory, ordinal, device->ordinal);
@@ -127,12 +132,10 @@ static int device_check_address(const struct cuda_device *device, uint64_t memor
 int cuda_device_check(const struct cuda_device *device, const void *memory, size_t nbytes,
                       struct err *err)
 {
-    if (nbytes == 0)
+    struct err failure;
+    if (nbytes == 0 || cuda_device_enter(device, &failure) < 0)
         return HVD_OK;
-    int rc = cuda_device_enter(device, err);
-    if (rc < 0)
-        return rc;
-    rc = device_check_address(device, (uintptr_t)memory, err);
+    int rc = device_check_address(device, (uintptr_t)memory, err);
     if (rc == HVD_OK && nbytes > 1)
         rc = device_check_address(device, (uintptr_t)memory + nbytes - 1, err);
     cuda_device_leave(device);

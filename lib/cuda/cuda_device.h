@@ -62,7 +62,8 @@ int cuda_device_free(const struct cuda_device *device, void *memory, struct err 
 int cuda_device_copy(const struct cuda_device *device, void *to, const void *from, size_t nbytes,
                      struct err *err);
 
-/* Fails unless all `nbytes` are memory of this GPU, or managed. */
+/* Fails unless all `nbytes` are memory of this GPU, or managed. If the driver itself fails, the
+ * memory is accepted, and the first copy fails. */
 int cuda_device_check(const struct cuda_device *device, const void *memory, size_t nbytes,
                       struct err *err);
 

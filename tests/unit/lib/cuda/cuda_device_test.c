@@ -248,6 +248,10 @@ static const struct failure {
       "failed to record an event (-999): cuEventRecord: unknown error (CUDA_ERROR_UNKNOWN)" },
     { "lost=cuMemcpyDtoHAsync:2", HVD_ERR_SYSTEM, "unknown error (CUDA_ERROR_UNKNOWN)" },
     { "lost=cuEventQuery:1", HVD_ERR_SYSTEM, "unknown error (CUDA_ERROR_UNKNOWN)" },
+    { "lost=cuPointerGetAttribute:1", HVD_ERR_SYSTEM,
+      "failed to copy to the host (-999): cuCtxPushCurrent: unknown error (CUDA_ERROR_UNKNOWN)" },
+    { "lost=cuCtxPushCurrent:1", HVD_ERR_SYSTEM,
+      "failed to copy to the host (-999): cuCtxPushCurrent: unknown error (CUDA_ERROR_UNKNOWN)" },
 };
 
 static const struct failure *failing;
@@ -257,6 +261,7 @@ static int fail_on_one(int rank)
     init_world();
     cuda_start();
     void *memory = device_put(NULL, 4 * DEVICE_CHUNK);
+    REQUIRE_STATUS(sum_at(memory, 1), HVD_OK); /* the device has its pinned memory */
     REQUIRE_STATUS(hvd_barrier(), HVD_OK);
     if (rank == 1)
         stand_in_configure(failing->words);
