@@ -61,6 +61,9 @@ const char *stand_in_nccl_get_error_string(int result)
 /* The file stays open as long as this process is there. */
 int stand_in_nccl_get_id(struct nccl_id *id)
 {
+    int result = stand_in_fault("ncclGetUniqueId");
+    if (result != NCCL_OK)
+        return result;
     struct id ours = { .pid = getpid(), .fd = memfd_create("stand_in_nccl", MFD_CLOEXEC) };
     if (ours.fd < 0 || ftruncate(ours.fd, sizeof(struct hall)) < 0)
         return SYSTEM_ERROR;
@@ -75,6 +78,9 @@ int stand_in_nccl_comm_init(struct nccl_comm **comm, int size, struct nccl_id id
     struct id theirs;
     char path[64];
     memcpy(&theirs, &id, sizeof theirs);
+    int result = stand_in_fault("ncclCommInitRankConfig");
+    if (result != NCCL_OK)
+        return result;
     if (config->magic != NCCL_CONFIG_MAGIC || config->blocking != 0 || size > RANKS_MAX)
         return INVALID_ARGUMENT;
     snprintf(path, sizeof path, "/proc/%d/fd/%d", theirs.pid, theirs.fd);
@@ -219,6 +225,9 @@ int stand_in_nccl_allreduce(const void *input, void *output, size_t count, int d
                             struct nccl_comm *comm, struct cuda_stream *stream)
 {
     size_t nbytes = count * element_size(dtype);
+    int result = stand_in_fault("ncclAllReduce");
+    if (result != NCCL_OK)
+        return result;
     struct reduction *reduction = malloc(sizeof *reduction);
     if (!reduction || nbytes > SLOT || element_size(dtype) == 0) {
         free(reduction);

@@ -4,7 +4,8 @@
  * It reduces int32, float32 and float64. Calls do not block: a communicator is in progress until
  * all ranks have come. An abort wants a current context: NCCL would otherwise make one on GPU 0.
  *
- * fail=ncclCommGetAsyncError:N:R in STAND_IN_CUDA is a communicator that has failed (stand_in.h).
+ * fail=ncclCommGetAsyncError:N:R in STAND_IN_CUDA is a communicator that has failed (stand_in.h);
+ * ncclGetUniqueId, ncclCommInitRankConfig and ncclAllReduce fail likewise, at once.
  * STAND_IN_NCCL_VERSION in the environment is its version (22803). */
 #ifndef TESTS_STAND_IN_CUDA_STAND_IN_NCCL_H
 #define TESTS_STAND_IN_CUDA_STAND_IN_NCCL_H

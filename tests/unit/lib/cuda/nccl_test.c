@@ -266,6 +266,84 @@ START_TEST(a_communicator_that_fails_at_work_ends_the_world_in_nccls_words)
 }
 END_TEST
 
+static const struct nccl_failure {
+    int rank;
+    bool first;        /* the first reduction fails, which makes the communicator */
+    const char *words; /* of the rank */
+    const char *text;
+} nccl_failures[] = {
+    { 0, true, "gpus=2 fail=ncclGetUniqueId:1:2", "ncclGetUniqueId: unhandled system error (2)" },
+    { 0, true, "gpus=2 fail=ncclCommInitRankConfig:1:2",
+      "ncclCommInitRankConfig: unhandled system error (2)" },
+    { 1, true, "gpus=2 fail=ncclCommInitRankConfig:1:2",
+      "ncclCommInitRankConfig: unhandled system error (2)" },
+    { 1, false, "gpus=2 fail=ncclAllReduce:1:2", "ncclAllReduce: unhandled system error (2)" },
+    { 1, false, "gpus=2 lost=cuCtxPushCurrent:1", "unknown error (CUDA_ERROR_UNKNOWN)" },
+};
+
+static const struct nccl_failure *nccl_failing;
+
+static int fail_in_a_call(int rank)
+{
+    char text[64];
+    start(rank, 2);
+    if (!nccl_failing->first)
+        REQUIRE_STATUS(sum_of_one(), HVD_OK);
+    if (rank == nccl_failing->rank)
+        stand_in_configure(nccl_failing->words);
+    REQUIRE_STATUS(sum_of_one(), HVD_ERR_SYSTEM);
+    snprintf(text, sizeof text, "rank %d on ", nccl_failing->rank);
+    require_text(text);
+    require_text(": allreduce 'n': device 1 (cuda:");
+    require_text(") failed to ");
+    require_text(nccl_failing->text);
+    atomic_fetch_add(&shared->counters[0], 1);
+    wait_for(0, 2); /* rank 1 may not have opened yet what rank 0's process has */
+    stand_in_configure("gpus=2");
+    return leave();
+}
+
+START_TEST(a_call_of_nccl_that_fails_ends_the_world_in_nccls_words)
+{
+    nccl_failing = &nccl_failures[_i];
+    ranks_run(&(struct mini_options){ .size = 2 }, fail_in_a_call);
+}
+END_TEST
+
+/* Rank 1 does without NCCL. */
+static int disagree_about_nccl(int rank)
+{
+    stand_in_configure("gpus=2");
+    setenv("HVD_CUDA_NCCL", rank == 1 ? "0" : "1", 1);
+    init_world();
+    cuda_ordinal = rank;
+    cuda_start();
+    REQUIRE_STATUS(sum_of_one(), HVD_ERR_MISMATCH);
+    require_text("allreduce 'n': places differ: in device memory, reduced by the device on rank 0, "
+                 "in device memory on rank 1");
+    return leave();
+}
+
+START_TEST(a_rank_without_nccl_is_a_mismatch)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, disagree_about_nccl);
+}
+END_TEST
+
+START_TEST(an_nccl_that_is_too_old_is_refused_where_it_is_wanted)
+{
+    int number;
+    setenv("STAND_IN_NCCL_VERSION", "21210", 1);
+    setenv("HVD_CUDA_NCCL", "1", 1);
+    ck_assert_int_eq(hvd_cuda_open(0, &number), HVD_ERR_SYSTEM);
+    ck_assert_str_eq(hvd_last_error(), "open cuda device: HVD_CUDA_NCCL=1: NCCL is version 21210, "
+                                       "at least 21400 is needed");
+    unsetenv("HVD_CUDA_NCCL");
+    ck_assert_int_eq(hvd_cuda_open(0, &number), HVD_OK);
+    ck_assert_int_eq(hvd_cuda_close(number), HVD_OK);
+}
+END_TEST
+
 START_TEST(a_variable_that_is_not_0_or_1_is_refused)
 {
     int number;
@@ -293,6 +371,10 @@ int main(void)
     tcase_add_test(tcase, other_versions_of_nccl_end_the_world_with_both_named);
     tcase_add_test(tcase, a_rank_that_is_lost_leaves_no_kernel_waiting);
     tcase_add_test(tcase, a_communicator_that_fails_at_work_ends_the_world_in_nccls_words);
+    tcase_add_loop_test(tcase, a_call_of_nccl_that_fails_ends_the_world_in_nccls_words, 0,
+                        sizeof nccl_failures / sizeof *nccl_failures);
+    tcase_add_test(tcase, a_rank_without_nccl_is_a_mismatch);
+    tcase_add_test(tcase, an_nccl_that_is_too_old_is_refused_where_it_is_wanted);
     tcase_add_test(tcase, a_variable_that_is_not_0_or_1_is_refused);
     return unit_run(suite);
 }
