@@ -425,6 +425,7 @@ unit_tests += \
 	tests/unit/rendezvous/server/rendezvous_memory_test \
 	tests/unit/rendezvous/server/rendezvous_server_test \
 	tests/unit/rendezvous/server/rendezvous_service_test \
+	tests/unit/rendezvous/server/service_elastic_test \
 	tests/unit/rendezvous/server/rendezvous_unauthenticated_test \
 	tests/unit/rendezvous/server/rendezvous_workers_test \
 	tests/unit/src/hvdrun/report_file_test \

@@ -492,6 +492,8 @@ void server_on_goodbye(struct rendezvous_connection *connection, const struct ra
     if (has_rank(&place)) {
         struct world world = world_of(job, &place);
         membership_goodbye(world.membership, place.index, goodbye);
+        if (place.kind == SERVER_RANK)
+            rendezvous_job_left(job, place.index, goodbye, server->now_ms);
         if (goodbye->status != HVD_OK)
             tell_left(server, &world, place.index, goodbye);
     }

@@ -315,6 +315,7 @@ bool elastic_next(struct elastic *elastic, struct elastic_action *action)
     action->update = elastic->update;
     bool update = elastic->has_update;
     elastic->has_update = false;
+    elastic->told |= update;
     return update;
 }
 
@@ -339,7 +340,7 @@ void elastic_made(struct elastic *elastic, uint32_t epoch)
 {
     elastic->next_epoch = epoch + 1;
     elastic->running = true;
-    elastic->has_update = false;
+    elastic->has_update = elastic->told = false;
     elastic->waiting -= elastic->nmembers;
     for (int i = 0; i < elastic->nworkers; i++) {
         struct elastic_worker *worker = &elastic->workers[i];

@@ -76,6 +76,7 @@ struct elastic {
     bool running;                      /* a world was made, and has not broken */
     uint32_t next_epoch;
     bool has_update;
+    bool told;                 /* the ranks of the last world know that they are to leave it */
     struct join_update update; /* the last */
 };
 

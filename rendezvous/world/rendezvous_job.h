@@ -56,6 +56,8 @@ struct rendezvous_job_rank {
     bool silent;                              /* did not answer when it was last asked */
     uint64_t joined_ms;                       /* when it did */
     uint64_t heard_ms;                        /* when it last said anything */
+    uint64_t back_by_ms;                      /* it has left, and is to come again by then; 0: it
+                                               * has not left, or need not come */
     char *report;            /* what it last said it is doing, lines; NULL: never asked; owned */
     struct wire_writer said; /* and rank_stats and rank_waits, encoded; empty: never asked; owned */
 };
@@ -156,6 +158,11 @@ int rendezvous_job_worker_at(const struct rendezvous_job *job, int first, int co
 
 /* The rank of a worker in the world; -1: none. */
 int rendezvous_job_rank_of(const struct rendezvous_job *job, int worker);
+
+/* `rank` has said GOODBYE. If it leaves because the world of an unplanned elastic job has broken, or
+ * is to change, it is to come again within the start timeout. */
+void rendezvous_job_left(struct rendezvous_job *job, int rank, const struct rank_end *goodbye,
+                         uint64_t now_ms);
 
 /* An unplanned elastic one: decides anew who is to be in the next world. HVD_ERR_NOMEM. */
 int rendezvous_job_decide(struct rendezvous_job *job, uint64_t now_ms, struct err *err);

@@ -118,19 +118,38 @@ int rendezvous_job_rank_of(const struct rendezvous_job *job, int worker)
     return -1;
 }
 
-static bool is_present(const struct rendezvous_job *job, int rank)
+void rendezvous_job_left(struct rendezvous_job *job, int rank, const struct rank_end *goodbye,
+                         uint64_t now_ms)
+{
+    if (job->elastic && !job->planned && (goodbye->status != HVD_OK || job->elastic->told))
+        job->ranks[rank].back_by_ms = now_ms + job->elastic_service.start_timeout_ms;
+}
+
+/* Is the rank in the world, or between the world and its next HELLO? */
+static bool is_present(const struct rendezvous_job *job, int rank, uint64_t now_ms)
 {
     enum member_state state = job->membership.members[rank].state;
-    return (state == MEMBER_JOINED || state == MEMBER_BROKEN || state == MEMBER_ENDED) &&
+    bool in_world = state == MEMBER_JOINED || state == MEMBER_BROKEN || state == MEMBER_ENDED;
+    return (in_world || now_ms < job->ranks[rank].back_by_ms) &&
            elastic_state_of(job->elastic, job->ranks[rank].worker) == ELASTIC_PRESENT;
 }
 
-static bool anybody_present(const struct rendezvous_job *job)
+static bool anybody_present(const struct rendezvous_job *job, uint64_t now_ms)
 {
     for (int rank = 0; job->slots && rank < job->size; rank++)
-        if (is_present(job, rank))
+        if (is_present(job, rank, now_ms))
             return true;
     return false;
+}
+
+/* When the next rank that has not come again is given up. */
+static uint64_t next_back_ms(const struct rendezvous_job *job, uint64_t now_ms)
+{
+    uint64_t next_ms = MEMBERSHIP_NEVER;
+    for (int rank = 0; job->slots && rank < job->size; rank++)
+        if (now_ms < job->ranks[rank].back_by_ms && is_present(job, rank, now_ms))
+            next_ms = earlier_deadline(next_ms, job->ranks[rank].back_by_ms);
+    return next_ms;
 }
 
 static int rendezvous_job_decide_now(struct rendezvous_job *job, uint64_t now_ms, struct err *err)
@@ -139,7 +158,7 @@ static int rendezvous_job_decide_now(struct rendezvous_job *job, uint64_t now_ms
     if (!hosts)
         return fail(err, HVD_ERR_NOMEM, "out of memory for %d workers", job->elastic->numbered);
     for (int rank = 0; job->slots && rank < job->size; rank++)
-        if (is_present(job, rank))
+        if (is_present(job, rank, now_ms))
             hosts[job->ranks[rank].worker] = job->slots[rank].host;
     int rc = elastic_service_intend(&job->elastic_service, job->elastic, hosts, now_ms, err);
     free(hosts);
@@ -149,8 +168,10 @@ static int rendezvous_job_decide_now(struct rendezvous_job *job, uint64_t now_ms
 int rendezvous_job_decide(struct rendezvous_job *job, uint64_t now_ms, struct err *err)
 {
     int rc = job->elastic->waiting > 0 ? rendezvous_job_decide_now(job, now_ms, err) : HVD_OK;
-    job->decide_ms =
-        elastic_service_deadline(&job->elastic_service, job->elastic, anybody_present(job), now_ms);
+    job->decide_ms = elastic_service_deadline(&job->elastic_service, job->elastic,
+                                              anybody_present(job, now_ms), now_ms);
+    if (job->elastic->waiting > 0)
+        job->decide_ms = earlier_deadline(job->decide_ms, next_back_ms(job, now_ms));
     if (job->connected > 0)
         job->away_ms = 0;
     else if (job->away_ms == 0 && job->first_ms > 0)
@@ -165,6 +186,6 @@ bool rendezvous_job_timed_out(struct rendezvous_job *job, uint64_t now_ms, char 
     if (job->away_ms > 0 && job->connected == 0 &&
         now_ms - job->away_ms >= job->elastic_service.start_timeout_ms)
         job->lapsed = true;
-    return elastic_service_timed_out(&job->elastic_service, job->elastic, anybody_present(job),
-                                     now_ms, text);
+    return elastic_service_timed_out(&job->elastic_service, job->elastic,
+                                     anybody_present(job, now_ms), now_ms, text);
 }

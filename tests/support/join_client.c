@@ -160,11 +160,16 @@ void join_client_report(struct join_client *client, const char *text)
     send_out(client, &out);
 }
 
-void join_client_leave(struct join_client *client)
+void join_client_leave_with(struct join_client *client, int status)
 {
     struct wire_writer out = { 0 };
-    join_client_put_goodbye(client, &out, HVD_OK);
+    join_client_put_goodbye(client, &out, status);
     send_out(client, &out);
+}
+
+void join_client_leave(struct join_client *client)
+{
+    join_client_leave_with(client, HVD_OK);
 }
 
 bool join_client_next(struct join_client *client, struct join_reply *reply)
@@ -186,6 +191,8 @@ bool join_client_next(struct join_client *client, struct join_reply *reply)
         ck_assert_int_eq(join_refused_decode(&reply->refused, &payload, &err), HVD_OK);
     else if (frame.type == JOIN_NEWS)
         ck_assert_int_eq(join_news_decode(&reply->news, &payload, &err), HVD_OK);
+    else if (frame.type == JOIN_UPDATE)
+        ck_assert_int_eq(join_update_decode(&reply->update, &payload, &err), HVD_OK);
     else if (frame.type == JOIN_ASK)
         ck_assert_int_eq(join_ask_decode(&reply->ask, &payload, &err), HVD_OK);
     else

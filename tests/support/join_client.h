@@ -38,6 +38,7 @@ struct join_reply {
     struct join_refused refused;
     struct rank_end news;
     struct join_ask ask;
+    struct join_update update;
 };
 
 void join_client_init(struct join_client *client, const struct job_key *key,
@@ -60,10 +61,11 @@ void join_client_address(char address[JOIN_ADDRESS_MAX], int rank);
 /* OPEN, and sealed from the CHALLENGE on; false if none came. */
 bool join_client_open(struct join_client *client);
 
-/* OPEN and HELLO; REPORT; GOODBYE. */
+/* OPEN and HELLO; REPORT; GOODBYE, with a failure unless the status is HVD_OK. */
 void join_client_join(struct join_client *client, int rank, int size);
 void join_client_report(struct join_client *client, const char *text);
 void join_client_leave(struct join_client *client);
+void join_client_leave_with(struct join_client *client, int status);
 
 /* The next message, WAITING aside; false if there is none. A message that is not sealed right or
  * does not decode fails the test. */
