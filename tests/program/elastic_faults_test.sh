@@ -46,7 +46,8 @@ elastic -np 3 --min-np 1 -H localhost:3 --stopped fail
 all_joined 0 0 1 2
 kill -STOP "$(pid_of 1)"
 ok "under --stopped fail a stopped rank is lost, and the others go on" all_joined 1 0 2
-like "and it is said why" '^hvdrun: lost rank 1 on localhost \(worker 1, pid [0-9]+\): was stopped by signal 19 \(SIGSTOP\)' "$tmp/err"
+ok "and it is said why" \
+    until_said '^hvdrun: lost rank 1 on localhost \(worker 1, pid [0-9]+\): was stopped by signal 19 \(SIGSTOP\)' "$tmp/err"
 end_job
 is "to the end" 0 "$status"
 

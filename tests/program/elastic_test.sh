@@ -134,12 +134,12 @@ is "and its job ends well" 0 "$status"
 # ---- jobs that cannot go on ----
 
 hosts localhost:2
-elastic -np 2 --min-np 2 --elastic-timeout 5 --host-discovery-script "cat '$tmp/hosts'"
+elastic -np 2 --min-np 2 --elastic-timeout 10 --host-discovery-script "cat '$tmp/hosts'"
 all_joined 0 0 1
 kill_worker 1
 finish_job
 is "below the minimum a job ends after --elastic-timeout" 75 "$status"
-like "and says so" 'too few slots for 5 s \(--elastic-timeout\): 1 slot on 1 host, and 2 are needed \(--min-np\)' "$tmp/err"
+like "and says so" 'too few slots for 10 s \(--elastic-timeout\): 1 slot on 1 host, and 2 are needed \(--min-np\)' "$tmp/err"
 ok "and leaves nobody behind" no_survivors
 
 elastic -np 2 --min-np 2 -H localhost:2
@@ -172,7 +172,11 @@ start "$HVDRUN" -np 3 --min-np 1 -H localhost:3 "$ELASTIC_WORKER" "$tmp" once
 all_joined 0 0 1 2
 kill_worker 1
 finish_job
-is "workers that do not come back end a job with the status of one of them" 1 "$status"
+# The others may notice the death, and exit, before the kernel tells anybody that worker 1 has ended.
+has_a_status_of_theirs() {
+    [ "$status" = 1 ] || [ "$status" = 137 ]
+}
+ok "workers that do not come back end a job with the status of the last of them" has_a_status_of_theirs
 like "which has failed" 'FAILED: no rank is left that could go on' "$tmp/err"
 
 run "$HVDRUN" -np 2 --min-np 1 -H localhost:2 /no/such/program
