@@ -96,7 +96,11 @@ for node in $(echo "$nodes" | tr , ' '); do
 done
 [ -z "${SRUN_SAYS-}" ] || until [ -e "$d/say" ]; do sleep 0.05; done
 [ -z "${SRUN_STAYS-}" ] || { wait $pids && exec sleep 0.3; }
-[ -z "${SRUN_SAYS-}" ] || { printf '%s\n' "$SRUN_SAYS" >&2; kill -TERM $(cat "$d/agents"); }
+[ -z "${SRUN_SAYS-}" ] || [ ! -e "$d/agents" ] || {
+    printf '%s\n' "$SRUN_SAYS" >&2
+    kill "-${SRUN_SIGNAL-TERM}" $(cat "$d/agents")
+    rm "$d/agents"
+}
 wait $pids
 .
 SLURM_JOB_ID=1 SLURM_JOB_NODELIST='far[1-3]' SLURM_TASKS_PER_NODE='2(x3)'
@@ -186,4 +190,21 @@ ok "ranks run on both hosts" until_true both_run
 finish_job
 like "the last line has why Slurm has ended the job" '^hvdrun: FAILED on far[12]: host lost: its agent .*SIGTERM.*; Slurm: STEP 1.0 ON far1 CANCELLED AT 2026-11-24T23:42:35 DUE TO TIME LIMIT' "$tmp/err"
 ok "nothing is left of that job" no_survivors
+
+# Slurm takes a node away from an elastic job
+rm -f "$tmp/srun/say" "$tmp/srun/agents" "$tmp/end"
+start env SRUN_SAYS='srun: error: Node failure on far2' SRUN_SIGNAL=KILL LD_LIBRARY_PATH="$STAGE$LIBDIR" \
+    "$HVDRUN" --grace 1 -np 2 --min-np 1 -H far1:1,far2:1 "$ELASTIC_WORKER" "$tmp"
+until_said 'world 0 rank 0 of 2 worker 0 '
+until_said 'world 0 rank 1 of 2 worker 1 '
+worker=$(sed -n 's/.*worker 1 pid \([0-9]*\)$/\1/p' "$tmp/out" | head -n 1)
+sed -n 's/^PPid:[[:space:]]*//p' "/proc/$worker/status" >"$tmp/srun/agents"
+: >"$tmp/srun/say"
+ok "a node that Slurm declares down costs an elastic job its ranks only" until_said 'world 1 rank 0 of 1 worker 0 '
+: >"$tmp/end"
+finish_job
+is "which ends well" 0 "$status"
+like "the loss of the node has Slurm's words" '^hvdrun: far2: host lost: .*Slurm: Node failure on far2, and with it 1 worker$' "$tmp/err"
+like "and so has that of its rank" 'rank 1 on far2 \(worker 1\): host lost: .*Slurm: Node failure on far2$' "$tmp/err"
+ok "and nothing is left of it" until_true no_survivors
 finish
