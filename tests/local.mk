@@ -354,6 +354,7 @@ unit_tests += \
 	tests/unit/launcher/elastic/discovery_run_test \
 	tests/unit/launcher/elastic/discovery_test \
 	tests/unit/launcher/elastic/elastic_histories_test \
+	tests/unit/launcher/elastic/elastic_plan_drain_test \
 	tests/unit/launcher/elastic/elastic_plan_growth_test \
 	tests/unit/launcher/elastic/elastic_plan_horovod_test \
 	tests/unit/launcher/elastic/elastic_plan_test \

@@ -5,7 +5,9 @@
  *               have ended too, DONE
  *   orphaned    the link has ended before DONE, or the heartbeat timeout has passed: the agent kills
  *               everything that it has started
- *   a signal    SIGTERM, SIGINT or SIGHUP: the same, and the host is reported as lost */
+ *   a signal    SIGTERM, SIGINT or SIGHUP: the same, and the host is reported as lost
+ *   SIGTERM     while ranks of an elastic job run: hvdrun is told (DRAIN), whose ranks leave when they
+ *               can. But not when it comes because the parent of the agent has died */
 #include "launcher/agent/agent_impl.h"
 
 #include "launcher/base/exit_status.h"
@@ -153,11 +155,29 @@ static void on_told_to_end(struct agent *agent, int signum)
     agent_stop_ranks(agent, SIGTERM, AGENT_ORPHAN_GRACE_MS);
 }
 
+static bool agent_can_drain(const struct agent *agent)
+{
+    return agent->setup.job.elastic && agent->phase == AGENT_RUNNING &&
+           getppid() == agent->ending.parent;
+}
+
+/* The supervisor passes SIGTERM on, so the agent may get the signal twice. */
+static void agent_drain(struct agent *agent)
+{
+    if (agent->ending.drains)
+        return;
+    agent->ending.drains = true;
+    frame_link_begin(&agent->link, AGENT_DRAIN);
+    frame_link_send(&agent->link);
+}
+
 static void on_agent_ending_signal(uv_signal_t *handle, int signum)
 {
     struct agent *agent = handle->data;
     if (signum == SIGCHLD)
         advance_ending(agent);
+    else if (signum == SIGTERM && agent_can_drain(agent))
+        agent_drain(agent);
     else
         on_told_to_end(agent, signum);
 }
@@ -182,6 +202,7 @@ void agent_ending_init(struct agent *agent)
                        sizeof agent->ending.signals / sizeof *agent->ending.signals,
                    "a handle for each signal");
     struct sigaction hup;
+    agent->ending.parent = getppid();
     sigaction(SIGHUP, NULL, &hup);
     for (size_t i = 0; i < sizeof watched / sizeof *watched; i++) {
         uv_must(uv_signal_init(agent->loop, &agent->ending.signals[i]), "signals");

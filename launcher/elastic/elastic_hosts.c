@@ -71,7 +71,7 @@ static uint64_t elastic_host_fail(struct elastic_hosts *hosts, struct elastic_ho
                                   uint64_t now_ms)
 {
     uint64_t delay_ms = hosts->cooldown_low_ms;
-    if (host->given_up_count == 0 || host->failures == 0)
+    if (host->failures == 0 || (host->given_up_count == 0 && host->avoided_until == 0))
         host->failures++;
     if (delay_ms == 0)
         return UINT64_MAX;

@@ -248,6 +248,14 @@ void elastic_plan_on_ended(struct elastic_plan *plan, int worker, bool finished,
     elastic_plan_decide(plan, now_ms);
 }
 
+void elastic_plan_on_drained(struct elastic_plan *plan, int worker, uint64_t now_ms)
+{
+    if (plan->over || !elastic_plan_knows(plan, worker))
+        return;
+    elastic_host_avoid(&plan->hosts, plan->workers[worker].host, now_ms);
+    elastic_plan_decide(plan, now_ms);
+}
+
 void elastic_plan_on_time(struct elastic_plan *plan, uint64_t now_ms)
 {
     elastic_plan_decide(plan, now_ms);

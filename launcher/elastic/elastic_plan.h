@@ -20,7 +20,7 @@
  * intended. Workers that fail before that do not disturb the world, but count for their host.
  *
  * Shrinking. Workers on a host that is no longer found, or in slots that it no longer has, the
- * youngest first, are removed as soon as the other members are still a world; until then they stay.
+ * youngest first, or on a host that is drained, which is avoided as after a failure, are removed as soon as the other members are still a world; until then they stay.
  * A removed worker gets time to leave by itself, and is then stopped.
  *
  * Order of ranks. Workers of a host by the world in which they came first, then by age; hosts by
@@ -132,6 +132,9 @@ void elastic_plan_on_world(struct elastic_plan *plan, int epoch, const int *work
 /* A worker has ended: its process has exited, with status 0 or otherwise; or its host is lost; or
  * it could not be started. The plan also hears of the ends that it has asked for. */
 void elastic_plan_on_ended(struct elastic_plan *plan, int worker, bool finished, uint64_t now_ms);
+
+/* The host of a worker is to be left. */
+void elastic_plan_on_drained(struct elastic_plan *plan, int worker, uint64_t now_ms);
 
 /* The deadline of elastic_plan_next_ms() has passed; earlier and later is fine. */
 void elastic_plan_on_time(struct elastic_plan *plan, uint64_t now_ms);

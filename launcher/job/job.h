@@ -121,6 +121,10 @@ struct job_callbacks {
      * call any function here except job_destroy(). */
     void (*on_worker_ended)(void *context, int worker, enum job_worker_end end);
 
+    /* Elastic jobs: the host of `worker` is to be left, because its agent was asked to end. Its
+     * workers run on. May be NULL; may call any function here except job_destroy(). */
+    void (*on_drained)(void *context, int worker);
+
     /* The end of job_exchange(): 0 and the answer, borrowed for the call, or a negative error
      * number of libuv. May be NULL. */
     void (*on_exchanged)(void *context, uint32_t id, int error, const void *answer, size_t length);

@@ -5,8 +5,8 @@
  *
  * Each batch has an agent of its own, so the workers of a job_host never change. A batch whose
  * workers do not all run within --start-timeout is given up. The end of a worker is reported to the
- * owner of the job, and stops nothing. A host is closed once its agent has ended; its row in the
- * report stays. Fails, as the job, when more workers are started than there are numbers. */
+ * owner of the job, and stops nothing. So is a host that is to be left. A host is closed once its
+ * agent has ended; its row in the report stays. Fails, as the job, when more workers are started than there are numbers. */
 #include "launcher/job/job_impl.h"
 
 #include "launcher/base/exit_status.h"
@@ -140,6 +140,25 @@ void job_elastic_check(struct job *job)
     }
 }
 
+void job_on_drain(void *context, int index)
+{
+    static const char why[] = "drained, because SIGTERM has asked its agent to end";
+    struct job *job = context;
+    struct report_host *record = &job->report.hosts[index];
+    const struct job_host *host = job->hosts[index];
+    int count = 0;
+    if (record->drained || job_is_stopping(job))
+        return;
+    record->drained = true;
+    job_report_reason(&job->report, index, why);
+    for (int i = 0; i < host->where.local_size; i++)
+        count += host->ranks[i].phase != RANK_ENDED;
+    job_output_say(job->output, "%s: %s: %d worker%s to leave it", job_host_name(job, index), why,
+                   count, count == 1 ? " is" : "s are");
+    if (job->callbacks.on_drained)
+        job->callbacks.on_drained(job->context, host->where.ranks[0]);
+}
+
 static void on_cleanup_timer(uv_timer_t *timer)
 {
     struct job *job = timer->data;
@@ -220,16 +239,35 @@ int job_world_worker(const struct job *job, int rank)
     return job->options->elastic ? job_report_world(&job->report)->workers[rank] : rank;
 }
 
+static bool is_no_member(int worker, const int *in, int nin)
+{
+    for (int i = 0; i < nin; i++)
+        if (in[i] == worker)
+            return false;
+    return true;
+}
+
 static int count_missing(const int *of, int nof, const int *in, int nin)
 {
     int missing = 0;
-    for (int i = 0; i < nof; i++) {
-        int k = 0;
-        while (k < nin && in[k] != of[i])
-            k++;
-        missing += k == nin;
-    }
+    for (int i = 0; i < nof; i++)
+        missing += is_no_member(of[i], in, nin);
     return missing;
+}
+
+/* Appends the first host that members have left because it is drained. */
+static void add_drained_host(const struct job *job, const struct report_world *world,
+                             const int *workers, int size, char *text, size_t nbytes)
+{
+    size_t length = strlen(text);
+    for (int rank = 0; rank < world->size; rank++) {
+        int worker = world->workers[rank];
+        const struct report_host *host = &job->report.hosts[job->report.ranks[worker].host];
+        if (!host->drained || !is_no_member(worker, workers, size))
+            continue;
+        snprintf(text + length, nbytes - length, ", %s is drained", host->name);
+        return;
+    }
 }
 
 /* How the members of a world differ from those of the present one. */
@@ -251,9 +289,11 @@ static void change_text(const struct report_world *world, const int *workers, in
 void job_world_made(struct job *job, int epoch, const int *workers, int size)
 {
     const struct report_world *before = job_report_world(&job->report);
-    char change[80] = "";
-    if (before)
+    char change[400] = "";
+    if (before) {
         change_text(before, workers, size, change, sizeof change);
+        add_drained_host(job, before, workers, size, change, sizeof change);
+    }
     job_report_end_world(&job->report, change, job_now_ms());
     job_report_add_world(&job->report, epoch, workers, size, job_now_ms());
     for (int rank = 0; rank < size; rank++) {

@@ -209,6 +209,7 @@ void job_open_host(struct job *job, int index, const char *interfaces)
         .on_stopped = on_stopped,
         .on_stack = job_on_stack,
         .on_stacks_done = job_on_stacks_done,
+        .on_drain = job_on_drain,
         .on_done = job_on_host_done,
         .on_lost = job_on_host_lost,
         .on_agent_end = job_on_agent_end,

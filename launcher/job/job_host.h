@@ -69,6 +69,9 @@ struct job_host_events {
     /* One thread of a rank stands there; the agent has answered the question `id`. May be NULL. */
     void (*on_stack)(void *context, int rank, const char *where);
     void (*on_stacks_done)(void *context, int host, uint32_t id);
+
+    /* Of an elastic job: SIGTERM has asked the agent to end; its ranks run on. May be NULL. */
+    void (*on_drain)(void *context, int host);
     void (*on_done)(void *context, int host, int left);
 
     /* The link has ended before the host was done; see lost_reason and lost_status. */

@@ -66,6 +66,7 @@ void job_host_describe(struct job_host *host, const struct job_options *options)
     job.own_environment = !host->local;
     job.one_machine = options->elastic ? options->elastic->one_machine
                                        : host->where.local_size == host->plan->size;
+    job.elastic = options->elastic;
     job.heartbeat_timeout_ms = host->local ? 0 : options->heartbeat_timeout_ms;
     job.answer_ms = options->heartbeat_timeout_ms;
     job.attributes = options->attributes;

@@ -228,6 +228,17 @@ static int on_stacks_done(struct job_host *host, struct wire_reader *body, struc
     return rc;
 }
 
+static int on_job_host_frames_drain(struct job_host *host, struct wire_reader *body,
+                                    struct err *err)
+{
+    int rc = agent_frame_finished(body, AGENT_DRAIN, err);
+    if (rc == HVD_OK && !host->options->elastic)
+        return fail(err, HVD_ERR_PROTOCOL, "DRAIN in a job that is not elastic");
+    if (rc == HVD_OK && host->events->on_drain)
+        host->events->on_drain(host->context, host->index);
+    return rc;
+}
+
 static int on_heartbeat(struct job_host *host, struct wire_reader *body, struct err *err)
 {
     struct agent_heartbeat echo;
@@ -286,6 +297,7 @@ static const struct {
     [AGENT_EXCHANGED] = { on_exchanged, HOST_RUNNING, HOST_DONE },
     [AGENT_STACK] = { on_stack, HOST_RUNNING, HOST_DONE },
     [AGENT_STACKS_DONE] = { on_stacks_done, HOST_RUNNING, HOST_DONE },
+    [AGENT_DRAIN] = { on_job_host_frames_drain, HOST_RUNNING, HOST_RUNNING },
     [AGENT_HEARTBEAT] = { on_heartbeat, HOST_DESCRIBING, HOST_DONE },
     [AGENT_NOTE] = { on_job_host_frames_note, HOST_RUNNING, HOST_RUNNING },
     [AGENT_DONE] = { on_job_host_frames_done, HOST_DESCRIBING, HOST_RUNNING },

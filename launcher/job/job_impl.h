@@ -202,6 +202,9 @@ void job_elastic_close(struct job *job);
 void job_elastic_fini(struct job *job);
 void job_elastic_check(struct job *job); /* every HEARTBEAT_CHECK_MS */
 
+/* A host is to be left; see job_host_events. */
+void job_on_drain(void *context, int host);
+
 /* An agent of this machine was lost: processes that it has left behind are being ended. */
 void job_elastic_clean(struct job *job);
 

@@ -45,6 +45,7 @@ const char *agent_frame_name(int type)
         [AGENT_STACKS] = "STACKS",
         [AGENT_STACK] = "STACK",
         [AGENT_STACKS_DONE] = "STACKS_DONE",
+        [AGENT_DRAIN] = "DRAIN",
     };
     return type > 0 && type < AGENT_FRAME_TYPES ? names[type] : "unknown";
 }
@@ -62,6 +63,7 @@ void agent_job_encode(struct wire_writer *writer, const struct agent_job *messag
     wire_put_string(writer, message->cwd);
     wire_put_u8(writer, message->own_environment);
     wire_put_u8(writer, message->one_machine);
+    wire_put_u8(writer, message->elastic);
     wire_put_u32(writer, message->heartbeat_timeout_ms);
     wire_put_u32(writer, message->answer_ms);
     wire_put_string(writer, message->interfaces);
@@ -81,6 +83,7 @@ int agent_job_decode(struct agent_job *message, struct wire_reader *reader, stru
     wire_get_string(reader, message->cwd, sizeof message->cwd);
     message->own_environment = wire_get_u8(reader) != 0;
     message->one_machine = wire_get_u8(reader) != 0;
+    message->elastic = wire_get_u8(reader) != 0;
     message->heartbeat_timeout_ms = wire_get_u32(reader);
     message->answer_ms = wire_get_u32(reader);
     wire_get_string(reader, message->interfaces, sizeof message->interfaces);

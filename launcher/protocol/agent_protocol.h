@@ -55,6 +55,8 @@
  *                                      <-  TUNNEL_ERRORS n, bytes of the command's stderr
  *   TUNNEL_CLOSE n, given up           ->             end its stdin; given up: end the command too
  *                                      <-  TUNNEL_END n, text: it has ended, and why; "" if in order
+ *                                      <-  DRAIN      in an elastic job: SIGTERM has asked the agent to
+ *                                                     end; its ranks run on, and are to leave
  *                                      <-  DONE       every process here is gone, but for so many
  *
  * To an agent that replaces one which was lost:
@@ -83,7 +85,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { AGENT_VERSION = 14 };
+enum { AGENT_VERSION = 15 };
 
 /* Bytes of one output stream that hvdrun may not have written yet, and the same limit for stdin. */
 enum { STREAM_WINDOW = 128 * 1024, STDIN_WINDOW = 64 * 1024 };
@@ -140,6 +142,7 @@ enum agent_frame {
     AGENT_STACKS,
     AGENT_STACK,
     AGENT_STACKS_DONE,
+    AGENT_DRAIN,
     AGENT_FRAME_TYPES
 };
 
@@ -151,6 +154,7 @@ struct agent_job {
     char cwd[4096];       /* where the ranks run */
     bool own_environment; /* another machine: its own variables apply unless ENVIRONMENT has them */
     bool one_machine;     /* every rank of the job runs on this machine: lo connects them all */
+    bool elastic;         /* the job can go on without these ranks: SIGTERM makes DRAIN */
     uint32_t heartbeat_timeout_ms; /* how long hvdrun may be silent; 0: for ever */
     uint32_t answer_ms;    /* hvdrun loses a host whose ranks run and which is silent for so long */
     char interfaces[1024]; /* the part of --network-interfaces for this host: names, addresses and

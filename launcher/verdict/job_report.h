@@ -66,6 +66,7 @@ struct report_host {
     int agent;         /* the local process that stands for it; 0: none */
     int status;        /* of an elastic job: hvdrun's exit status for that */
     char reason[600];  /* why it could not be connected, or was lost; "" */
+    bool drained;      /* of an elastic job: it was to be left */
     bool unresponsive; /* it has answered nothing for a while, since before the job began to stop */
     bool lost;         /* it was the first host to be lost after the job had begun to stop */
     struct link_history history;

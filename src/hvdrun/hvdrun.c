@@ -313,6 +313,12 @@ static void on_worker_ended(void *context, int worker, enum job_worker_end end)
     elastic_driver_on_ended(run->elastic, worker, end);
 }
 
+static void on_host_drained(void *context, int worker)
+{
+    struct run *run = context;
+    elastic_driver_on_drained(run->elastic, worker);
+}
+
 /* No worker says HELLO before the loop runs. */
 static void start_elastic(struct run *run)
 {
@@ -342,6 +348,7 @@ static int start_job(struct run *run, struct err *err)
                                                     .on_finished = on_finished,
                                                     .on_suspended = on_suspended,
                                                     .on_worker_ended = on_worker_ended,
+                                                    .on_drained = on_host_drained,
                                                     .on_exchanged = on_run_exchanged };
     run->job = job_create(&run->loop, options, &rendezvous, &callbacks, run, err);
     if (!run->job) {

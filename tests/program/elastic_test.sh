@@ -10,9 +10,9 @@ hosts() {
     mv "$tmp/hosts.new" "$tmp/hosts"
 }
 
-# kill_agent_of WORKER: the agent of its host is its parent.
+# kill_agent_of WORKER [SIGNAL]: the agent of its host is its parent.
 kill_agent_of() {
-    kill -KILL "$(sed -n 's/^PPid:[[:space:]]*//p' "/proc/$(pid_of "$1")/status")"
+    kill "-${2-KILL}" "$(sed -n 's/^PPid:[[:space:]]*//p' "/proc/$(pid_of "$1")/status")"
 }
 
 # ---- ranks that are lost ----
@@ -60,6 +60,19 @@ ok "a host of a remote shell is lost" all_joined 1 0
 end_job
 is "and the job ends well" 0 "$status"
 ok "with nobody left behind there" until_true no_survivors
+
+elastic -np 3 --min-np 1 -H localhost:2,127.0.0.2:1 --report "$tmp/report"
+all_joined 0 0 1 2
+kill_agent_of 0 TERM
+ok "SIGTERM to an agent drains its host: the rank of the other one is the next world" all_joined 1 2
+ok "and the workers of the host leave" until_said 'removed worker 0$'
+ok "by themselves" until_said 'removed worker 1$'
+end_job
+is "which is no failure" 0 "$status"
+like "hvdrun says it" '^hvdrun: localhost: drained, because SIGTERM has asked its agent to end: 2 workers are to leave it$' "$tmp/err"
+unlike "no worker is lost" 'lost' "$tmp/err"
+like "the report has it" '"why":.*"2 workers left, localhost is drained"' "$tmp/report"
+ok "and nobody is left behind" no_survivors
 
 elastic -np 3 --min-np 1 -H localhost:3
 all_joined 0 0 1 2

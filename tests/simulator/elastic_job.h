@@ -66,8 +66,9 @@ struct sim_elastic {
     struct elastic_driver *driver;
     struct sim_member *members[SIM_MEMBERS_MAX]; /* by number; NULL until its process begins */
     struct sim_elastic_worker workers[SIM_MEMBERS_MAX];
-    int numbered;                      /* workers that were started */
-    uint64_t failed_us[SIM_HOSTS_MAX]; /* the last failure there; 0: none */
+    int numbered;                       /* workers that were started */
+    uint64_t failed_us[SIM_HOSTS_MAX];  /* the last failure there; 0: none */
+    uint64_t drained_us[SIM_HOSTS_MAX]; /* when it was drained; 0: it was not */
     struct sim_epoch epochs[SIM_WORLDS_MAX];
     int last_epoch;                    /* that hvdrun was told of; -1: none */
     int steps;                         /* after which a rank has finished */
@@ -95,6 +96,7 @@ void sim_elastic_befall(void);
 void sim_elastic_on_world(int epoch, const int *workers, int size);
 void sim_elastic_on_welcome(struct sim_member *member, const struct join_welcome *welcome);
 void sim_elastic_on_ended(int worker, enum job_worker_end end);
+void sim_elastic_on_drained(int worker);
 void sim_elastic_on_report(const struct job_report *report);
 void sim_elastic_judge(void);
 

@@ -110,12 +110,27 @@ void __wrap_job_add_batch(struct job *job, const struct job_batch *batch);
 void __real_job_worker_removed(struct job *job, int worker);
 void __wrap_job_worker_removed(struct job *job, int worker);
 
-/* Slots of a host that hvdrun may use: one less while a failure there is not cool. */
+/* Not cool since then. */
+static bool is_hot(uint64_t since_us)
+{
+    uint64_t low_ms = elastic.setup.elastic.cooldown_low_ms;
+    return since_us > 0 && (low_ms == 0 || sim_now_us() + 1000 < since_us + SIM_MS(low_ms));
+}
+
+/* Slots of a host that hvdrun may use: one less while a failure there is not cool, and none while it
+ * is drained. */
 static int usable_slots(int host)
 {
-    uint64_t low_ms = elastic.setup.elastic.cooldown_low_ms, failed_us = elastic.failed_us[host];
-    bool hot = failed_us > 0 && (low_ms == 0 || sim_now_us() + 1000 < failed_us + SIM_MS(low_ms));
-    return elastic.delivered[host] - hot;
+    if (is_hot(elastic.drained_us[host]))
+        return 0;
+    return elastic.delivered[host] - is_hot(elastic.failed_us[host]);
+}
+
+void sim_elastic_on_drained(int worker)
+{
+    int host = elastic.workers[worker].host;
+    sim_log("hvdrun drains host %d", host);
+    elastic.drained_us[host] = sim_now_us();
 }
 
 void __wrap_job_add_batch(struct job *job, const struct job_batch *batch)

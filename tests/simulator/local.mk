@@ -42,7 +42,7 @@ tests_simulator_simulate_LDADD = src/hvdrun/libhvdrun.la launcher/liblauncher.la
 	$(SODIUM_LIBS) $(UV_LIBS) $(CJSON_LIBS) $(HWLOC_LIBS)
 simulated_memory = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,--wrap=free,--wrap=strdup,--wrap=strndup
 simulated_calls = -Wl,--wrap=close,--wrap=fcntl,--wrap=open,--wrap=fstat,--wrap=pipe2,--wrap=chdir,--wrap=umask,--wrap=kill \
-	-Wl,--wrap=getpid,--wrap=waitpid,--wrap=interfaces_read,--wrap=process_state \
+	-Wl,--wrap=getpid,--wrap=getppid,--wrap=waitpid,--wrap=interfaces_read,--wrap=process_state \
 	-Wl,--wrap=monotonic_ms,--wrap=monotonic_ns
 tests_simulator_simulate_LDFLAGS = $(AM_LDFLAGS) $(simulated_memory) $(simulated_calls)
 

@@ -128,6 +128,13 @@ static void on_worker_ended(void *context, int worker, enum job_worker_end end)
     elastic_driver_on_ended(elastic.driver, worker, end);
 }
 
+static void on_drained(void *context, int worker)
+{
+    (void)context;
+    sim_elastic_on_drained(worker);
+    elastic_driver_on_drained(elastic.driver, worker);
+}
+
 static void on_worker_waiting(void *context, int worker)
 {
     (void)context;
@@ -182,7 +189,8 @@ static void start_job(struct sim_process *launcher)
 {
     static const struct job_callbacks callbacks = { .on_report = on_report,
                                                     .on_finished = on_finished,
-                                                    .on_worker_ended = on_worker_ended };
+                                                    .on_worker_ended = on_worker_ended,
+                                                    .on_drained = on_drained };
     static const struct job_rendezvous_events events = { .on_waiting = on_worker_waiting,
                                                          .on_world = on_world_made };
     struct err err = { 0 };

@@ -45,6 +45,7 @@ int __wrap_chdir(const char *path);
 mode_t __wrap_umask(mode_t mask);
 int __wrap_kill(pid_t pid, int signum);
 pid_t __wrap_getpid(void);
+pid_t __wrap_getppid(void);
 pid_t __wrap_waitpid(pid_t pid, int *status, int options);
 int __wrap_interfaces_read(struct interfaces *interfaces, struct err *err);
 char __wrap_process_state(pid_t pid);
@@ -121,6 +122,11 @@ int __wrap_kill(pid_t pid, int signum)
 pid_t __wrap_getpid(void)
 {
     return sim_current() ? sim_current()->pid : 1;
+}
+
+pid_t __wrap_getppid(void)
+{
+    return sim_current() && sim_current()->parent ? sim_current()->parent->pid : 1;
 }
 
 pid_t __wrap_waitpid(pid_t pid, int *status, int options)

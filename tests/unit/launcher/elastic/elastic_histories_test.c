@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The policy of elastic jobs in random histories: hosts come and go, workers arrive late, fail and
+/* The policy of elastic jobs in random histories: hosts come, go and are drained, workers arrive late, fail and
  * finish in any order, and the time passes in leaps. The model of a rendezvous and of processes
  * below does what the policy asks for, and checks with each action that
  *   no dead or removed worker is intended, and none twice;
  *   a world has at most `max` ranks, and with those that have finished at least `min`;
  *   ranks of a host stand together, hosts and workers in order of their first world and age;
- *   a host never has more processes than slots when workers are started, and one less as long as a
- *   failure there is not cool;
+ *   a host never has more processes than slots when workers are started, one less as long as a
+ *   failure there is not cool, and none as long as it is drained;
  *   there are not more worlds than the limit of resets allows;
  *   the job ends once nothing happens any more, without a worker that waits for ever.
  * ELASTIC_SEEDS and ELASTIC_FIRST choose other histories. */
@@ -32,7 +32,8 @@ struct model {
     struct elastic_plan *plan;
     uint64_t now_ms;
     int slots[HOSTS];
-    uint64_t failed_ms[HOSTS]; /* the last failure; 0: none */
+    uint64_t failed_ms[HOSTS];  /* the last failure; 0: none */
+    uint64_t drained_ms[HOSTS]; /* when it was drained; 0: it was not */
     struct process processes[WORKERS];
     int process_count;
     int intended[WORKERS], intended_count;
@@ -65,6 +66,13 @@ static int host_index(const char *name)
 
 /* ---- what the policy asks for ---- */
 
+/* Not cool since then. */
+static bool model_is_hot(uint64_t since_ms)
+{
+    return since_ms > 0 &&
+           (m.options.cooldown_low_ms == 0 || m.now_ms < since_ms + m.options.cooldown_low_ms);
+}
+
 static void model_start(const struct elastic_action *action)
 {
     int host = host_index(action->host->name), busy = 0, alive = 0;
@@ -74,8 +82,8 @@ static void model_start(const struct elastic_action *action)
         busy += m.processes[i].alive && m.processes[i].host == host;
         alive += m.processes[i].alive && !m.processes[i].removed;
     }
-    bool hot = m.failed_ms[host] > 0 && (m.options.cooldown_low_ms == 0 ||
-                                         m.now_ms < m.failed_ms[host] + m.options.cooldown_low_ms);
+    bool hot = model_is_hot(m.failed_ms[host]);
+    PROMISE(!model_is_hot(m.drained_ms[host]), "%c is drained", 'a' + host);
     PROMISE(busy + action->count <= m.slots[host] - hot, "%d on %c with %d slots, %s",
             busy + action->count, 'a' + host, m.slots[host], hot ? "hot" : "cool");
     PROMISE(alive + action->count <= m.options.max, "at most %d live", m.options.max);
@@ -246,6 +254,13 @@ static void model_end_process(int worker, bool finished)
     model_act();
 }
 
+static void model_drain(int host, int worker)
+{
+    m.drained_ms[host] = m.now_ms;
+    elastic_plan_on_drained(m.plan, worker, m.now_ms);
+    model_act();
+}
+
 /* A process says HELLO: a new one at any time, a member after its world is over or outdated. */
 static void model_come(int worker)
 {
@@ -299,6 +314,8 @@ static void model_step(void)
         model_end_process(worker, false);
     } else if (what < 21 && draw(4) == 0) {
         model_end_process(worker, true);
+    } else if (what < 22 && draw(3) == 0) {
+        model_drain(m.processes[worker].host, worker);
     } else {
         model_come(worker);
     }

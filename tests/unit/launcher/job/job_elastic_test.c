@@ -34,6 +34,7 @@ static enum job_worker_end ends[WORKERS];
 static bool has_ended[WORKERS], over;
 static int nended;
 static void (*react)(int worker); /* after each end */
+static int drained = -1;          /* the worker whose host was drained last */
 static struct {
     int nworlds, nranks, nhosts;
     char why[3][400], loss[400];
@@ -95,6 +96,12 @@ static void on_worker_ended(void *context, int worker, enum job_worker_end end)
         react(worker);
 }
 
+static void on_drained(void *context, int worker)
+{
+    (void)context;
+    drained = worker;
+}
+
 /* ---- the job ---- */
 
 static void setup(void)
@@ -140,7 +147,8 @@ static void start(const char *script)
                                                                 .on_over = on_over };
     static const struct job_callbacks callbacks = { .on_report = on_report,
                                                     .on_finished = on_finished,
-                                                    .on_worker_ended = on_worker_ended };
+                                                    .on_worker_ended = on_worker_ended,
+                                                    .on_drained = on_drained };
     struct err err;
     free(command[2]);
     command[2] = strdup(script);
@@ -396,6 +404,67 @@ START_TEST(a_lost_agent_costs_its_own_workers_only)
     has("hvdrun: localhost: host lost: its agent (pid ");
     has("was killed by signal 9 (SIGKILL), and with it 2 workers\n");
     has("hvdrun: 2 of 3 workers were lost");
+}
+END_TEST
+
+START_TEST(sigterm_drains_the_host_of_an_agent_whose_workers_run_on)
+{
+    start("echo runs $HVD_WORKER; exec sleep 600");
+    add(0, 2);
+    add(2, 1);
+    UNTIL(has_printed("runs 0") && has_printed("runs 1") && has_printed("runs 2"));
+    job_world_made(job, 0, (int[]){ 0, 1, 2 }, 3);
+    kill(host_of(0)->agent, SIGTERM);
+    UNTIL(drained == 0);
+    ck_assert_int_eq(nended, 0);
+    job_worker_removed(job, 0);
+    job_worker_removed(job, 1);
+    job_world_made(job, 1, (int[]){ 2 }, 1);
+    job_stop_worker(job, 0);
+    job_stop_worker(job, 1);
+    UNTIL(!host_of(0));
+    ck_assert_int_eq(nended, 2);
+    job_stop_worker(job, 2);
+    UNTIL(has_ended[2]);
+    job_end(job);
+    run();
+    ck_assert_int_eq(exit_status, 0);
+    has("hvdrun: localhost: drained, because SIGTERM has asked its agent to end: 2 workers are to "
+        "leave it\n");
+    has("hvdrun: world 1 has 1 rank: 2 workers left, localhost is drained\n");
+    ck_assert_str_eq(report.why[0], "2 workers left, localhost is drained");
+    has_not("lost");
+}
+END_TEST
+
+START_TEST(a_worker_that_dies_on_a_drained_host_is_lost_because_of_that)
+{
+    react = end_after_two;
+    start("echo runs $HVD_WORKER; exec sleep 600");
+    add(0, 2);
+    UNTIL(has_printed("runs 0") && has_printed("runs 1"));
+    kill(host_of(0)->agent, SIGTERM);
+    UNTIL(drained == 0);
+    kill(pid_of(0), SIGKILL);
+    UNTIL(has_ended[0]);
+    ck_assert_ptr_nonnull(strstr(job->report.ranks[0].loss,
+                                 "s: drained, because SIGTERM has asked its agent to end"));
+    job_stop_worker(job, 1);
+    run();
+}
+END_TEST
+
+START_TEST(sigint_still_ends_the_workers_of_an_agent)
+{
+    start("echo runs; exec sleep 600");
+    add(0, 1);
+    UNTIL(has_printed("runs"));
+    kill(host_of(0)->agent, SIGINT);
+    UNTIL(has_ended[0]);
+    job_end(job);
+    run();
+    ck_assert_int_eq(drained, -1);
+    has("was stopped by signal 2 (SIGINT)");
 }
 END_TEST
 
@@ -685,6 +754,9 @@ static Suite *suite(void)
     TCase *hosts = tcase_create("hosts");
     tcase_add_checked_fixture(hosts, setup, NULL);
     tcase_add_test(hosts, a_lost_agent_costs_its_own_workers_only);
+    tcase_add_test(hosts, sigterm_drains_the_host_of_an_agent_whose_workers_run_on);
+    tcase_add_test(hosts, a_worker_that_dies_on_a_drained_host_is_lost_because_of_that);
+    tcase_add_test(hosts, sigint_still_ends_the_workers_of_an_agent);
     tcase_add_test(hosts, an_agent_that_connects_is_not_taken_for_an_orphan);
     tcase_add_test(hosts, a_host_that_is_not_reached_costs_its_workers_only);
     tcase_add_test(hosts, a_host_that_is_not_ready_in_time_is_given_up);

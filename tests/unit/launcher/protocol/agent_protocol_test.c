@@ -39,6 +39,7 @@ START_TEST(job_is_read_as_it_was_written)
         .cwd = "/some where",
         .own_environment = _i & 1,
         .one_machine = _i & 2,
+        .elastic = _i & 4,
         .heartbeat_timeout_ms = 5000,
         .answer_ms = 6000,
         .interfaces = "eth0,198.51.100.0/24",
@@ -53,6 +54,7 @@ START_TEST(job_is_read_as_it_was_written)
     ck_assert_str_eq(read.cwd, "/some where");
     ck_assert_int_eq(read.own_environment, job.own_environment);
     ck_assert_int_eq(read.one_machine, job.one_machine);
+    ck_assert_int_eq(read.elastic, job.elastic);
     ck_assert_uint_eq(read.attributes.umask, 027);
     ck_assert_uint_eq(read.heartbeat_timeout_ms, 5000);
     ck_assert_uint_eq(read.answer_ms, 6000);
