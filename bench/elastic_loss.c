@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the death of a rank to the first collective of the next world, and the time of a step.
+/* From a change of an elastic job to the first collective of the next world, and the time of a step.
  *
- *   bench/elastic_loss FILE STEPS    in an elastic job: after STEPS steps the last rank writes the
- *                                    time into FILE and kills itself; rank 0 of the next world
- *                                    prints "reset" and the microseconds since then
- *   bench/elastic_loss - STEPS       no rank dies
+ *   bench/elastic_loss FILE STEPS         after STEPS steps the last rank writes the time into FILE
+ *                                         and kills itself; rank 0 of the next world prints "reset"
+ *                                         and the microseconds since then
+ *   bench/elastic_loss FILE STEPS wait    the same, but the ranks wait for another process that
+ *                                         writes the time and changes the hosts of the job
+ *   bench/elastic_loss FILE now           writes the time into FILE, in no job
+ *   bench/elastic_loss - STEPS            nothing changes
  *
  * A step is a sum of 4096 floats, and a look at whether hosts have changed. Rank 0 prints "step"
  * and the median of the first world's steps in microseconds. The clock is the same for all
@@ -18,6 +21,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -26,16 +30,16 @@ enum { COUNT = 4096, STEPS_MAX = 1000000 };
 static float data[COUNT];
 static double times_us[STEPS_MAX];
 
-static void loss_die(const char *path)
+static void loss_write_now(const char *path)
 {
     double now = now_us();
     int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     if (file < 0 || write(file, &now, sizeof now) != sizeof now)
         err(1, "%s", path);
-    raise(SIGKILL);
+    close(file);
 }
 
-static double loss_died_at(const char *path)
+static double loss_began_at(const char *path)
 {
     double then = 0;
     int file = open(path, O_RDONLY);
@@ -57,8 +61,10 @@ static void loss_must(int rc)
         errx(1, "%s", hvd_last_error());
 }
 
-/* Until a rank has died, or the steps are made. */
-static int loss_first_world(int steps, bool a_rank_dies, const char *path)
+enum loss_change { LOSS_NONE, LOSS_DEATH, LOSS_OF_HOSTS };
+
+/* Until the world changes, or the steps are made. */
+static int loss_first_world(int steps, enum loss_change change, const char *path)
 {
     int rc = HVD_OK;
     for (int i = 0; i < steps && rc == HVD_OK; i++) {
@@ -68,26 +74,45 @@ static int loss_first_world(int steps, bool a_rank_dies, const char *path)
     }
     if (rc == HVD_OK && hvd_rank() == 0)
         printf("step %.1f\n", median(times_us, steps));
-    if (rc == HVD_OK && a_rank_dies && hvd_rank() == hvd_size() - 1)
-        loss_die(path);
-    while (rc == HVD_OK && a_rank_dies)
+    if (rc == HVD_OK && change == LOSS_DEATH && hvd_rank() == hvd_size() - 1) {
+        loss_write_now(path);
+        raise(SIGKILL);
+    }
+    while (rc == HVD_OK && change != LOSS_NONE)
         rc = loss_step();
     return rc;
 }
 
-int main(int argc, char **argv)
+/* A rank that was removed has no next world. */
+static void loss_next_world(const char *path)
 {
-    if (argc != 3)
-        errx(2, "usage: elastic_loss FILE|- STEPS");
-    int steps = (int)number_argument("STEPS", argv[2], 1, STEPS_MAX);
-    setvbuf(stdout, NULL, _IOLBF, 0);
-    loss_must(hvd_init());
-    if (loss_first_world(steps, strcmp(argv[1], "-") != 0, argv[1]) == HVD_OK)
-        return hvd_shutdown() != HVD_OK;
-    hvd_shutdown();
-    loss_must(hvd_init());
+    int rc = hvd_init();
+    if (rc == HVD_ERR_REMOVED)
+        exit(0);
+    loss_must(rc);
     loss_must(loss_step());
     if (hvd_rank() == 0)
-        printf("reset %.0f\n", now_us() - loss_died_at(argv[1]));
+        printf("reset %.0f\n", now_us() - loss_began_at(path));
+}
+
+int main(int argc, char **argv)
+{
+    bool waits = argc == 4 && strcmp(argv[3], "wait") == 0;
+    if (argc != 3 && !waits)
+        errx(2, "usage: elastic_loss FILE|- STEPS|now [wait]");
+    if (strcmp(argv[2], "now") == 0)
+        return loss_write_now(argv[1]), 0;
+    int steps = (int)number_argument("STEPS", argv[2], 1, STEPS_MAX);
+    enum loss_change change = waits                       ? LOSS_OF_HOSTS
+                              : strcmp(argv[1], "-") == 0 ? LOSS_NONE
+                                                          : LOSS_DEATH;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    loss_must(hvd_init());
+    if (hvd_epoch() > 0) { /* a newcomer */
+        loss_must(loss_step());
+    } else if (loss_first_world(steps, change, argv[1]) != HVD_OK) {
+        hvd_shutdown();
+        loss_next_world(argv[1]);
+    }
     return hvd_shutdown() != HVD_OK;
 }
