@@ -62,9 +62,13 @@ static inline void parts_gather_by(struct parts *from, void *to, size_t nbytes,
     }
 }
 
+/* For data that may come from a core that shares no cache. */
 static inline void parts_copy(void *to, const void *from, size_t nbytes)
 {
-    copy_cached(to, from, nbytes);
+    if (nbytes < 2 * COPY_VECTORS)
+        copy_cached(to, from, nbytes);
+    else
+        memcpy(to, from, nbytes);
 }
 
 static inline void parts_gather(struct parts *from, void *to, size_t nbytes)
@@ -72,15 +76,21 @@ static inline void parts_gather(struct parts *from, void *to, size_t nbytes)
     parts_gather_by(from, to, nbytes, parts_copy);
 }
 
-static inline void parts_scatter(struct parts *to, const void *from, size_t nbytes)
+static inline void parts_scatter_by(struct parts *to, const void *from, size_t nbytes,
+                                    void (*copy)(void *to, const void *from, size_t nbytes))
 {
     const unsigned char *at = from;
     for (size_t size; nbytes > 0; nbytes -= size, at += size) {
         unsigned char *piece = parts_piece(to, &size);
         size = size < nbytes ? size : nbytes;
-        copy_cached(piece, at, size);
+        copy(piece, at, size);
         parts_skip(to, size);
     }
+}
+
+static inline void parts_scatter(struct parts *to, const void *from, size_t nbytes)
+{
+    parts_scatter_by(to, from, nbytes, parts_copy);
 }
 
 #endif

@@ -12,7 +12,7 @@
 #include <string.h>
 
 static const size_t sizes[] = { 0,   1,    15,   63,   64,   65,   127, 128,
-                                200, 2111, 2112, 4096, 4159, 4160, 9000 };
+                                200, 2111, 2112, 2113, 4096, 4160, 9000 };
 static const size_t offsets[] = { 0, 1, 8, 16, 33, 63 };
 enum { SIZES = sizeof sizes / sizeof *sizes, OFFSETS = sizeof offsets / sizeof *offsets };
 
