@@ -54,6 +54,7 @@ static ssize_t put_bytes(struct link_shm *shm, struct parts *rest)
 {
     ssize_t sent = 0, put = 1;
     shm->out.streams = shm->streams && shm_distance_is_far(&shm->distance);
+    shm->out.near = shm_distance_is_near(&shm->distance);
     while (rest->count > 0 && sent < CALL_MOST && put > 0) {
         put = shm_writer_put(&shm->out, rest, &shm->failure);
         sent += put > 0 ? put : 0;

@@ -215,7 +215,7 @@ static ssize_t copy_piece(struct link_shm *shm, struct parts *rest)
         return shm->declines ? 0 : fetch_private(shm, rest);
     nbytes = parts_size(rest, nbytes);
     parts_scatter_by(rest, piece, nbytes,
-                     shm_distance_is_far(&shm->distance) ? parts_copy : copy_cached);
+                     shm_distance_is_near(&shm->distance) ? copy_cached : parts_copy);
     int rc = use(shm, nbytes);
     return rc < 0 ? rc : (ssize_t)nbytes;
 }

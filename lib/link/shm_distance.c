@@ -32,6 +32,11 @@ bool shm_distance_is_far(const struct shm_distance *distance)
     return atomic_load_explicit(&distance->pair->far, memory_order_relaxed);
 }
 
+bool shm_distance_is_near(const struct shm_distance *distance)
+{
+    return atomic_load_explicit(&distance->pair->near, memory_order_relaxed);
+}
+
 void shm_distance_count(struct shm_distance *distance, size_t nbytes)
 {
     struct shm_distance_pair *pair = distance->pair;
@@ -70,6 +75,12 @@ static bool make_trips(struct shm_distance *distance, uint32_t *value)
     return true;
 }
 
+static void shm_distance_note(struct shm_distance_pair *pair, bool far)
+{
+    atomic_store_explicit(&pair->far, far, memory_order_relaxed);
+    atomic_store_explicit(&pair->near, !far, memory_order_relaxed);
+}
+
 /* From now on the other side is expected to look at the word all the time. `value` is what this
  * side stores first, and at the end what it would store next. Returns how many bursts the other
  * side looked. */
@@ -85,8 +96,7 @@ static int time_trips(struct shm_distance *distance, uint32_t *value)
         least = took < least ? took : least;
     }
     if (bursts >= BURSTS_LEAST)
-        atomic_store_explicit(&distance->pair->far, least > (uint64_t)SHM_FAR_NS * TRIPS,
-                              memory_order_relaxed);
+        shm_distance_note(distance->pair, least > (uint64_t)SHM_FAR_NS * TRIPS);
     return bursts;
 }
 

@@ -37,7 +37,9 @@ struct shm_distance {
 void shm_distance_init(struct shm_distance *distance, struct shm_distance_pair *pair,
                        _Atomic uint32_t *word, bool asks);
 
+/* Before the first measurement both are false. */
 bool shm_distance_is_far(const struct shm_distance *distance);
+bool shm_distance_is_near(const struct shm_distance *distance);
 
 /* So many bytes were copied: measurements serve copies, so these say when the next one is due. Any
  * link of the pair makes it. */

@@ -12,7 +12,8 @@
 #include <sys/types.h>
 
 struct shm_distance_pair {
-    atomic_bool far;      /* according to the last measurement; at first: near */
+    atomic_bool far;      /* according to the last measurement */
+    atomic_bool near;     /* likewise; neither before the first */
     atomic_size_t since;  /* bytes copied since a measurement became due; 0: none yet */
     atomic_uint due;      /* how many measurements have become due */
     atomic_uint measured; /* the last one of them that was made */

@@ -189,7 +189,9 @@ static size_t put_bulk(struct shm_writer *writer, struct shm_part *part, struct 
     size_t line = part->first + part->at;
     bool streams = writer->streams && part == &writer->parts[SHM_LARGE];
     parts_gather_by(parts, writer->ring->bulk + line * SHM_LINE, nbytes,
-                    streams ? copy_streaming : copy_cached);
+                    streams        ? copy_streaming
+                    : writer->near ? copy_cached
+                                   : parts_copy);
     use_lines(part, lines_of(nbytes));
     return line;
 }

@@ -89,6 +89,7 @@ struct shm_writer {
     struct shm_ring *ring;
     const _Atomic uint32_t *read;          /* the reader's word */
     bool streams;                          /* the caller's: large data bypass the caches (copy.h) */
+    bool near;                             /* the caller's: the reader shares a cache */
     uint32_t entries, seen;                /* ever written; read, as far as we know; wrap around */
     struct shm_part parts[SHM_PARTS];      /* of the bulk */
     uint32_t ends[SHM_ENTRIES][SHM_PARTS]; /* the use of each part when an entry was written */
