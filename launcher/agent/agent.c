@@ -20,6 +20,7 @@ static const struct {
     [AGENT_JOB] = { agent_on_job, AGENT_RECEIVING, AGENT_RECEIVING },
     [AGENT_ARGUMENTS] = { agent_on_arguments, AGENT_RECEIVING, AGENT_RECEIVING },
     [AGENT_ENVIRONMENT] = { agent_on_environment, AGENT_RECEIVING, AGENT_RECEIVING },
+    [AGENT_HOST] = { agent_on_host, AGENT_RECEIVING, AGENT_RECEIVING },
     [AGENT_RANK] = { agent_on_rank, AGENT_RECEIVING, AGENT_RECEIVING },
     [AGENT_PREPARE] = { agent_on_prepare, AGENT_RECEIVING, AGENT_RECEIVING },
     [AGENT_SWEEP] = { agent_on_sweep, AGENT_RECEIVING, AGENT_RECEIVING },
@@ -37,6 +38,7 @@ static const struct {
     [AGENT_TUNNEL_OPEN] = { agent_on_tunnel_open, AGENT_IS_READY, AGENT_IS_DONE },
     [AGENT_TUNNEL_DATA] = { agent_on_tunnel_data, AGENT_IS_READY, AGENT_IS_DONE },
     [AGENT_TUNNEL_CREDIT] = { agent_on_tunnel_credit, AGENT_IS_READY, AGENT_IS_DONE },
+    [AGENT_TUNNEL_DESCRIBE] = { agent_on_tunnel_describe, AGENT_IS_READY, AGENT_IS_DONE },
     [AGENT_TUNNEL_CLOSE] = { agent_on_tunnel_close, AGENT_IS_READY, AGENT_IS_DONE },
 };
 

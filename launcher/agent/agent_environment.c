@@ -25,6 +25,7 @@
 
 int agent_on_environment(struct agent *agent, struct wire_reader *body, struct err *err)
 {
+    agent_keep_description(agent, AGENT_ENVIRONMENT, body);
     return agent_take_texts(&agent->environment.common, body, AGENT_ENVIRONMENT, err);
 }
 
@@ -130,7 +131,7 @@ static bool ask_link(struct agent *agent, const struct interfaces *here)
 int agent_environment_choose_network(struct agent *agent, struct err *err)
 {
     struct interfaces here = { 1, { { .name = "lo", .kind = INTERFACE_LOOPBACK } } };
-    const char *wish = agent->setup.job.interfaces;
+    const char *wish = agent->setup.host.interfaces;
     if ((*wish || !agent->setup.job.one_machine) && interfaces_read(&here, err) < 0)
         return STATUS_RESOURCE;
     bool leads_out = here.count > 0 && here.at[0].kind == INTERFACE_REAL;

@@ -108,6 +108,8 @@ struct agent_stacks {
 /* agent_setup.c: the description by hvdrun, and the results of checking it. */
 struct agent_setup {
     struct agent_job job;
+    struct agent_host host;
+    struct wire_writer description; /* frames JOB, ARGUMENTS and ENVIRONMENT: TUNNEL_DESCRIBE */
     struct string_list arguments;
     char *program; /* the path of arguments.items[0] */
     struct rlimit nofile;
@@ -182,8 +184,12 @@ struct agent {
  * status; a negative status breaks the link. */
 int agent_on_job(struct agent *agent, struct wire_reader *body, struct err *err);
 int agent_on_arguments(struct agent *agent, struct wire_reader *body, struct err *err);
+int agent_on_host(struct agent *agent, struct wire_reader *body, struct err *err);
 int agent_on_prepare(struct agent *agent, struct wire_reader *body, struct err *err);
 void agent_setup_fini(struct agent *agent);
+
+/* Keeps a frame that is the same for all hosts. The body has not been read. */
+void agent_keep_description(struct agent *agent, int type, const struct wire_reader *body);
 
 /* Appends the texts of a body to `list`. */
 int agent_take_texts(struct string_list *list, struct wire_reader *body, int type, struct err *err);
@@ -298,6 +304,7 @@ int agent_on_sweep(struct agent *agent, struct wire_reader *body, struct err *er
 int agent_on_tunnel_open(struct agent *agent, struct wire_reader *body, struct err *err);
 int agent_on_tunnel_data(struct agent *agent, struct wire_reader *body, struct err *err);
 int agent_on_tunnel_credit(struct agent *agent, struct wire_reader *body, struct err *err);
+int agent_on_tunnel_describe(struct agent *agent, struct wire_reader *body, struct err *err);
 int agent_on_tunnel_close(struct agent *agent, struct wire_reader *body, struct err *err);
 void agent_tunnels_resume(struct agent *agent);  /* the link has room again */
 void agent_tunnels_hang_up(struct agent *agent); /* the link has ended */

@@ -28,12 +28,18 @@
 /* Descriptors for the agent itself, and for each of its ranks. */
 enum { OWN_DESCRIPTORS = 96, DESCRIPTORS_PER_RANK = 4 };
 
+void agent_keep_description(struct agent *agent, int type, const struct wire_reader *body)
+{
+    frame_put(&agent->setup.description, (uint16_t)type, body->at, body->left);
+}
+
 /* From a message of another version only the number is read. The agent reports this in a FAILED
  * frame, which every version can read. */
 int agent_on_job(struct agent *agent, struct wire_reader *body, struct err *err)
 {
     if (agent->setup.job.version)
         return fail(err, HVD_ERR_PROTOCOL, "a second JOB");
+    agent_keep_description(agent, AGENT_JOB, body);
     int rc = agent_job_decode(&agent->setup.job, body, err);
     if (rc < 0 && !body->failed && agent->setup.job.version != AGENT_VERSION) {
         agent->phase = AGENT_REFUSED;
@@ -60,7 +66,13 @@ int agent_take_texts(struct string_list *list, struct wire_reader *body, int typ
 
 int agent_on_arguments(struct agent *agent, struct wire_reader *body, struct err *err)
 {
+    agent_keep_description(agent, AGENT_ARGUMENTS, body);
     return agent_take_texts(&agent->setup.arguments, body, AGENT_ARGUMENTS, err);
+}
+
+int agent_on_host(struct agent *agent, struct wire_reader *body, struct err *err)
+{
+    return agent_host_decode(&agent->setup.host, body, err);
 }
 
 static int enter_directory(struct agent *agent, struct err *err)
@@ -188,4 +200,5 @@ void agent_setup_fini(struct agent *agent)
     agent_torch_release(agent);
     free(agent->setup.program);
     string_list_fini(&agent->setup.arguments);
+    wire_writer_fini(&agent->setup.description);
 }

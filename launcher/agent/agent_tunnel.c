@@ -5,6 +5,8 @@
  *   its end       of the stream and of the process; TUNNEL_END when both have come, or one of them
  *                 and TUNNEL_LAST_MS, which begins anew when hvdrun gives no credit or the link is
  *                 full: what the command has written is not lost because hvdrun is slow
+ *   TUNNEL_DESCRIBE  the description of the job goes into the tunnel, for the agent at the other
+ *                 end, as it has come here
  *   TUNNEL_CLOSE  its stdin ends; the command, if it does not end by itself, is killed
  *   orphaned      the stdin of all of them ends: so do the agents at the other ends
  *
@@ -50,8 +52,9 @@ struct agent_tunnel {
     char name[61]; /* of the command, for messages */
     int wait_status;
     bool stream_over, process_over;
-    bool told;    /* TUNNEL_END was sent */
-    bool hung_up; /* by hvdrun, or because the link has ended */
+    bool told;      /* TUNNEL_END was sent */
+    bool described; /* TUNNEL_DESCRIBE has come */
+    bool hung_up;   /* by hvdrun, or because the link has ended */
     int open_handles;
     struct agent_tunnel *next;
 };
@@ -359,6 +362,25 @@ int agent_on_tunnel_credit(struct agent *agent, struct wire_reader *body, struct
     rc = tunnel_end_credit(&tunnel->end, nbytes, err);
     agent_tunnel_goes_on(tunnel, was_held_up);
     return rc;
+}
+
+int agent_on_tunnel_describe(struct agent *agent, struct wire_reader *body, struct err *err)
+{
+    struct agent_tunnel *tunnel = NULL;
+    const struct wire_writer *description = &agent->setup.description;
+    int rc = find_tunnel(agent, body, &tunnel, err);
+    if (rc == HVD_OK)
+        rc = agent_frame_finished(body, AGENT_TUNNEL_DESCRIBE, err);
+    if (rc < 0 || !tunnel)
+        return rc;
+    if (tunnel->described)
+        return fail(err, HVD_ERR_PROTOCOL, "a second TUNNEL_DESCRIBE of tunnel %u",
+                    tunnel->end.number);
+    if (description->failed)
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    tunnel->described = true;
+    tunnel_end_put(&tunnel->end, description->data, description->length);
+    return HVD_OK;
 }
 
 static void hang_up_tunnel(struct agent_tunnel *tunnel, bool given_up)

@@ -267,7 +267,7 @@ void host_transport_opened(struct host_connect *connect, const struct host_strea
         return;
     }
     connect->phase = CONNECT_BOOTSTRAP;
-    bool command = stream->pid > 0 || stream->below; /* it is still connecting */
+    bool command = stream->pid > 0 || stream->tunnel; /* it is still connecting */
     if (stream->local || stream->agent || !command)
         set_step(connect, STEP_AGENT);
     if (connect->phase != CONNECT_BOOTSTRAP) /* it was closed during the step callback */

@@ -29,6 +29,7 @@
 #include <uv.h>
 
 struct host_transport;
+struct tunnel;
 struct tunnels;
 
 /* For all hosts of a job; borrowed until connect_queue_destroy(). */
@@ -67,9 +68,10 @@ struct host_stream {
     pid_t pid;  /* of the local process that stands for the host; on_process_end() reports its end;
                  * 0 for none */
     bool local; /* the agent is a child process on this machine */
-    bool below; /* a command on another host connects to it */
-    bool agent; /* hvdagent is at the other end already, not /bin/sh */
-    bool srun;  /* srun has started the agent: no process of this machine stands for the host alone,
+    struct tunnel *tunnel; /* a command on another host connects to it, through this; or NULL.
+                            * Borrowed during on_connected() */
+    bool agent;            /* hvdagent is at the other end already, not /bin/sh */
+    bool srun; /* srun has started the agent: no process of this machine stands for the host alone,
                  * but on_process_end() comes, and host_connect_end_text() has the cause, soon after
                  * the stream has ended too early */
 };

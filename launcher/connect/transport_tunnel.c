@@ -73,7 +73,7 @@ static void on_transport_tunnel_turn(uv_timer_t *timer)
     }
     struct host_stream stream = { .input = transport->stream,
                                   .output = transport->stream,
-                                  .below = true };
+                                  .tunnel = transport->tunnel };
     transport->stream = -1;
     host_transport_opened(connect, &stream);
 }

@@ -122,7 +122,7 @@ static void on_connected(void *context, const struct host_stream *stream)
     struct err err = { 0 };
     host->agent = stream->pid;
     host->local = stream->local;
-    host->below = stream->below;
+    host->below = stream->tunnel != NULL;
     host->srun = stream->srun;
     host->phase = HOST_DESCRIBING;
     heartbeat_timeout_start(&host->heartbeat, host->options->heartbeat_timeout_ms,
@@ -136,7 +136,7 @@ static void on_connected(void *context, const struct host_stream *stream)
         return;
     }
     host->tunnels.link = &host->link;
-    job_host_describe(host, host->options);
+    job_host_describe(host, host->options, stream->tunnel);
     if (!host->suspended)
         return;
     job_host_signal(host, SIGSTOP);
@@ -168,6 +168,7 @@ static void on_job_host_fall_back(void *context, const char *text)
 
 void job_host_connect_through(struct job_host *host, struct job_host *above)
 {
+    host->like_parent = !above->local;
     if (host->phase == HOST_CONNECTING && !host->stopping)
         host_connect_through(host->connect, &above->tunnels);
 }

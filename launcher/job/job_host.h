@@ -115,6 +115,7 @@ struct job_host {
     bool local;           /* the agent is a child of ours */
     bool srun;            /* srun has started it: its stream has ended before its cause is known */
     bool below;           /* the agent of `parent` connects to it */
+    bool like_parent;     /* that agent has the description that this one gets */
     bool cut_off;         /* by the loss of that agent */
     pid_t agent;          /* the local process that stands for it; 0 if there is none */
     pid_t sweep_pid;      /* the process of the sweep (job_sweep.h); 0 for none */

@@ -60,7 +60,8 @@ static void send_ranks(struct job_host *host, const struct job_options *options)
 /* The program that --check-hosts looks for when the user gives no command. */
 static char *const any_command[] = { (char *)(uintptr_t) "/bin/sh", NULL };
 
-void job_host_describe(struct job_host *host, const struct job_options *options)
+/* What is the same for all hosts but ours. */
+static void send_common(struct job_host *host, const struct job_options *options)
 {
     struct agent_job job = { .version = AGENT_VERSION };
     job.own_environment = !host->local;
@@ -72,7 +73,6 @@ void job_host_describe(struct job_host *host, const struct job_options *options)
     job.attributes = options->attributes;
     job.check_libraries = options->check_libraries;
     job.check_cuda = options->check_cuda;
-    snprintf(job.interfaces, sizeof job.interfaces, "%s", host->interfaces);
     snprintf(job.python_path, sizeof job.python_path, "%s",
              options->python_path ? options->python_path : "");
     snprintf(job.cwd, sizeof job.cwd, "%s", options->cwd);
@@ -82,6 +82,28 @@ void job_host_describe(struct job_host *host, const struct job_options *options)
     if (host->local && options->own_environment)
         send_texts(host, AGENT_ENVIRONMENT, options->own_environment);
     send_texts(host, AGENT_ENVIRONMENT, options->environment);
+}
+
+static void send_host(struct job_host *host)
+{
+    struct agent_host own;
+    snprintf(own.interfaces, sizeof own.interfaces, "%s", host->interfaces);
+    agent_host_encode(frame_link_begin(&host->link, AGENT_HOST), &own);
+    frame_link_send(&host->link);
+    job_host_send_heartbeat(host);
+}
+
+/* The agent above has what is the same for all hosts, and passes it on: it need not come from here
+ * for each host. It comes first, because hvdagent has not been sent anything else yet, and what the
+ * shell before it got has been read. */
+void job_host_describe(struct job_host *host, const struct job_options *options,
+                       struct tunnel *tunnel)
+{
+    if (tunnel && host->like_parent)
+        tunnel_describe(tunnel);
+    else
+        send_common(host, options);
+    send_host(host);
     send_ranks(host, options);
     job_host_send_empty(host, AGENT_PREPARE);
 }

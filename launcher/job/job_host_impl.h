@@ -21,8 +21,10 @@ bool job_host_is_open(const struct job_host *host);
  * heartbeats of five. */
 uint64_t job_host_worth_telling_ms(const struct job_host *host);
 
-/* job_host_describe.c: everything up to PREPARE. */
-void job_host_describe(struct job_host *host, const struct job_options *options);
+/* job_host_describe.c: everything up to PREPARE. `tunnel`: the one through which the host was
+ * reached, or NULL. */
+void job_host_describe(struct job_host *host, const struct job_options *options,
+                       struct tunnel *tunnel);
 
 /* job_host_frames.c: handles a frame of the link (frame_link.h). */
 int job_host_on_frame(void *context, const struct frame *frame, struct err *err);

@@ -46,6 +46,8 @@ const char *agent_frame_name(int type)
         [AGENT_STACK] = "STACK",
         [AGENT_STACKS_DONE] = "STACKS_DONE",
         [AGENT_DRAIN] = "DRAIN",
+        [AGENT_HOST] = "HOST",
+        [AGENT_TUNNEL_DESCRIBE] = "TUNNEL_DESCRIBE",
     };
     return type > 0 && type < AGENT_FRAME_TYPES ? names[type] : "unknown";
 }
@@ -66,7 +68,6 @@ void agent_job_encode(struct wire_writer *writer, const struct agent_job *messag
     wire_put_u8(writer, message->elastic);
     wire_put_u32(writer, message->heartbeat_timeout_ms);
     wire_put_u32(writer, message->answer_ms);
-    wire_put_string(writer, message->interfaces);
     wire_put_u8(writer, message->check_libraries);
     wire_put_u8(writer, message->check_cuda);
     wire_put_string(writer, message->python_path);
@@ -86,12 +87,22 @@ int agent_job_decode(struct agent_job *message, struct wire_reader *reader, stru
     message->elastic = wire_get_u8(reader) != 0;
     message->heartbeat_timeout_ms = wire_get_u32(reader);
     message->answer_ms = wire_get_u32(reader);
-    wire_get_string(reader, message->interfaces, sizeof message->interfaces);
     message->check_libraries = wire_get_u8(reader) != 0;
     message->check_cuda = wire_get_u8(reader) != 0;
     wire_get_string(reader, message->python_path, sizeof message->python_path);
     int rc = rank_attributes_decode(&message->attributes, reader, err);
     return rc < 0 ? rc : agent_frame_finished(reader, AGENT_JOB, err);
+}
+
+void agent_host_encode(struct wire_writer *writer, const struct agent_host *message)
+{
+    wire_put_string(writer, message->interfaces);
+}
+
+int agent_host_decode(struct agent_host *message, struct wire_reader *reader, struct err *err)
+{
+    wire_get_string(reader, message->interfaces, sizeof message->interfaces);
+    return agent_frame_finished(reader, AGENT_HOST, err);
 }
 
 void agent_ready_encode(struct wire_writer *writer, const struct agent_ready *message)

@@ -2,9 +2,11 @@
 /* The protocol between hvdrun and the agent of a host, in frames (lib/base/frame.h):
  *
  *   launcher                              agent
- *   JOB      version, cwd, ...         ->
+ *   JOB      version, cwd, ...         ->             JOB, ARGUMENTS and ENVIRONMENT are the same
+ *                                                     for all hosts but hvdrun's own
  *   ARGUMENTS the command, in order    ->             any number of frames; they add up
  *   ENVIRONMENT NAME=VALUE texts       ->             likewise; for every rank
+ *   HOST     interfaces                ->             struct agent_host; it may be left out
  *   RANK     rank, its own variables   ->             one per rank of this host
  *   PREPARE                            ->
  *                                      <-  READY      everything is checked, nothing runs yet;
@@ -53,6 +55,8 @@
  *            credit
  *   TUNNEL_CREDIT n, nbytes            <-> TUNNEL_CREDIT
  *                                      <-  TUNNEL_ERRORS n, bytes of the command's stderr
+ *   TUNNEL_DESCRIBE n                  ->             put the frames JOB, ARGUMENTS and ENVIRONMENT,
+ *                                                     as they came here, into the tunnel; once
  *   TUNNEL_CLOSE n, given up           ->             end its stdin; given up: end the command too
  *                                      <-  TUNNEL_END n, text: it has ended, and why; "" if in order
  *                                      <-  DRAIN      in an elastic job: SIGTERM has asked the agent to
@@ -143,6 +147,8 @@ enum agent_frame {
     AGENT_STACK,
     AGENT_STACKS_DONE,
     AGENT_DRAIN,
+    AGENT_HOST,
+    AGENT_TUNNEL_DESCRIBE,
     AGENT_FRAME_TYPES
 };
 
@@ -156,13 +162,17 @@ struct agent_job {
     bool one_machine;     /* every rank of the job runs on this machine: lo connects them all */
     bool elastic;         /* the job can go on without these ranks: SIGTERM makes DRAIN */
     uint32_t heartbeat_timeout_ms; /* how long hvdrun may be silent; 0: for ever */
-    uint32_t answer_ms;    /* hvdrun loses a host whose ranks run and which is silent for so long */
-    char interfaces[1024]; /* the part of --network-interfaces for this host: names, addresses and
-                            * CIDRs with commas; "": any */
+    uint32_t answer_ms; /* hvdrun loses a host whose ranks run and which is silent for so long */
     char python_path[4096]; /* comes first in PYTHONPATH and must have the package horovod; "" */
     struct rank_attributes attributes;
     bool check_libraries; /* send FAILED if a library of the program is not found */
     bool check_cuda;      /* READY tells what of CUDA there is */
+};
+
+/* HOST: what differs from host to host. */
+struct agent_host {
+    char interfaces[1024]; /* the part of --network-interfaces for this host: names, addresses and
+                            * CIDRs with commas; "": any */
 };
 
 /* READY: facts about the host. */
@@ -252,6 +262,8 @@ struct agent_rank_number {
 /* From a message of another version, only `version` is read; HVD_ERR_PROTOCOL names both. */
 void agent_job_encode(struct wire_writer *writer, const struct agent_job *message);
 int agent_job_decode(struct agent_job *message, struct wire_reader *reader, struct err *err);
+void agent_host_encode(struct wire_writer *writer, const struct agent_host *message);
+int agent_host_decode(struct agent_host *message, struct wire_reader *reader, struct err *err);
 void agent_ready_encode(struct wire_writer *writer, const struct agent_ready *message);
 int agent_ready_decode(struct agent_ready *message, struct wire_reader *reader, struct err *err);
 void agent_start_encode(struct wire_writer *writer, const struct agent_start *message);

@@ -18,6 +18,7 @@ struct tunnel_write {
     uv_write_t write;
     struct tunnel_end *end;
     size_t length;
+    bool credited; /* they have come from the other end */
     char bytes[];
 };
 
@@ -127,7 +128,7 @@ static void on_tunnel_written(uv_write_t *write, int status)
     struct tunnel_write *piece = (struct tunnel_write *)write;
     struct tunnel_end *end = piece->end;
     end->nwrites--;
-    if (status == 0 && !end->closing)
+    if (status == 0 && !end->closing && piece->credited)
         tunnel_written(end, piece->length);
     explicit_bzero(piece->bytes, piece->length);
     free(piece);
@@ -135,11 +136,13 @@ static void on_tunnel_written(uv_write_t *write, int status)
         tunnel_end_close(end, end->on_closed);
 }
 
-static void tunnel_write_later(struct tunnel_end *end, const char *data, size_t length)
+static void tunnel_write_later(struct tunnel_end *end, const char *data, size_t length,
+                               bool credited)
 {
     struct tunnel_write *piece = xmalloc(sizeof *piece + length);
     piece->end = end;
     piece->length = length;
+    piece->credited = credited;
     memcpy(piece->bytes, data, length);
     uv_buf_t buffer = uv_buf_init(piece->bytes, (unsigned)length);
     end->nwrites++;
@@ -148,21 +151,32 @@ static void tunnel_write_later(struct tunnel_end *end, const char *data, size_t 
         on_tunnel_written(&piece->write, rc);
 }
 
+/* At once, as far as the descriptor takes it. */
+static void tunnel_write(struct tunnel_end *end, const void *data, size_t length, bool credited)
+{
+    if (end->closing || end->finishing || length == 0)
+        return;
+    uv_buf_t buffer = uv_buf_init((char *)data, (unsigned)length);
+    int n = end->nwrites > 0 ? 0 : uv_try_write((uv_stream_t *)&end->pipe, &buffer, 1);
+    size_t done = n > 0 ? (size_t)n : 0;
+    if (done > 0 && credited)
+        tunnel_written(end, done);
+    if (done < length)
+        tunnel_write_later(end, (const char *)data + done, length - done, credited);
+}
+
 int tunnel_end_take(struct tunnel_end *end, const void *data, size_t length, struct err *err)
 {
     if (length > end->may_come)
         return fail(err, HVD_ERR_PROTOCOL, "more TUNNEL_DATA than there is credit for");
     end->may_come -= (uint32_t)length;
-    if (end->closing || end->finishing || length == 0)
-        return HVD_OK;
-    uv_buf_t buffer = uv_buf_init((char *)data, (unsigned)length);
-    int n = end->nwrites > 0 ? 0 : uv_try_write((uv_stream_t *)&end->pipe, &buffer, 1);
-    size_t done = n > 0 ? (size_t)n : 0;
-    if (done > 0)
-        tunnel_written(end, done);
-    if (done < length)
-        tunnel_write_later(end, (const char *)data + done, length - done);
+    tunnel_write(end, data, length, true);
     return HVD_OK;
+}
+
+void tunnel_end_put(struct tunnel_end *end, const void *data, size_t length)
+{
+    tunnel_write(end, data, length, false);
 }
 
 /* ---- the end ---- */

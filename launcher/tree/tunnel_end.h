@@ -48,6 +48,9 @@ void tunnel_end_read(struct tunnel_end *end);
 int tunnel_end_take(struct tunnel_end *end, const void *data, size_t length, struct err *err);
 int tunnel_end_credit(struct tunnel_end *end, uint32_t nbytes, struct err *err);
 
+/* Bytes of our own, which go to the descriptor behind all that has come. They take no credit. */
+void tunnel_end_put(struct tunnel_end *end, const void *data, size_t length);
+
 /* Closes the descriptor: at once, or when all that has come is written. `on_closed` is called once
  * `end` may be freed; it may be NULL. */
 void tunnel_end_close(struct tunnel_end *end, void (*on_closed)(void *context));

@@ -92,6 +92,15 @@ struct tunnel *tunnel_open(struct tunnels *tunnels, uv_loop_t *loop, int fd,
     return tunnel;
 }
 
+void tunnel_describe(struct tunnel *tunnel)
+{
+    if (!tunnel->tunnels || !tunnel->tunnels->link || tunnel->told)
+        return;
+    wire_put_u32(frame_link_begin(tunnel->tunnels->link, AGENT_TUNNEL_DESCRIBE),
+                 tunnel->end.number);
+    frame_link_send(tunnel->tunnels->link);
+}
+
 /* No frame reaches the tunnel any more. */
 static void tunnel_detach(struct tunnel *tunnel)
 {

@@ -44,6 +44,10 @@ struct tunnel *tunnel_open(struct tunnels *tunnels, uv_loop_t *loop, int fd,
                            const struct string_list *words, const struct tunnel_events *events,
                            void *context, struct err *err);
 
+/* Has the agent there describe the job to the one that has been connected through the tunnel
+ * (TUNNEL_DESCRIBE). Call it before anything else is sent to that agent. */
+void tunnel_describe(struct tunnel *tunnel);
+
 /* `given_up`: the command has not connected, and is ended. No event comes any more; `on_closed` is
  * called once, perhaps before this function returns. */
 void tunnel_close(struct tunnel *tunnel, bool given_up, void (*on_closed)(void *context),

@@ -155,6 +155,15 @@ static void say(uint16_t type, const struct wire_writer *body)
     wire_writer_fini(&out);
 }
 
+static void say_host(void)
+{
+    struct agent_host host = { "nonexistent" };
+    struct wire_writer body = { 0 };
+    agent_host_encode(&body, &host);
+    say(AGENT_HOST, &body);
+    wire_writer_fini(&body);
+}
+
 static uint16_t put_job(struct wire_writer *body, struct fuzz_input *input)
 {
     struct agent_job job = { .cwd = "/", .attributes.umask = 022 };
@@ -167,7 +176,7 @@ static uint16_t put_job(struct wire_writer *body, struct fuzz_input *input)
     if ((flags & 48) == 48)
         strcpy(job.cwd, "/nonexistent");
     if ((flags & 192) == 192)
-        strcpy(job.interfaces, "nonexistent");
+        say_host();
     job.heartbeat_timeout_ms = 60000;
     agent_job_encode(body, &job);
     return AGENT_JOB;

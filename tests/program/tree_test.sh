@@ -40,6 +40,14 @@ is "as it does with a width of more than the hosts" '7 ' "$(starters)"
 on_seven 2 sh -c 'exit $((HOROVOD_RANK == 6 ? 3 : 0))'
 is "a status comes from the last host" 3 "$status"
 like "which is named" 'FAILED rank 6 on g.invalid .*exited with status 3' "$tmp/err"
+
+# The description of the job passes from agent to agent.
+big=$(head -c 100000 /dev/zero | tr '\0' x)
+export big
+on_seven 2 -x EVERYWHERE='it is' --network-interfaces lo sh -c 'echo "$EVERYWHERE $1 ${#big} $HVD_NETWORK_INTERFACES"' sh 'a  b'
+is "arguments and variables reach every level" '      7 it is a  b 100000 lo' \
+    "$(sed 's/^\[[0-9]*\]<stdout>: *//' "$tmp/out" | sort | uniq -c)"
+unset big
 on_seven 2 "$WORLD" init collectives shutdown
 is "ranks meet through the tree" 0 "$status"
 

@@ -112,6 +112,16 @@ static void send_texts(struct agent_fixture *fixture, int type, const char *cons
     }
 }
 
+static void send_host(struct agent_fixture *fixture, const char *interfaces)
+{
+    struct agent_host host;
+    struct wire_writer body = { 0 };
+    snprintf(host.interfaces, sizeof host.interfaces, "%s", interfaces);
+    agent_host_encode(&body, &host);
+    agent_fixture_send(fixture, AGENT_HOST, body.data, body.length);
+    wire_writer_fini(&body);
+}
+
 static void send_ranks(struct agent_fixture *fixture, int nranks)
 {
     for (int rank = 0; rank < nranks; rank++) {
@@ -139,6 +149,8 @@ void agent_fixture_describe(struct agent_fixture *fixture, const struct agent_fi
     wire_writer_fini(&body);
     send_texts(fixture, AGENT_ARGUMENTS, job->arguments);
     send_texts(fixture, AGENT_ENVIRONMENT, job->environment ? job->environment : path);
+    if (job->interfaces)
+        send_host(fixture, job->interfaces);
     send_ranks(fixture, job->nranks ? job->nranks : 1);
     agent_fixture_send(fixture, AGENT_PREPARE, NULL, 0);
 }

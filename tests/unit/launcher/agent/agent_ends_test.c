@@ -70,6 +70,7 @@ static const struct {
     { NOTHING_SAID, AGENT_RANK, BODY("\377\377\377\377"), "rank -1" },
     { NOTHING_SAID, AGENT_RANK, BODY("\377\377\377\177"), "rank 2147483647" },
     { NOTHING_SAID, AGENT_RANK, BODY(ZERO4 "\1\0\0\0"), "malformed RANK" },
+    { NOTHING_SAID, AGENT_HOST, BODY("\1"), "malformed HOST" },
     { NOTHING_SAID, AGENT_PREPARE, BODY(""), "PREPARE before the job is described" },
     { NOTHING_SAID, AGENT_START, BODY(""), "START frame out of turn" },
     { NOTHING_SAID, AGENT_STDIN, BODY("x"), "STDIN frame out of turn" },
@@ -79,6 +80,8 @@ static const struct {
     { PREPARED, AGENT_CREDIT, BODY(ZERO4 "\0" ZERO4), "CREDIT frame out of turn" },
     { PREPARED, AGENT_START, BODY("x"), "malformed START" },
     { PREPARED, AGENT_RELAY_DATA, BODY("\1"), "malformed RELAY_DATA" },
+    { PREPARED, AGENT_HOST, BODY(ZERO4), "HOST frame out of turn" },
+    { PREPARED, AGENT_TUNNEL_DESCRIBE, BODY(ZERO4), "tunnel 0, which was not opened" },
     { PREPARED, AGENT_HEARTBEAT, BODY("1234567"), "malformed HEARTBEAT" },
     { RUNS, AGENT_START, BODY(""), "START frame out of turn" },
     { RUNS, AGENT_CREDIT, BODY("\1\0\0\0\0" ZERO4), "CREDIT for rank 1" },
@@ -272,6 +275,19 @@ static size_t read_tunnel(size_t have, size_t wanted)
     return have;
 }
 
+static void feed_from_tunnel(struct frame_reader *reader)
+{
+    struct wire_reader body = agent_fixture_until(&agent, AGENT_TUNNEL_DATA);
+    size_t room;
+    ck_assert_uint_eq(wire_get_u32(&body), 0);
+    while (body.left > 0) {
+        void *space = frame_reader_space(reader, &room);
+        size_t length = body.left < room ? body.left : room;
+        memcpy(space, wire_get_bytes(&body, length), length);
+        frame_reader_commit(reader, length);
+    }
+}
+
 static void read_tunnel_end(char why[TUNNEL_TEXT_SIZE])
 {
     struct wire_reader body = agent_fixture_until(&agent, AGENT_TUNNEL_END);
@@ -326,6 +342,37 @@ START_TEST(a_tunnel_that_waits_for_credit_ends_when_hvdrun_hangs_up)
     agent_fixture_send_numbers(&agent, AGENT_STOP, 2, SIGTERM, 0);
     agent_fixture_until(&agent, AGENT_DONE);
     ck_assert_int_eq(agent_fixture_wait(&agent), 0);
+}
+END_TEST
+
+/* The agent of a child gets the frames that are the same for all hosts, and what hvdrun sends it itself
+ * comes behind them. */
+START_TEST(an_agent_passes_the_description_of_the_job_on)
+{
+    static const int expected[] = { AGENT_JOB, AGENT_ARGUMENTS, AGENT_ARGUMENTS, AGENT_ENVIRONMENT,
+                                    AGENT_HEARTBEAT };
+    struct wire_writer heartbeat = { 0 };
+    struct frame_reader reader;
+    struct frame frame;
+    bring_to(PREPARED);
+    open_tunnel(COMMAND("cat"));
+    agent_fixture_send(&agent, AGENT_TUNNEL_DESCRIBE, ZERO4, 4);
+    wire_put_u32(&heartbeat, 0);
+    frame_put(&heartbeat, AGENT_HEARTBEAT, "12345678", 8);
+    agent_fixture_send(&agent, AGENT_TUNNEL_DATA, heartbeat.data, heartbeat.length);
+    wire_writer_fini(&heartbeat);
+    frame_reader_init(&reader, FRAME_BODY_MAX);
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        int rc;
+        while ((rc = frame_reader_next(&reader, &frame, NULL)) == 0)
+            feed_from_tunnel(&reader);
+        ck_assert_int_gt(rc, 0);
+        ck_assert_int_eq(frame.type, expected[i]);
+    }
+    ck_assert_mem_eq(frame.body, "12345678", 8);
+    frame_reader_fini(&reader);
+    agent_fixture_send(&agent, AGENT_TUNNEL_DESCRIBE, ZERO4, 4);
+    check_that_all_is_gone(0, "a second TUNNEL_DESCRIBE of tunnel 0");
 }
 END_TEST
 
@@ -428,6 +475,7 @@ int main(void)
     tcase_add_test(tcase, the_end_of_a_rank_does_not_wait_for_a_flood_of_another);
     tcase_add_test(tcase, a_long_reason_why_a_command_did_not_start_is_cut);
     tcase_add_test(tcase, what_a_command_has_written_waits_for_a_slow_hvdrun);
+    tcase_add_test(tcase, an_agent_passes_the_description_of_the_job_on);
     tcase_add_test(tcase, a_tunnel_that_waits_for_credit_ends_when_hvdrun_hangs_up);
     tcase_add_test(tcase, who_asks_and_does_not_read_is_not_answered_for_ever);
     tcase_add_test(tcase, a_missing_heartbeat_ends_the_agent_and_its_ranks);

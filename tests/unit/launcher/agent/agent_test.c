@@ -67,13 +67,6 @@ static const struct {
     { { .cwd = "/" }, { "nosuchprogram" }, { 0 }, STEP_COMMAND, 127, "not found: 'nosuchprogram'" },
     { { .cwd = "/" }, { "/etc/passwd" }, { 0 }, STEP_COMMAND, 126, "'/etc/passwd': Permission" },
     { { .cwd = "/" }, { "" }, { 0 }, STEP_COMMAND, 127, "not found: ''" },
-    { { .cwd = "/", .interfaces = "nosuch0" }, { "true" }, { 0 }, STEP_NETWORK, 2, "'nosuch0'" },
-    { { .cwd = "/", .interfaces = "lo,203.0.113.77" },
-      { "true" },
-      { 0 },
-      STEP_NETWORK,
-      2,
-      "203.0.113.77" },
     { { .cwd = "/" },
       { "true" },
       { too_long },
@@ -95,26 +88,39 @@ static const struct {
     { { .cwd = "/" }, { "true", "-x", too_long }, { 0 }, STEP_COMMAND, 2, "argument 2 is 199999" },
 };
 
-START_TEST(what_cannot_be_done_is_said_before_anything_runs)
+static void check_refusal(const struct agent_fixture_job *job, enum host_step step, int exit_status,
+                          const char *text)
 {
     struct agent_failed failed;
-    memset(too_long, 'x', sizeof too_long - 1);
-    memcpy(too_long, "LONG=", 5);
     agent_fixture_start(&agent, (char *[]){ (char *)(uintptr_t) "PATH=/bin", NULL });
-    agent_fixture_describe(&agent, &(struct agent_fixture_job){
-                                       .job = refusals[_i].job,
-                                       .arguments = refusals[_i].arguments,
-                                       .environment = refusals[_i].environment,
-                                   });
+    agent_fixture_describe(&agent, job);
     struct wire_reader body = agent_fixture_until(&agent, AGENT_FAILED);
     ck_assert_int_eq(agent_failed_decode(&failed, &body, NULL), HVD_OK);
     ck_assert_int_eq(failed.rank, -1);
-    ck_assert_int_eq(failed.step, refusals[_i].step);
-    ck_assert_int_eq(failed.exit_status, refusals[_i].exit_status);
-    ck_assert_msg(strstr(failed.text, refusals[_i].text), "'%s'", failed.text);
+    ck_assert_int_eq(failed.step, step);
+    ck_assert_int_eq(failed.exit_status, exit_status);
+    ck_assert_msg(strstr(failed.text, text), "'%s'", failed.text);
     agent_fixture_send_numbers(&agent, AGENT_STOP, 2, SIGTERM, 0);
     agent_fixture_until(&agent, AGENT_DONE);
     ck_assert_int_eq(agent_fixture_wait(&agent), 0);
+}
+
+START_TEST(what_cannot_be_done_is_said_before_anything_runs)
+{
+    memset(too_long, 'x', sizeof too_long - 1);
+    memcpy(too_long, "LONG=", 5);
+    struct agent_fixture_job job = { .job = refusals[_i].job,
+                                     .arguments = refusals[_i].arguments,
+                                     .environment = refusals[_i].environment };
+    check_refusal(&job, refusals[_i].step, refusals[_i].exit_status, refusals[_i].text);
+}
+END_TEST
+
+START_TEST(an_interface_that_does_not_exist_is_named)
+{
+    struct agent_fixture_job job = { .arguments = COMMAND("true"),
+                                     .interfaces = _i == 0 ? "nosuch0" : "lo,203.0.113.77" };
+    check_refusal(&job, STEP_NETWORK, 2, _i == 0 ? "'nosuch0'" : "203.0.113.77");
 }
 END_TEST
 
@@ -140,7 +146,8 @@ START_TEST(an_agent_of_another_version_says_so_and_ends)
 END_TEST
 
 /* The environment that a rank finds: each entry with a newline before and behind it. */
-static char *environment_of_rank(const struct agent_job *job, const char *const *environment)
+static char *environment_of_rank(const struct agent_job *job, const char *const *environment,
+                                 const char *interfaces)
 {
     static char *own[] = {
         (char *)(uintptr_t) "PATH=/nonexistent",
@@ -160,6 +167,7 @@ static char *environment_of_rank(const struct agent_job *job, const char *const 
                                   .job = *job,
                                   .arguments = COMMAND("sh", "-c", "echo; env"),
                                   .environment = environment,
+                                  .interfaces = interfaces,
                               });
     char *found = agent_fixture_output(&agent);
     ck_assert_int_eq(agent_fixture_wait(&agent), 0);
@@ -178,8 +186,10 @@ START_TEST(the_agents_own_environment_yields_to_hvdruns)
 {
     struct agent_job job = { .own_environment = true, .one_machine = true };
     char *found =
-        environment_of_rank(&job, COMMAND("PATH=/usr/bin:/bin", "OF_BOTH=first", "OF_BOTH=hvdrun",
-                                          "EMPTY=", "BYTES=\001\377 =\"'$", "HOROVOD_RANK=8"));
+        environment_of_rank(&job,
+                            COMMAND("PATH=/usr/bin:/bin", "OF_BOTH=first", "OF_BOTH=hvdrun",
+                                    "EMPTY=", "BYTES=\001\377 =\"'$", "HOROVOD_RANK=8"),
+                            NULL);
     static const char *const there[] = {
         "\nPATH=/usr/bin:/bin\n",
         "\nOF_LOGIN=own\n",
@@ -209,7 +219,7 @@ END_TEST
 START_TEST(on_hvdruns_own_machine_the_ranks_get_hvdruns_environment_alone)
 {
     struct agent_job job = { .one_machine = true };
-    char *found = environment_of_rank(&job, COMMAND("PATH=/usr/bin:/bin"));
+    char *found = environment_of_rank(&job, COMMAND("PATH=/usr/bin:/bin"), NULL);
     ck_assert_int_eq(count(found, "\nPATH=/usr/bin:/bin\n"), 1);
     ck_assert_ptr_null(strstr(found, "OF_LOGIN"));
     ck_assert_ptr_null(strstr(found, "SSH_CONNECTION"));
@@ -228,7 +238,7 @@ START_TEST(a_large_environment_arrives_whole)
         environment[i + 1] = entries[i];
     }
     struct agent_job job = { .one_machine = true };
-    char *found = environment_of_rank(&job, environment);
+    char *found = environment_of_rank(&job, environment, NULL);
     for (int i = 0; i < NVARIABLES; i++)
         ck_assert_ptr_nonnull(strstr(found, entries[i]));
     free(found);
@@ -238,22 +248,25 @@ END_TEST
 /* What is asked for, what hvdrun says, and what a rank finds. */
 static const struct {
     struct agent_job job;
-    const char *said, *expected[3];
+    const char *said, *expected[3], *interfaces;
 } networks[] = {
-    { { .one_machine = true }, "A=b", { "GLOO_IFACE=lo\n", "NCCL_SOCKET_IFNAME=lo\n" } },
-    { { .interfaces = "lo" },
+    { { .one_machine = true }, "A=b", { "GLOO_IFACE=lo\n", "NCCL_SOCKET_IFNAME=lo\n" }, NULL },
+    { { 0 },
       "A=b",
-      { "\nHVD_NETWORK_INTERFACES=lo\n", "GLOO_IFACE=lo\n", "NCCL_SOCKET_IFNAME=lo\n" } },
-    { { .interfaces = "127.0.0.0/8,lo", .one_machine = true },
+      { "\nHVD_NETWORK_INTERFACES=lo\n", "GLOO_IFACE=lo\n", "NCCL_SOCKET_IFNAME=lo\n" },
+      "lo" },
+    { { .one_machine = true },
       "HVD_NETWORK_INTERFACES=eth7",
-      { "\nHVD_NETWORK_INTERFACES=127.0.0.0/8,lo\n", "NCCL_SOCKET_IFNAME=lo\n" } },
-    { { .interfaces = "lo" }, "HOROVOD_GLOO_IFACE=told0", { "GLOO_IFACE=told0\n", "IFNAME=lo\n" } },
+      { "\nHVD_NETWORK_INTERFACES=127.0.0.0/8,lo\n", "NCCL_SOCKET_IFNAME=lo\n" },
+      "127.0.0.0/8,lo" },
+    { { 0 }, "HOROVOD_GLOO_IFACE=told0", { "GLOO_IFACE=told0\n", "IFNAME=lo\n" }, "lo" },
 };
 
 START_TEST(ranks_are_told_the_interfaces_that_were_chosen)
 {
     char *found =
-        environment_of_rank(&networks[_i].job, COMMAND("PATH=/usr/bin:/bin", networks[_i].said));
+        environment_of_rank(&networks[_i].job, COMMAND("PATH=/usr/bin:/bin", networks[_i].said),
+                            networks[_i].interfaces);
     for (int i = 0; i < 3 && networks[_i].expected[i]; i++)
         ck_assert_msg(strstr(found, networks[_i].expected[i]), "no %s", networks[_i].expected[i]);
     free(found);
@@ -439,6 +452,7 @@ int main(void)
     tcase_add_test(tcase, the_agents_own_environment_yields_to_hvdruns);
     tcase_add_test(tcase, on_hvdruns_own_machine_the_ranks_get_hvdruns_environment_alone);
     tcase_add_test(tcase, a_large_environment_arrives_whole);
+    tcase_add_loop_test(tcase, an_interface_that_does_not_exist_is_named, 0, 2);
     tcase_add_loop_test(tcase, ranks_are_told_the_interfaces_that_were_chosen, 0,
                         sizeof networks / sizeof *networks);
     tcase_add_test(tcase, without_a_free_port_for_rank_0_nothing_starts);

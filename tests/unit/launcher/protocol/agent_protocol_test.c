@@ -42,7 +42,6 @@ START_TEST(job_is_read_as_it_was_written)
         .elastic = _i & 4,
         .heartbeat_timeout_ms = 5000,
         .answer_ms = 6000,
-        .interfaces = "eth0,198.51.100.0/24",
         .attributes = { .umask = 027, .bind_to = _i },
         .check_libraries = _i & 1,
         .check_cuda = _i & 2,
@@ -58,12 +57,21 @@ START_TEST(job_is_read_as_it_was_written)
     ck_assert_uint_eq(read.attributes.umask, 027);
     ck_assert_uint_eq(read.heartbeat_timeout_ms, 5000);
     ck_assert_uint_eq(read.answer_ms, 6000);
-    ck_assert_str_eq(read.interfaces, "eth0,198.51.100.0/24");
     ck_assert_int_eq(read.attributes.bind_to, _i);
     ck_assert_int_eq(read.check_libraries, job.check_libraries);
     ck_assert_int_eq(read.check_cuda, job.check_cuda);
     ck_assert_str_eq(read.python_path, "/usr/share/x");
     CHECK_LENGTHS(agent_job_decode, &read);
+}
+END_TEST
+
+START_TEST(host_is_read_as_it_was_written)
+{
+    struct agent_host host = { "eth0,198.51.100.0/24" }, read;
+    agent_host_encode(&out, &host);
+    ck_assert_int_eq(agent_host_decode(&read, first(out.length), NULL), HVD_OK);
+    ck_assert_str_eq(read.interfaces, "eth0,198.51.100.0/24");
+    CHECK_LENGTHS(agent_host_decode, &read);
 }
 END_TEST
 
@@ -339,6 +347,7 @@ int main(void)
     TCase *tcase = tcase_create("frames");
     tcase_add_checked_fixture(tcase, NULL, teardown);
     tcase_add_loop_test(tcase, job_is_read_as_it_was_written, 0, 4);
+    tcase_add_test(tcase, host_is_read_as_it_was_written);
     tcase_add_test(tcase, a_binding_that_does_not_exist_is_refused);
     tcase_add_test(tcase, bound_is_read_as_it_was_written);
     tcase_add_test(tcase, another_version_is_named);

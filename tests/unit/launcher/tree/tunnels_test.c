@@ -5,6 +5,7 @@
 
 #include "launcher/base/xalloc.h"
 #include "launcher/protocol/agent_protocol.h"
+#include "launcher/tree/tunnel_end.h"
 #include "tests/support/unit.h"
 
 #include <fcntl.h>
@@ -23,7 +24,7 @@ static int stream; /* the other end of the tunnel's descriptor */
 static char opened[100], came[64 * 1024];
 static size_t ncame;
 static uint64_t total, credit;
-static int closes, given_up;
+static int closes, given_up, describes;
 
 /* What the owner has heard. */
 static char errors[100], ended[200];
@@ -69,6 +70,9 @@ static int on_agents_frame(void *context, const struct frame *frame, struct err 
         if (ncame + length <= sizeof came)
             memcpy(came + ncame, data, length);
         ncame += length;
+    } else if (frame->type == AGENT_TUNNEL_DESCRIBE) {
+        ck_assert_uint_eq(body.left, 0);
+        describes++;
     } else if (frame->type == AGENT_TUNNEL_CREDIT) {
         credit += wire_get_u32(&body);
     } else {
@@ -134,7 +138,7 @@ static void setup(void)
     *opened = *errors = *ended = '\0';
     ncame = 0;
     total = credit = 0;
-    closes = ends = closed = link_error = 0;
+    describes = closes = ends = closed = link_error = 0;
     given_up = -1;
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
     ck_assert_int_eq(uv_loop_init(&loop), 0);
@@ -189,6 +193,49 @@ START_TEST(the_agent_gets_the_words_and_bytes_go_both_ways)
     turn();
     ck_assert_int_eq(read(stream, data, sizeof data), 4);
     ck_assert_str_eq(data, "back");
+}
+END_TEST
+
+START_TEST(the_agent_is_asked_to_describe_the_job_unless_the_tunnel_has_ended)
+{
+    tunnel_describe(tunnel);
+    turn();
+    ck_assert_int_eq(describes, 1);
+    agent_ends("");
+    tunnel_describe(tunnel);
+    turn();
+    ck_assert_int_eq(describes, 1);
+}
+END_TEST
+
+/* Our own bytes come between those before and those behind them, and cost no credit. */
+START_TEST(bytes_of_our_own_take_no_credit)
+{
+    static char piece[TUNNEL_WINDOW], own[TUNNEL_WINDOW];
+    static char got[3 * TUNNEL_WINDOW];
+    size_t ngot = 0;
+    int pair[2];
+    struct tunnel_end end;
+    memset(own, 'o', sizeof own);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
+    ck_assert_int_eq(tunnel_end_open(&end, &loop, pair[1], NULL, 0, NULL), HVD_OK);
+    ck_assert_int_eq(tunnel_end_take(&end, piece, sizeof piece / 2, NULL), HVD_OK);
+    tunnel_end_put(&end, own, sizeof own);
+    ck_assert_int_eq(tunnel_end_take(&end, piece, sizeof piece / 2, NULL), HVD_OK);
+    ck_assert_int_eq(tunnel_end_take(&end, piece, 1, NULL), HVD_ERR_PROTOCOL);
+    while (ngot < sizeof piece + sizeof own) {
+        ssize_t n = read(pair[0], got + ngot, sizeof got - ngot);
+        ngot += n > 0 ? (size_t)n : 0;
+        turn();
+    }
+    ck_assert_uint_eq(ngot, sizeof piece + sizeof own);
+    ck_assert_mem_eq(got, piece, sizeof piece / 2);
+    ck_assert_mem_eq(got + sizeof piece / 2, own, sizeof own);
+    ck_assert_mem_eq(got + sizeof piece / 2 + sizeof own, piece, sizeof piece / 2);
+    ck_assert_uint_eq(end.untold, sizeof piece);
+    tunnel_end_close(&end, NULL);
+    turn();
+    close(pair[0]);
 }
 END_TEST
 
@@ -353,6 +400,8 @@ int main(void)
     TCase *tcase = tcase_create("tunnels");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, the_agent_gets_the_words_and_bytes_go_both_ways);
+    tcase_add_test(tcase, the_agent_is_asked_to_describe_the_job_unless_the_tunnel_has_ended);
+    tcase_add_test(tcase, bytes_of_our_own_take_no_credit);
     tcase_add_test(tcase, no_more_is_sent_than_there_is_credit_for);
     tcase_add_test(tcase, a_reader_that_stops_gives_no_credit);
     tcase_add_test(tcase, more_than_the_credit_is_an_error_of_the_link);
