@@ -38,6 +38,7 @@ static const struct {
     [AGENT_TUNNEL_OPEN] = { agent_on_tunnel_open, AGENT_IS_READY, AGENT_IS_DONE },
     [AGENT_TUNNEL_DATA] = { agent_on_tunnel_data, AGENT_IS_READY, AGENT_IS_DONE },
     [AGENT_TUNNEL_CREDIT] = { agent_on_tunnel_credit, AGENT_IS_READY, AGENT_IS_DONE },
+    [AGENT_TUNNEL_SCRIPT] = { agent_on_tunnel_script, AGENT_IS_READY, AGENT_IS_DONE },
     [AGENT_TUNNEL_DESCRIBE] = { agent_on_tunnel_describe, AGENT_IS_READY, AGENT_IS_DONE },
     [AGENT_TUNNEL_CLOSE] = { agent_on_tunnel_close, AGENT_IS_READY, AGENT_IS_DONE },
 };

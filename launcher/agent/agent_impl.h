@@ -304,6 +304,7 @@ int agent_on_sweep(struct agent *agent, struct wire_reader *body, struct err *er
 int agent_on_tunnel_open(struct agent *agent, struct wire_reader *body, struct err *err);
 int agent_on_tunnel_data(struct agent *agent, struct wire_reader *body, struct err *err);
 int agent_on_tunnel_credit(struct agent *agent, struct wire_reader *body, struct err *err);
+int agent_on_tunnel_script(struct agent *agent, struct wire_reader *body, struct err *err);
 int agent_on_tunnel_describe(struct agent *agent, struct wire_reader *body, struct err *err);
 int agent_on_tunnel_close(struct agent *agent, struct wire_reader *body, struct err *err);
 void agent_tunnels_resume(struct agent *agent);  /* the link has room again */

@@ -5,6 +5,7 @@
  *   its end       of the stream and of the process; TUNNEL_END when both have come, or one of them
  *                 and TUNNEL_LAST_MS, which begins anew when hvdrun gives no credit or the link is
  *                 full: what the command has written is not lost because hvdrun is slow
+ *   TUNNEL_SCRIPT  the script by which /bin/sh becomes hvdagent goes into the tunnel
  *   TUNNEL_DESCRIBE  the description of the job goes into the tunnel, for the agent at the other
  *                 end, as it has come here
  *   TUNNEL_CLOSE  its stdin ends; the command, if it does not end by itself, is killed
@@ -21,13 +22,16 @@
 #include "launcher/process/process_tree.h"
 #include "launcher/process/program_find.h"
 #include "launcher/process/spawn.h"
+#include "launcher/tree/agent_bootstrap_script.h"
 #include "launcher/tree/tunnel_end.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -52,9 +56,9 @@ struct agent_tunnel {
     char name[61]; /* of the command, for messages */
     int wait_status;
     bool stream_over, process_over;
-    bool told;      /* TUNNEL_END was sent */
-    bool described; /* TUNNEL_DESCRIBE has come */
-    bool hung_up;   /* by hvdrun, or because the link has ended */
+    bool told;                /* TUNNEL_END was sent */
+    bool scripted, described; /* TUNNEL_SCRIPT, TUNNEL_DESCRIBE has come */
+    bool hung_up;             /* by hvdrun, or because the link has ended */
     int open_handles;
     struct agent_tunnel *next;
 };
@@ -362,6 +366,30 @@ int agent_on_tunnel_credit(struct agent *agent, struct wire_reader *body, struct
     rc = tunnel_end_credit(&tunnel->end, nbytes, err);
     agent_tunnel_goes_on(tunnel, was_held_up);
     return rc;
+}
+
+int agent_on_tunnel_script(struct agent *agent, struct wire_reader *body, struct err *err)
+{
+    struct agent_tunnel *tunnel = NULL;
+    char nonce[BOOTSTRAP_NONCE_SIZE] = "", path[PATH_MAX] = "";
+    int rc = find_tunnel(agent, body, &tunnel, err);
+    wire_get_string(body, nonce, sizeof nonce);
+    wire_get_string(body, path, sizeof path);
+    uint64_t size = wire_get_u64(body);
+    if (rc == HVD_OK)
+        rc = agent_frame_finished(body, AGENT_TUNNEL_SCRIPT, err);
+    if (rc < 0 || !tunnel)
+        return rc;
+    if (tunnel->scripted)
+        return fail(err, HVD_ERR_PROTOCOL, "a second TUNNEL_SCRIPT of tunnel %u",
+                    tunnel->end.number);
+    if (!agent_bootstrap_nonce_is_valid(nonce))
+        return fail(err, HVD_ERR_PROTOCOL, "TUNNEL_SCRIPT without a nonce");
+    tunnel->scripted = true;
+    char *script = agent_bootstrap_script(nonce, path, size);
+    tunnel_end_put(&tunnel->end, script, strlen(script));
+    free(script);
+    return HVD_OK;
 }
 
 int agent_on_tunnel_describe(struct agent *agent, struct wire_reader *body, struct err *err)

@@ -22,10 +22,12 @@
 #ifndef LAUNCHER_CONNECT_AGENT_BOOTSTRAP_H
 #define LAUNCHER_CONNECT_AGENT_BOOTSTRAP_H
 
+#include "launcher/tree/agent_bootstrap_script.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { BOOTSTRAP_NONCE_SIZE = 17, BOOTSTRAP_NOISE_MAX = 64 * 1024 };
+enum { BOOTSTRAP_NOISE_MAX = 64 * 1024 };
 
 enum agent_bootstrap_action {
     BOOTSTRAP_WAIT,   /* for more bytes */
@@ -58,19 +60,5 @@ enum agent_bootstrap_action agent_bootstrap_take(struct agent_bootstrap *bootstr
 /* The stream has ended. Returns the first line that the host sent instead of an answer; "" for
  * nothing. Borrowed. */
 const char *agent_bootstrap_end(struct agent_bootstrap *bootstrap);
-
-/* agent_bootstrap_script.c: a new nonce. */
-void agent_bootstrap_nonce(char nonce[BOOTSTRAP_NONCE_SIZE]);
-
-/* agent_bootstrap_script.c: the script. `agent` is the path to try, `size` the number of bytes that
- * would be sent. The caller frees it. */
-char *agent_bootstrap_script(const struct agent_bootstrap *bootstrap, const char *agent,
-                             size_t size);
-
-/* The script of a task of srun, for "/bin/sh -c": hvdagent connects to hvdrun, with what stdin has
- * (launcher/protocol/agent_dial.h). If it is not there, and `copy_size` is 0, the mark is "missing
- * NODE MACHINE"; otherwise stdin has so many bytes of a copy before. "fail NODE TEXT" may come. The
- * caller frees it. */
-char *agent_bootstrap_task_script(const char *nonce, const char *agent, size_t copy_size);
 
 #endif

@@ -9,6 +9,7 @@
 #include "launcher/base/xalloc.h"
 #include "launcher/connect/agent_bootstrap.h"
 #include "launcher/process/program_image.h"
+#include "launcher/tree/tunnels.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,11 +23,13 @@
 struct agent_bootstrap_run {
     struct agent_bootstrap bootstrap;
     const char *agent;
+    struct tunnel *tunnel; /* whose other end writes the script; or NULL */
     struct agent_bootstrap_run_events events;
     void *context;
     uv_poll_t reading, writing;
     int input, output; /* `output` is our own duplicate: the descriptor may be the same socket as
                         * `input` */
+    bool measured;     /* `size` is known, and there is a script */
     char *script;
     size_t script_length, written;
     int agent_fd; /* -1 while it is not being sent */
@@ -75,23 +78,30 @@ static void fail_here(struct agent_bootstrap_run *run, int errnum)
 
 /* ---- writing ---- */
 
-/* 0, or an errno. */
+/* Measures hvdagent, and makes the script. 0, or an errno. */
 static int make_script(struct agent_bootstrap_run *run)
 {
+    run->measured = true;
     int fd = open(run->agent, O_RDONLY | O_CLOEXEC);
     int errnum = fd < 0 ? errno : program_image_size(fd, &run->size);
     if (fd >= 0)
         close(fd);
     if (errnum != 0)
         return errnum;
-    run->script = agent_bootstrap_script(&run->bootstrap, run->agent, run->size);
+    if (run->tunnel) {
+        tunnel_script(run->tunnel, run->bootstrap.nonce, run->agent, run->size);
+        return 0;
+    }
+    run->script = agent_bootstrap_script(run->bootstrap.nonce, run->agent, run->size);
     run->script_length = strlen(run->script);
     return 0;
 }
 
+/* A tunnel has no script here. */
 static void write_script(struct agent_bootstrap_run *run)
 {
-    ssize_t n = write(run->output, run->script + run->written, run->script_length - run->written);
+    size_t left = run->script_length - run->written;
+    ssize_t n = left > 0 ? write(run->output, run->script + run->written, left) : 0;
     if (n > 0)
         run->written += (size_t)n;
     if (run->written == run->script_length || (n < 0 && errno != EAGAIN && errno != EINTR))
@@ -113,7 +123,7 @@ static void on_writable(uv_poll_t *poll, int status, int events)
 {
     struct agent_bootstrap_run *run = poll->data;
     (void)events;
-    int errnum = run->script ? 0 : make_script(run);
+    int errnum = run->measured ? 0 : make_script(run);
     if (errnum != 0)
         fail_here(run, errnum);
     else if (status < 0)
@@ -207,9 +217,9 @@ static int open_streams(struct agent_bootstrap_run *run, uv_loop_t *loop, int ou
 }
 
 struct agent_bootstrap_run *
-agent_bootstrap_run_start(uv_loop_t *loop, int input, int output, const char *agent,
-                          const struct agent_bootstrap_run_events *events, void *context,
-                          struct err *err)
+agent_bootstrap_run_start(uv_loop_t *loop, int input, int output, struct tunnel *tunnel,
+                          const char *agent, const struct agent_bootstrap_run_events *events,
+                          void *context, struct err *err)
 {
     struct agent_bootstrap_run *run = xcalloc(1, sizeof *run);
     char nonce[BOOTSTRAP_NONCE_SIZE], machine[sizeof run->bootstrap.machine];
@@ -218,6 +228,7 @@ agent_bootstrap_run_start(uv_loop_t *loop, int input, int output, const char *ag
     snprintf(machine, sizeof machine, "%.30s %.30s", ours.sysname, ours.machine);
     agent_bootstrap_nonce(nonce);
     agent_bootstrap_init(&run->bootstrap, nonce, machine);
+    run->tunnel = tunnel;
     run->agent = agent;
     run->events = *events;
     run->context = context;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bootstrap of hvdagent (agent_bootstrap.h) on a stream: writes the script, reads the answers,
- * and sends hvdagent on request, without the parts of the file that are not needed to run
+/* The bootstrap of hvdagent (agent_bootstrap.h) on a stream: writes the script, or has the agent at
+ * the other end of a tunnel write it, reads the answers, and sends hvdagent on request, without the parts of the file that are not needed to run
  * (program_image.h). */
 #ifndef LAUNCHER_CONNECT_AGENT_BOOTSTRAP_RUN_H
 #define LAUNCHER_CONNECT_AGENT_BOOTSTRAP_RUN_H
@@ -10,6 +10,7 @@
 #include <uv.h>
 
 struct agent_bootstrap_run;
+struct tunnel;
 
 /* Not called from inside agent_bootstrap_run_start(). After the first two, exactly one of the
  * others is called. */
@@ -30,13 +31,14 @@ struct agent_bootstrap_run_events {
     void (*on_end)(void *context, const char *said);
 };
 
-/* `agent` is the path of hvdagent, here and there. The path and the descriptors, which must be
+/* `tunnel`: the stream goes through it; or NULL. `agent` is the path of hvdagent, here and there.
+ * The path, the tunnel and the descriptors, which must be
  * non-blocking, are borrowed until agent_bootstrap_run_stop(). The process must ignore SIGPIPE.
  * NULL if there are no descriptors left. */
 struct agent_bootstrap_run *
-agent_bootstrap_run_start(uv_loop_t *loop, int input, int output, const char *agent,
-                          const struct agent_bootstrap_run_events *events, void *context,
-                          struct err *err);
+agent_bootstrap_run_start(uv_loop_t *loop, int input, int output, struct tunnel *tunnel,
+                          const char *agent, const struct agent_bootstrap_run_events *events,
+                          void *context, struct err *err);
 
 /* Stops using the descriptors at once; also from inside an event. The memory is freed later. NULL
  * is fine. */

@@ -277,9 +277,9 @@ void host_transport_opened(struct host_connect *connect, const struct host_strea
         return;
     }
     struct err err = { 0 };
-    connect->bootstrap =
-        agent_bootstrap_run_start(connect->pool->loop, stream->input, stream->output,
-                                  connect->pool->settings->agent, &events, connect, &err);
+    connect->bootstrap = agent_bootstrap_run_start(
+        connect->pool->loop, stream->input, stream->output, stream->tunnel,
+        connect->pool->settings->agent, &events, connect, &err);
     if (!connect->bootstrap)
         fail_connect(connect, STATUS_RESOURCE, err.text);
 }

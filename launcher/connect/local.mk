@@ -2,7 +2,6 @@
 launcher_liblauncher_la_SOURCES += \
 	launcher/connect/agent_bootstrap.c launcher/connect/agent_bootstrap.h \
 	launcher/connect/agent_bootstrap_run.c launcher/connect/agent_bootstrap_run.h \
-	launcher/connect/agent_bootstrap_script.c \
 	launcher/connect/command_words.c launcher/connect/command_words.h \
 	launcher/connect/connect_queue.c \
 	launcher/connect/connect_stderr.c launcher/connect/connect_stderr.h \

@@ -48,6 +48,7 @@ const char *agent_frame_name(int type)
         [AGENT_DRAIN] = "DRAIN",
         [AGENT_HOST] = "HOST",
         [AGENT_TUNNEL_DESCRIBE] = "TUNNEL_DESCRIBE",
+        [AGENT_TUNNEL_SCRIPT] = "TUNNEL_SCRIPT",
     };
     return type > 0 && type < AGENT_FRAME_TYPES ? names[type] : "unknown";
 }

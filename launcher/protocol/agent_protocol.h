@@ -55,6 +55,8 @@
  *            credit
  *   TUNNEL_CREDIT n, nbytes            <-> TUNNEL_CREDIT
  *                                      <-  TUNNEL_ERRORS n, bytes of the command's stderr
+ *   TUNNEL_SCRIPT n, nonce, path, size ->             put the script into the tunnel by which
+ *                                                     /bin/sh becomes hvdagent; once
  *   TUNNEL_DESCRIBE n                  ->             put the frames JOB, ARGUMENTS and ENVIRONMENT,
  *                                                     as they came here, into the tunnel; once
  *   TUNNEL_CLOSE n, given up           ->             end its stdin; given up: end the command too
@@ -149,6 +151,7 @@ enum agent_frame {
     AGENT_DRAIN,
     AGENT_HOST,
     AGENT_TUNNEL_DESCRIBE,
+    AGENT_TUNNEL_SCRIPT,
     AGENT_FRAME_TYPES
 };
 

@@ -39,9 +39,15 @@ static void on_tunnel_descriptor_closed(void *context)
     tunnel_free_if_closed(tunnel);
 }
 
+/* Does the agent still know the tunnel? */
+static bool tunnel_is_known(const struct tunnel *tunnel)
+{
+    return tunnel->tunnels && tunnel->tunnels->link && !tunnel->told;
+}
+
 static void send_tunnel_close(struct tunnel *tunnel, bool given_up)
 {
-    if (!tunnel->tunnels || !tunnel->tunnels->link || tunnel->told)
+    if (!tunnel_is_known(tunnel))
         return;
     tunnel->told = true;
     struct wire_writer *body = frame_link_begin(tunnel->tunnels->link, AGENT_TUNNEL_CLOSE);
@@ -92,9 +98,21 @@ struct tunnel *tunnel_open(struct tunnels *tunnels, uv_loop_t *loop, int fd,
     return tunnel;
 }
 
+void tunnel_script(struct tunnel *tunnel, const char *nonce, const char *agent, uint64_t size)
+{
+    if (!tunnel_is_known(tunnel))
+        return;
+    struct wire_writer *body = frame_link_begin(tunnel->tunnels->link, AGENT_TUNNEL_SCRIPT);
+    wire_put_u32(body, tunnel->end.number);
+    wire_put_string(body, nonce);
+    wire_put_string(body, agent);
+    wire_put_u64(body, size);
+    frame_link_send(tunnel->tunnels->link);
+}
+
 void tunnel_describe(struct tunnel *tunnel)
 {
-    if (!tunnel->tunnels || !tunnel->tunnels->link || tunnel->told)
+    if (!tunnel_is_known(tunnel))
         return;
     wire_put_u32(frame_link_begin(tunnel->tunnels->link, AGENT_TUNNEL_DESCRIBE),
                  tunnel->end.number);

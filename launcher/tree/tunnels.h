@@ -44,6 +44,10 @@ struct tunnel *tunnel_open(struct tunnels *tunnels, uv_loop_t *loop, int fd,
                            const struct string_list *words, const struct tunnel_events *events,
                            void *context, struct err *err);
 
+/* Has the agent there write the script by which /bin/sh at the end of the tunnel becomes hvdagent
+ * (agent_bootstrap_script()). */
+void tunnel_script(struct tunnel *tunnel, const char *nonce, const char *agent, uint64_t size);
+
 /* Has the agent there describe the job to the one that has been connected through the tunnel
  * (TUNNEL_DESCRIBE). Call it before anything else is sent to that agent. */
 void tunnel_describe(struct tunnel *tunnel);

@@ -81,6 +81,7 @@ static const struct {
     { PREPARED, AGENT_START, BODY("x"), "malformed START" },
     { PREPARED, AGENT_RELAY_DATA, BODY("\1"), "malformed RELAY_DATA" },
     { PREPARED, AGENT_HOST, BODY(ZERO4), "HOST frame out of turn" },
+    { PREPARED, AGENT_TUNNEL_SCRIPT, BODY(ZERO4 ZERO4 ZERO4 ZERO4 ZERO4), "was not opened" },
     { PREPARED, AGENT_TUNNEL_DESCRIBE, BODY(ZERO4), "tunnel 0, which was not opened" },
     { PREPARED, AGENT_HEARTBEAT, BODY("1234567"), "malformed HEARTBEAT" },
     { RUNS, AGENT_START, BODY(""), "START frame out of turn" },
@@ -376,6 +377,43 @@ START_TEST(an_agent_passes_the_description_of_the_job_on)
 }
 END_TEST
 
+static void send_script(const char *nonce)
+{
+    struct wire_writer body = { 0 };
+    wire_put_u32(&body, 0);
+    wire_put_string(&body, nonce);
+    wire_put_string(&body, "/opt/hvdagent");
+    wire_put_u64(&body, UINT64_C(5000000000));
+    agent_fixture_send(&agent, AGENT_TUNNEL_SCRIPT, body.data, body.length);
+    wire_writer_fini(&body);
+}
+
+START_TEST(an_agent_writes_the_script_for_the_shell_of_a_tunnel)
+{
+    static const char begin[] = "{\numask 077\nnonce=0123456789abcdef\nsize=5000000000\n"
+                                "node=\nagent='/opt/hvdagent'\n";
+    bring_to(PREPARED);
+    open_tunnel(COMMAND("cat"));
+    send_script("0123456789abcdef");
+    struct wire_reader body = agent_fixture_until(&agent, AGENT_TUNNEL_DATA);
+    ck_assert_uint_eq(wire_get_u32(&body), 0);
+    ck_assert_uint_gt(body.left, sizeof begin);
+    ck_assert_mem_eq(body.at, begin, sizeof begin - 1);
+    send_script("0123456789abcdef");
+    check_that_all_is_gone(0, "a second TUNNEL_SCRIPT of tunnel 0");
+}
+END_TEST
+
+START_TEST(what_is_no_nonce_does_not_get_into_a_script)
+{
+    static const char *const nonces[] = { "", "0123456789abcde", "0123456789abcde;" };
+    bring_to(PREPARED);
+    open_tunnel(COMMAND("cat"));
+    send_script(nonces[_i]);
+    check_that_all_is_gone(0, "TUNNEL_SCRIPT without a nonce");
+}
+END_TEST
+
 START_TEST(who_asks_and_does_not_read_is_not_answered_for_ever)
 {
     pid_t rank = bring_to(RUNS);
@@ -476,6 +514,8 @@ int main(void)
     tcase_add_test(tcase, a_long_reason_why_a_command_did_not_start_is_cut);
     tcase_add_test(tcase, what_a_command_has_written_waits_for_a_slow_hvdrun);
     tcase_add_test(tcase, an_agent_passes_the_description_of_the_job_on);
+    tcase_add_test(tcase, an_agent_writes_the_script_for_the_shell_of_a_tunnel);
+    tcase_add_loop_test(tcase, what_is_no_nonce_does_not_get_into_a_script, 0, 3);
     tcase_add_test(tcase, a_tunnel_that_waits_for_credit_ends_when_hvdrun_hangs_up);
     tcase_add_test(tcase, who_asks_and_does_not_read_is_not_answered_for_ever);
     tcase_add_test(tcase, a_missing_heartbeat_ends_the_agent_and_its_ranks);

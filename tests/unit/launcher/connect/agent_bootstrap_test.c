@@ -163,7 +163,7 @@ END_TEST
 
 START_TEST(a_path_is_one_word_of_the_script)
 {
-    char *script = agent_bootstrap_script(&bootstrap, "/opt/it's here/$(x)/hvdagent", 1234);
+    char *script = agent_bootstrap_script(NONCE, "/opt/it's here/$(x)/hvdagent", 1234);
     ck_assert_ptr_nonnull(strstr(script, "agent='/opt/it'\\''s here/$(x)/hvdagent'\n"));
     ck_assert_ptr_nonnull(strstr(script, "nonce=" NONCE "\nsize=1234\n"));
     free(script);

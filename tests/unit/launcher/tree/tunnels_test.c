@@ -55,6 +55,16 @@ static void take_words(struct wire_reader *body)
     }
 }
 
+static void take_script(struct wire_reader *body)
+{
+    char nonce[20], path[20];
+    wire_get_string(body, nonce, sizeof nonce);
+    wire_get_string(body, path, sizeof path);
+    snprintf(opened, sizeof opened, "%s of %s, %llu bytes", nonce, path,
+             (unsigned long long)wire_get_u64(body));
+    ck_assert(wire_reader_finished(body));
+}
+
 static int on_agents_frame(void *context, const struct frame *frame, struct err *err)
 {
     struct wire_reader body;
@@ -70,6 +80,8 @@ static int on_agents_frame(void *context, const struct frame *frame, struct err 
         if (ncame + length <= sizeof came)
             memcpy(came + ncame, data, length);
         ncame += length;
+    } else if (frame->type == AGENT_TUNNEL_SCRIPT) {
+        take_script(&body);
     } else if (frame->type == AGENT_TUNNEL_DESCRIBE) {
         ck_assert_uint_eq(body.left, 0);
         describes++;
@@ -193,6 +205,14 @@ START_TEST(the_agent_gets_the_words_and_bytes_go_both_ways)
     turn();
     ck_assert_int_eq(read(stream, data, sizeof data), 4);
     ck_assert_str_eq(data, "back");
+}
+END_TEST
+
+START_TEST(the_agent_is_asked_for_a_script)
+{
+    tunnel_script(tunnel, "0123456789abcdef", "/opt/hvdagent", UINT64_C(5000000000));
+    turn();
+    ck_assert_str_eq(opened, "0123456789abcdef of /opt/hvdagent, 5000000000 bytes");
 }
 END_TEST
 
@@ -400,6 +420,7 @@ int main(void)
     TCase *tcase = tcase_create("tunnels");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, the_agent_gets_the_words_and_bytes_go_both_ways);
+    tcase_add_test(tcase, the_agent_is_asked_for_a_script);
     tcase_add_test(tcase, the_agent_is_asked_to_describe_the_job_unless_the_tunnel_has_ended);
     tcase_add_test(tcase, bytes_of_our_own_take_no_credit);
     tcase_add_test(tcase, no_more_is_sent_than_there_is_credit_for);

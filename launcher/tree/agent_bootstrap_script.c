@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The script for /bin/sh on another machine; see agent_bootstrap.h. For any POSIX shell, with head
+/* The script for /bin/sh on another machine; see agent_bootstrap_script.h. For any POSIX shell, with head
  * -c, mktemp and uname. The script is one compound command, which a shell must read to its end
  * before it does anything: no bytes sent later are taken for the script.
  *
@@ -12,7 +12,7 @@
  *   tells. An ls without "+" (busybox) leaves one case open: a list on a file of root and group 0.
  * The script changes to that folder and follows no symbolic link, so nobody can replace the program
  * between the check and the exec. Otherwise hvdrun sends its own hvdagent. */
-#include "launcher/connect/agent_bootstrap.h"
+#include "launcher/tree/agent_bootstrap_script.h"
 
 #include "launcher/base/text_buffer.h"
 #include "lib/base/clock.h"
@@ -146,26 +146,31 @@ void agent_bootstrap_nonce(char nonce[BOOTSTRAP_NONCE_SIZE])
     snprintf(nonce, BOOTSTRAP_NONCE_SIZE, "%016" PRIx64, bits);
 }
 
-static char *make_script(const char *nonce, const char *agent, size_t size, const char *node,
+bool agent_bootstrap_nonce_is_valid(const char *nonce)
+{
+    return strlen(nonce) == BOOTSTRAP_NONCE_SIZE - 1 &&
+           strspn(nonce, "0123456789abcdef") == BOOTSTRAP_NONCE_SIZE - 1;
+}
+
+static char *make_script(const char *nonce, const char *agent, uint64_t size, const char *node,
                          const char *rest)
 {
     struct text_buffer script;
     text_buffer_init(&script);
     text_buffer_put_string(&script, script_begin);
-    text_buffer_printf(&script, "nonce=%s\nsize=%zu\nnode=%s\nagent=", nonce, size, node);
+    text_buffer_printf(&script, "nonce=%s\nsize=%" PRIu64 "\nnode=%s\nagent=", nonce, size, node);
     put_quoted(&script, agent);
     text_buffer_put_string(&script, script_functions);
     text_buffer_put_string(&script, rest);
     return text_buffer_take(&script);
 }
 
-char *agent_bootstrap_script(const struct agent_bootstrap *bootstrap, const char *agent,
-                             size_t size)
+char *agent_bootstrap_script(const char *nonce, const char *agent, uint64_t size)
 {
-    return make_script(bootstrap->nonce, agent, size, "", script_stream);
+    return make_script(nonce, agent, size, "", script_stream);
 }
 
-char *agent_bootstrap_task_script(const char *nonce, const char *agent, size_t copy_size)
+char *agent_bootstrap_task_script(const char *nonce, const char *agent, uint64_t copy_size)
 {
     return make_script(nonce, agent, copy_size, "\"$SLURMD_NODENAME \"",
                        copy_size > 0 ? script_task_copy : script_task);
