@@ -11,6 +11,7 @@
 #include "launcher/placement/binding.h"
 #include "launcher/process/exec_limits.h"
 #include "launcher/process/program_libraries.h"
+#include "launcher/process/torch_environment.h"
 #include "launcher/process/worker_environment.h"
 #include "lib/base/env_names.h"
 #include "lib/base/interfaces.h"
@@ -27,6 +28,21 @@ int agent_on_environment(struct agent *agent, struct wire_reader *body, struct e
 {
     agent_keep_description(agent, AGENT_ENVIRONMENT, body);
     return agent_take_texts(&agent->environment.common, body, AGENT_ENVIRONMENT, err);
+}
+
+void agent_environment_rank(const struct agent *agent, struct agent_rank *rank,
+                            const struct agent_worker *worker)
+{
+    const struct agent_job *job = &agent->setup.job;
+    const struct agent_host *host = &agent->setup.host;
+    struct string_list *own = &rank->environment;
+    worker_environment_rank(own, &worker->place, host->name, job->id, &worker->key, worker->worker);
+    if (job->elastic)
+        worker_environment_elastic(own, worker->worker, host->index);
+    if (job->attributes.stack_traces)
+        string_list_take(own, xstrdup(ENV_STACK_TRACES "=1"));
+    if (job->attributes.torch_env)
+        torch_environment_rank(own, &worker->place, host->index, host->nhosts);
 }
 
 /* Variables of the login have lower precedence than those that hvdrun has sent. */

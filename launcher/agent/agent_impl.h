@@ -202,6 +202,10 @@ int agent_environment_choose_network(struct agent *agent, struct err *err);
 int agent_environment_python(struct agent *agent, struct err *err);
 int agent_environment_finish(struct agent *agent, struct err *err);
 
+/* The variables of one rank, when its frame has come. */
+void agent_environment_rank(const struct agent *agent, struct agent_rank *rank,
+                            const struct agent_worker *worker);
+
 /* True if a shared library of the program is not found here; `text` names the library, the file
  * that needs it, and a remedy. Blocks for a moment. */
 bool agent_library_missing(struct agent *agent, char *text, size_t size);

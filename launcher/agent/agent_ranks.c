@@ -29,18 +29,32 @@ struct rank_pipes {
     int theirs[3], ours[3];
 };
 
-int agent_on_rank(struct agent *agent, struct wire_reader *body, struct err *err)
+static void add_rank(struct agent *agent, int rank)
 {
-    int rank = wire_get_i32(body);
-    int last = agent->ranks.count > 0 ? agent->ranks.list[agent->ranks.count - 1]->rank : -1;
-    if (body->failed || rank <= last || rank >= WORLD_SIZE_MAX)
-        return fail(err, HVD_ERR_PROTOCOL, "rank %d after rank %d", rank, last);
     struct agent_ranks *ranks = &agent->ranks;
     struct agent_rank *added = xcalloc(1, sizeof *added);
     *added = (struct agent_rank){ .agent = agent, .rank = rank, .local_rank = ranks->count };
     ranks->list = xreallocarray(ranks->list, (size_t)ranks->count + 1, sizeof *ranks->list);
     ranks->list[ranks->count++] = added;
-    return agent_take_texts(&added->environment, body, AGENT_RANK, err);
+}
+
+int agent_on_rank(struct agent *agent, struct wire_reader *body, struct err *err)
+{
+    struct agent_worker worker;
+    int last = agent->ranks.count > 0 ? agent->ranks.list[agent->ranks.count - 1]->rank : -1;
+    int rc = agent_worker_decode(&worker, body, err);
+    if (rc < 0)
+        return rc;
+    if (!agent->setup.job.version || !agent->setup.host.nhosts)
+        rc = fail(err, HVD_ERR_PROTOCOL, "RANK before JOB and HOST");
+    else if (worker.worker <= last || worker.worker >= WORLD_SIZE_MAX)
+        rc = fail(err, HVD_ERR_PROTOCOL, "rank %d after rank %d", worker.worker, last);
+    if (rc == HVD_OK) {
+        add_rank(agent, worker.worker);
+        agent_environment_rank(agent, agent->ranks.list[agent->ranks.count - 1], &worker);
+    }
+    job_key_wipe(&worker.key);
+    return rc;
 }
 
 void agent_ranks_fini(struct agent *agent)

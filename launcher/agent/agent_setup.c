@@ -72,7 +72,10 @@ int agent_on_arguments(struct agent *agent, struct wire_reader *body, struct err
 
 int agent_on_host(struct agent *agent, struct wire_reader *body, struct err *err)
 {
-    return agent_host_decode(&agent->setup.host, body, err);
+    int rc = agent_host_decode(&agent->setup.host, body, err);
+    if (rc == HVD_OK && agent->setup.host.nhosts < 1)
+        rc = fail(err, HVD_ERR_PROTOCOL, "HOST in a job of %d hosts", agent->setup.host.nhosts);
+    return rc;
 }
 
 static int enter_directory(struct agent *agent, struct err *err)

@@ -2,11 +2,6 @@
 /* Describing the job to an agent, up to PREPARE; see agent_protocol.h. */
 #include "launcher/job/job_host_impl.h"
 
-#include "launcher/base/xalloc.h"
-#include "launcher/process/torch_environment.h"
-#include "launcher/process/worker_environment.h"
-#include "lib/base/env_names.h"
-
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,28 +27,15 @@ static void send_texts(struct job_host *host, uint16_t type, char *const *texts)
 
 static void send_ranks(struct job_host *host, const struct job_options *options)
 {
-    const struct rank_plan *plan = host->plan;
     for (int i = 0; i < host->where.local_size; i++) {
-        int worker = host->where.ranks[i];
-        const struct rank_info *rank_info = &plan->ranks[worker].rank_info;
-        struct string_list own = { 0 };
-        struct job_key key;
-        worker_key_derive(&key, options->key, worker);
-        worker_environment_rank(&own, rank_info, host->where.host->name, options->id, &key, worker);
-        job_key_wipe(&key);
-        if (options->elastic)
-            worker_environment_elastic(&own, worker, host->index);
-        if (options->attributes.stack_traces)
-            string_list_take(&own, xstrdup(ENV_STACK_TRACES "=1"));
-        if (options->attributes.torch_env)
-            torch_environment_rank(&own, rank_info, host->index, plan->host_count);
+        struct agent_worker worker = { .worker = host->where.ranks[i] };
+        worker.place = host->plan->ranks[worker.worker].rank_info;
+        worker_key_derive(&worker.key, options->key, worker.worker);
         struct wire_writer *body = frame_link_begin(&host->link, AGENT_RANK);
-        body->secret = true; /* the variables have the key of the worker */
-        wire_put_i32(body, worker);
-        for (size_t n = 0; n < own.count; n++)
-            wire_put_string(body, own.items[n]);
+        body->secret = true;
+        agent_worker_encode(body, &worker);
         frame_link_send(&host->link);
-        string_list_wipe(&own);
+        job_key_wipe(&worker.key);
     }
 }
 
@@ -76,6 +58,7 @@ static void send_common(struct job_host *host, const struct job_options *options
     snprintf(job.python_path, sizeof job.python_path, "%s",
              options->python_path ? options->python_path : "");
     snprintf(job.cwd, sizeof job.cwd, "%s", options->cwd);
+    snprintf(job.id, sizeof job.id, "%s", options->id);
     agent_job_encode(frame_link_begin(&host->link, AGENT_JOB), &job);
     frame_link_send(&host->link);
     send_texts(host, AGENT_ARGUMENTS, options->command[0] ? options->command : any_command);
@@ -86,7 +69,8 @@ static void send_common(struct job_host *host, const struct job_options *options
 
 static void send_host(struct job_host *host)
 {
-    struct agent_host own;
+    struct agent_host own = { .index = host->index, .nhosts = host->plan->host_count };
+    snprintf(own.name, sizeof own.name, "%s", host->where.host->name);
     snprintf(own.interfaces, sizeof own.interfaces, "%s", host->interfaces);
     agent_host_encode(frame_link_begin(&host->link, AGENT_HOST), &own);
     frame_link_send(&host->link);

@@ -3,6 +3,7 @@
 #include "launcher/protocol/agent_protocol.h"
 
 #include <signal.h>
+#include <string.h>
 
 const char *agent_frame_name(int type)
 {
@@ -73,6 +74,7 @@ void agent_job_encode(struct wire_writer *writer, const struct agent_job *messag
     wire_put_u8(writer, message->check_cuda);
     wire_put_string(writer, message->python_path);
     rank_attributes_encode(writer, &message->attributes);
+    wire_put_string(writer, message->id);
 }
 
 int agent_job_decode(struct agent_job *message, struct wire_reader *reader, struct err *err)
@@ -92,18 +94,54 @@ int agent_job_decode(struct agent_job *message, struct wire_reader *reader, stru
     message->check_cuda = wire_get_u8(reader) != 0;
     wire_get_string(reader, message->python_path, sizeof message->python_path);
     int rc = rank_attributes_decode(&message->attributes, reader, err);
+    wire_get_string(reader, message->id, sizeof message->id);
     return rc < 0 ? rc : agent_frame_finished(reader, AGENT_JOB, err);
 }
 
 void agent_host_encode(struct wire_writer *writer, const struct agent_host *message)
 {
+    wire_put_string(writer, message->name);
+    wire_put_i32(writer, message->index);
+    wire_put_i32(writer, message->nhosts);
     wire_put_string(writer, message->interfaces);
 }
 
 int agent_host_decode(struct agent_host *message, struct wire_reader *reader, struct err *err)
 {
+    wire_get_string(reader, message->name, sizeof message->name);
+    message->index = wire_get_i32(reader);
+    message->nhosts = wire_get_i32(reader);
     wire_get_string(reader, message->interfaces, sizeof message->interfaces);
     return agent_frame_finished(reader, AGENT_HOST, err);
+}
+
+/* The numbers of a rank_info, in the order of their frame. */
+enum { PLACE_NUMBERS = 6 };
+
+void agent_worker_encode(struct wire_writer *writer, const struct agent_worker *message)
+{
+    const struct rank_info *place = &message->place;
+    const int numbers[PLACE_NUMBERS] = { place->rank,       place->size,       place->local_rank,
+                                         place->local_size, place->cross_rank, place->cross_size };
+    wire_put_i32(writer, message->worker);
+    for (int i = 0; i < PLACE_NUMBERS; i++)
+        wire_put_i32(writer, numbers[i]);
+    wire_put_bytes(writer, message->key.bytes, sizeof message->key.bytes);
+}
+
+int agent_worker_decode(struct agent_worker *message, struct wire_reader *reader, struct err *err)
+{
+    struct rank_info *place = &message->place;
+    int *const numbers[PLACE_NUMBERS] = { &place->rank,       &place->size,
+                                          &place->local_rank, &place->local_size,
+                                          &place->cross_rank, &place->cross_size };
+    message->worker = wire_get_i32(reader);
+    for (int i = 0; i < PLACE_NUMBERS; i++)
+        *numbers[i] = wire_get_i32(reader);
+    const void *key = wire_get_bytes(reader, sizeof message->key.bytes);
+    if (key)
+        memcpy(message->key.bytes, key, sizeof message->key.bytes);
+    return agent_frame_finished(reader, AGENT_RANK, err);
 }
 
 void agent_ready_encode(struct wire_writer *writer, const struct agent_ready *message)

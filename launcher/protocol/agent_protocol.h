@@ -6,8 +6,8 @@
  *                                                     for all hosts but hvdrun's own
  *   ARGUMENTS the command, in order    ->             any number of frames; they add up
  *   ENVIRONMENT NAME=VALUE texts       ->             likewise; for every rank
- *   HOST     interfaces                ->             struct agent_host; it may be left out
- *   RANK     rank, its own variables   ->             one per rank of this host
+ *   HOST     name, interfaces, ...     ->             struct agent_host
+ *   RANK     rank, its place, its key  ->             one per rank of this host: struct agent_worker
  *   PREPARE                            ->
  *                                      <-  READY      everything is checked, nothing runs yet;
  *                                                     facts about the host
@@ -84,7 +84,10 @@
 
 #include "launcher/base/rank_attributes.h"
 #include "launcher/protocol/host_step.h"
+#include "lib/base/auth.h"
+#include "lib/base/job_id.h"
 #include "lib/base/rank_end.h"
+#include "lib/base/rank_info.h"
 #include "lib/base/status.h"
 #include "lib/base/wire.h"
 
@@ -170,12 +173,22 @@ struct agent_job {
     struct rank_attributes attributes;
     bool check_libraries; /* send FAILED if a library of the program is not found */
     bool check_cuda;      /* READY tells what of CUDA there is */
+    char id[JOB_ID_SIZE]; /* of the job, for HVD_JOB_ID */
 };
 
 /* HOST: what differs from host to host. */
 struct agent_host {
+    char name[256];        /* as the user wrote it, for HOROVOD_HOSTNAME */
+    int index, nhosts;     /* among the hosts of the job; of an elastic job, the agent's number */
     char interfaces[1024]; /* the part of --network-interfaces for this host: names, addresses and
                             * CIDRs with commas; "": any */
+};
+
+/* RANK. The agent makes the variables of the rank from it. */
+struct agent_worker {
+    int worker; /* the rank, or of an elastic job the number of the worker */
+    struct rank_info place;
+    struct job_key key; /* of this worker alone */
 };
 
 /* READY: facts about the host. */
@@ -267,6 +280,10 @@ void agent_job_encode(struct wire_writer *writer, const struct agent_job *messag
 int agent_job_decode(struct agent_job *message, struct wire_reader *reader, struct err *err);
 void agent_host_encode(struct wire_writer *writer, const struct agent_host *message);
 int agent_host_decode(struct agent_host *message, struct wire_reader *reader, struct err *err);
+
+/* The caller wipes the key, and sets `secret` of the writer. */
+void agent_worker_encode(struct wire_writer *writer, const struct agent_worker *message);
+int agent_worker_decode(struct agent_worker *message, struct wire_reader *reader, struct err *err);
 void agent_ready_encode(struct wire_writer *writer, const struct agent_ready *message);
 int agent_ready_decode(struct agent_ready *message, struct wire_reader *reader, struct err *err);
 void agent_start_encode(struct wire_writer *writer, const struct agent_start *message);

@@ -155,9 +155,10 @@ static void say(uint16_t type, const struct wire_writer *body)
     wire_writer_fini(&out);
 }
 
-static void say_host(void)
+static void say_host(const char *interfaces)
 {
-    struct agent_host host = { "nonexistent" };
+    struct agent_host host = { .name = "node1", .nhosts = 1 };
+    strcpy(host.interfaces, interfaces);
     struct wire_writer body = { 0 };
     agent_host_encode(&body, &host);
     say(AGENT_HOST, &body);
@@ -175,8 +176,7 @@ static uint16_t put_job(struct wire_writer *body, struct fuzz_input *input)
     job.attributes.report_bindings = flags & 8;
     if ((flags & 48) == 48)
         strcpy(job.cwd, "/nonexistent");
-    if ((flags & 192) == 192)
-        say_host();
+    say_host((flags & 192) == 192 ? "nonexistent" : "");
     job.heartbeat_timeout_ms = 60000;
     agent_job_encode(body, &job);
     return AGENT_JOB;
@@ -197,8 +197,8 @@ static uint16_t put_arguments(struct wire_writer *body, struct fuzz_input *input
 static uint16_t put_rank(struct wire_writer *body, struct fuzz_input *input)
 {
     int rank = fuzz_u8(input) % RANKS;
-    wire_put_i32(body, rank);
-    wire_put_string(body, "A=b");
+    struct agent_worker worker = { rank, { rank, RANKS, rank, RANKS, 0, 1 }, { { 0 } } };
+    agent_worker_encode(body, &worker);
     scene.described[rank] = true;
     return AGENT_RANK;
 }

@@ -114,7 +114,7 @@ static void send_texts(struct agent_fixture *fixture, int type, const char *cons
 
 static void send_host(struct agent_fixture *fixture, const char *interfaces)
 {
-    struct agent_host host;
+    struct agent_host host = { .name = "node1", .nhosts = 1 };
     struct wire_writer body = { 0 };
     snprintf(host.interfaces, sizeof host.interfaces, "%s", interfaces);
     agent_host_encode(&body, &host);
@@ -126,10 +126,8 @@ static void send_ranks(struct agent_fixture *fixture, int nranks)
 {
     for (int rank = 0; rank < nranks; rank++) {
         struct wire_writer body = { 0 };
-        char text[32];
-        snprintf(text, sizeof text, "HOROVOD_RANK=%d", rank);
-        wire_put_i32(&body, rank);
-        wire_put_string(&body, text);
+        struct agent_worker worker = { rank, { rank, nranks, rank, nranks, 0, 1 }, { { 0 } } };
+        agent_worker_encode(&body, &worker);
         agent_fixture_send(fixture, AGENT_RANK, body.data, body.length);
         wire_writer_fini(&body);
     }
@@ -149,8 +147,7 @@ void agent_fixture_describe(struct agent_fixture *fixture, const struct agent_fi
     wire_writer_fini(&body);
     send_texts(fixture, AGENT_ARGUMENTS, job->arguments);
     send_texts(fixture, AGENT_ENVIRONMENT, job->environment ? job->environment : path);
-    if (job->interfaces)
-        send_host(fixture, job->interfaces);
+    send_host(fixture, job->interfaces ? job->interfaces : "");
     send_ranks(fixture, job->nranks ? job->nranks : 1);
     agent_fixture_send(fixture, AGENT_PREPARE, NULL, 0);
 }

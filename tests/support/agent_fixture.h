@@ -24,7 +24,7 @@ struct agent_fixture_job {
     struct agent_job job;           /* version 0: ours; cwd "": "/" */
     const char *const *arguments;   /* ended by NULL */
     const char *const *environment; /* ended by NULL; NULL: PATH alone */
-    const char *interfaces;         /* of HOST; NULL: no such frame */
+    const char *interfaces;         /* of HOST; NULL: any */
     int nranks;                     /* 0: one */
 };
 

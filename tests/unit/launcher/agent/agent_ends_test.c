@@ -6,6 +6,7 @@
 #include "tests/support/agent_fixture.h"
 #include "tests/support/unit.h"
 
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
@@ -47,6 +48,7 @@ static pid_t bring_to(enum stage stage)
 #define ZERO4 "\0\0\0\0"
 
 static const char job_cut_off[] = { AGENT_VERSION };
+static const char some_rank[4 + 6 * 4 + 32];
 static const char job_without_end[] = { AGENT_VERSION, 0, -1, -1, -1, -1, '/' };
 
 /* What a false launcher says, and what the agent says of it. */
@@ -66,10 +68,9 @@ static const struct {
     { NOTHING_SAID, AGENT_ARGUMENTS, BODY("\5\0\0\0true"), "malformed ARGUMENTS" },
     { NOTHING_SAID, AGENT_ARGUMENTS, BODY("\5\0\0\0tr\0ue"), "malformed ARGUMENTS" },
     { NOTHING_SAID, AGENT_ENVIRONMENT, BODY("\1"), "malformed ENVIRONMENT" },
-    { NOTHING_SAID, AGENT_RANK, BODY("\1\0"), "rank" },
-    { NOTHING_SAID, AGENT_RANK, BODY("\377\377\377\377"), "rank -1" },
-    { NOTHING_SAID, AGENT_RANK, BODY("\377\377\377\177"), "rank 2147483647" },
-    { NOTHING_SAID, AGENT_RANK, BODY(ZERO4 "\1\0\0\0"), "malformed RANK" },
+    { NOTHING_SAID, AGENT_RANK, BODY("\1\0"), "malformed RANK" },
+    { NOTHING_SAID, AGENT_RANK, JOB_BODY(some_rank), "RANK before JOB and HOST" },
+    { NOTHING_SAID, AGENT_HOST, BODY(ZERO4 ZERO4 ZERO4 ZERO4), "HOST in a job of 0 hosts" },
     { NOTHING_SAID, AGENT_HOST, BODY("\1"), "malformed HOST" },
     { NOTHING_SAID, AGENT_PREPARE, BODY(""), "PREPARE before the job is described" },
     { NOTHING_SAID, AGENT_START, BODY(""), "START frame out of turn" },
@@ -170,6 +171,39 @@ START_TEST(who_hid_is_found_when_the_link_ends)
     ck_assert(!agent_fixture_is_gone(hidden));
     ck_assert_int_eq(agent_fixture_stop(&agent), 0);
     ck_assert(agent_fixture_is_gone(hidden));
+}
+END_TEST
+
+static void send_rank(int rank)
+{
+    struct agent_worker worker = { rank, { rank, 2, rank, 2, 0, 1 }, { { 0 } } };
+    struct wire_writer body = { 0 };
+    agent_worker_encode(&body, &worker);
+    agent_fixture_send(&agent, AGENT_RANK, body.data, body.length);
+    wire_writer_fini(&body);
+}
+
+START_TEST(ranks_come_in_order)
+{
+    static const struct {
+        int rank;
+        const char *text;
+    } wrong[] = { { -1, "rank -1 after rank 5" },
+                  { 5, "rank 5 after rank 5" },
+                  { INT_MAX, "rank 2147483647 after rank 5" } };
+    struct agent_job job = { .version = AGENT_VERSION, .cwd = "/" };
+    struct agent_host host = { .name = "node1", .nhosts = 1 };
+    struct wire_writer body = { 0 };
+    agent_fixture_start(&agent, NULL);
+    agent_job_encode(&body, &job);
+    agent_fixture_send(&agent, AGENT_JOB, body.data, body.length);
+    body.length = 0;
+    agent_host_encode(&body, &host);
+    agent_fixture_send(&agent, AGENT_HOST, body.data, body.length);
+    wire_writer_fini(&body);
+    send_rank(5);
+    send_rank(wrong[_i].rank);
+    check_that_all_is_gone(0, wrong[_i].text);
 }
 END_TEST
 
@@ -507,6 +541,7 @@ int main(void)
     tcase_add_test(tcase, more_stdin_than_there_is_credit_for_ends_the_agent_and_its_ranks);
     tcase_add_loop_test(tcase, half_a_frame_is_the_end_of_the_link, NOTHING_SAID, RUNS + 1);
     tcase_add_test(tcase, who_hid_is_found_when_the_link_ends);
+    tcase_add_loop_test(tcase, ranks_come_in_order, 0, 3);
     tcase_add_test(tcase, ranks_die_with_an_agent_that_is_killed);
     tcase_add_loop_test(tcase, a_heartbeat_is_echoed_at_every_stage, NOTHING_SAID, RUNS + 1);
     tcase_add_test(tcase, a_heartbeat_overtakes_what_ranks_write);

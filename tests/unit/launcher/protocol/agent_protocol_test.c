@@ -46,6 +46,7 @@ START_TEST(job_is_read_as_it_was_written)
         .check_libraries = _i & 1,
         .check_cuda = _i & 2,
         .python_path = "/usr/share/x",
+        .id = "job-1",
     };
     struct agent_job read;
     agent_job_encode(&out, &job);
@@ -61,17 +62,31 @@ START_TEST(job_is_read_as_it_was_written)
     ck_assert_int_eq(read.check_libraries, job.check_libraries);
     ck_assert_int_eq(read.check_cuda, job.check_cuda);
     ck_assert_str_eq(read.python_path, "/usr/share/x");
+    ck_assert_str_eq(read.id, "job-1");
     CHECK_LENGTHS(agent_job_decode, &read);
 }
 END_TEST
 
 START_TEST(host_is_read_as_it_was_written)
 {
-    struct agent_host host = { "eth0,198.51.100.0/24" }, read;
+    struct agent_host host = { "node7", 6, 9, "eth0,198.51.100.0/24" }, read;
     agent_host_encode(&out, &host);
     ck_assert_int_eq(agent_host_decode(&read, first(out.length), NULL), HVD_OK);
     ck_assert_str_eq(read.interfaces, "eth0,198.51.100.0/24");
+    ck_assert_str_eq(read.name, "node7");
+    ck_assert_int_eq(read.index, 6);
+    ck_assert_int_eq(read.nhosts, 9);
     CHECK_LENGTHS(agent_host_decode, &read);
+}
+END_TEST
+
+START_TEST(rank_is_read_as_it_was_written)
+{
+    struct agent_worker worker = { 4711, { 1, 2, 3, 4, 5, 6 }, { "a key" } }, read;
+    agent_worker_encode(&out, &worker);
+    ck_assert_int_eq(agent_worker_decode(&read, first(out.length), NULL), HVD_OK);
+    ck_assert_mem_eq(&read, &worker, sizeof read);
+    CHECK_LENGTHS(agent_worker_decode, &read);
 }
 END_TEST
 
@@ -348,6 +363,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, NULL, teardown);
     tcase_add_loop_test(tcase, job_is_read_as_it_was_written, 0, 4);
     tcase_add_test(tcase, host_is_read_as_it_was_written);
+    tcase_add_test(tcase, rank_is_read_as_it_was_written);
     tcase_add_test(tcase, a_binding_that_does_not_exist_is_refused);
     tcase_add_test(tcase, bound_is_read_as_it_was_written);
     tcase_add_test(tcase, another_version_is_named);
