@@ -2,14 +2,14 @@
 /* Frames are made and measured; see scale_sizes.h. */
 #include "tests/simulator/scale_sizes.h"
 
-#include "launcher/base/string_list.h"
-#include "launcher/process/worker_environment.h"
 #include "launcher/protocol/agent_protocol.h"
+#include "launcher/tree/agent_bootstrap_script.h"
 #include "lib/base/auth.h"
 #include "lib/base/frame.h"
 #include "lib/base/join_protocol.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static size_t frame_size(struct wire_writer *body)
@@ -26,14 +26,15 @@ static size_t sealed_size(struct wire_writer *body)
 }
 
 /* "train --epochs 90", variables of 64 bytes, and the heartbeats behind each frame of texts. */
-static size_t describe_size(size_t environment)
+static size_t common_size(size_t environment)
 {
     struct wire_writer body = { 0 };
     struct agent_job job = { .version = AGENT_VERSION,
                              .own_environment = true,
                              .heartbeat_timeout_ms = 5000,
                              .answer_ms = 5000,
-                             .cwd = "/home/user/project" };
+                             .cwd = "/home/user/project",
+                             .id = "0123456789" };
     struct agent_heartbeat heartbeat = { 0 };
     agent_job_encode(&body, &job);
     size_t nbytes = frame_size(&body);
@@ -48,28 +49,57 @@ static size_t describe_size(size_t environment)
         snprintf(text, sizeof text, "%-64zu", i);
         wire_put_string(&body, text);
     }
-    nbytes += frame_size(&body);
-    return nbytes + frame_size(&body); /* PREPARE */
+    return nbytes + frame_size(&body);
 }
 
-static size_t rank_size(int size, int local_size)
+/* HOST, a heartbeat, and PREPARE. */
+static size_t host_size(void)
 {
-    struct job_key key;
     struct wire_writer body = { 0 };
-    struct string_list own = { 0 };
-    struct rank_info info = {
-        size - 1, size, local_size - 1, local_size, size / local_size - 1, size / local_size
-    };
-    memset(&key, 'a', sizeof key);
-    worker_environment_rank(&own, &info, "node9999", "job", &key, size - 1);
-    wire_put_i32(&body, size - 1);
-    for (size_t i = 0; i < own.count; i++)
-        wire_put_string(&body, own.items[i]);
-    string_list_fini(&own);
+    struct agent_host host = { "node9999", 9999, 10000, "" };
+    struct agent_heartbeat heartbeat = { 0 };
+    agent_host_encode(&body, &host);
+    size_t nbytes = frame_size(&body);
+    agent_heartbeat_encode(&body, &heartbeat);
+    nbytes += frame_size(&body);
+    return nbytes + frame_size(&body);
+}
+
+static size_t rank_size(void)
+{
+    struct wire_writer body = { 0 };
+    struct agent_worker worker = { 0 };
+    agent_worker_encode(&body, &worker);
     return frame_size(&body);
 }
 
-static void measure_agent(struct scale_sizes *sizes, int size, int local_size, size_t environment)
+/* What starts hvdagent: the script, what an agent gets instead of it (TUNNEL_OPEN with "ssh -o
+ * BatchMode=yes HOST /bin/sh", and TUNNEL_SCRIPT), and the marks of the answer. */
+static void measure_bootstrap(struct scale_sizes *sizes)
+{
+    static const char nonce[] = "0123456789abcdef", path[] = "/usr/local/libexec/hvdrun/hvdagent";
+    struct wire_writer body = { 0 };
+    char *script = agent_bootstrap_script(nonce, path, 1000000);
+    sizes->script = strlen(script);
+    free(script);
+    wire_put_u32(&body, 0);
+    wire_put_string(&body, "ssh");
+    wire_put_string(&body, "-o");
+    wire_put_string(&body, "BatchMode=yes");
+    wire_put_string(&body, "node9999");
+    wire_put_string(&body, "/bin/sh");
+    sizes->open_tunnel = frame_size(&body);
+    wire_put_u32(&body, 0);
+    wire_put_string(&body, nonce);
+    wire_put_string(&body, path);
+    wire_put_u64(&body, 1000000);
+    sizes->open_tunnel += frame_size(&body);
+    sizes->answer = 2 * (sizeof nonce + sizeof "hvd- here");
+    wire_put_u32(&body, 0);
+    sizes->ask_describe = frame_size(&body);
+}
+
+static void measure_agent(struct scale_sizes *sizes, int size, size_t environment)
 {
     struct wire_writer body = { 0 };
     struct agent_ready ready = { .machine = "Linux x86_64", .address = "198.51.100.200" };
@@ -77,8 +107,9 @@ static void measure_agent(struct scale_sizes *sizes, int size, int local_size, s
     struct agent_exited exited = { .end = rank_end_none() };
     struct agent_stop stop = { 15, 5000 };
     struct agent_relay_client client = { 1, true };
-    sizes->describe = describe_size(environment);
-    sizes->rank = rank_size(size, local_size);
+    sizes->common = common_size(environment);
+    sizes->host = host_size();
+    sizes->rank = rank_size();
     agent_ready_encode(&body, &ready);
     sizes->ready = frame_size(&body);
     sizes->start = frame_size(&body);
@@ -92,8 +123,6 @@ static void measure_agent(struct scale_sizes *sizes, int size, int local_size, s
     sizes->relay = frame_size(&body);
     wire_put_u32(&body, 0);
     sizes->done = frame_size(&body);
-    /* ssh -o BatchMode=yes HOST /bin/sh, and the script of agent_bootstrap_script.c. */
-    sizes->open_tunnel = FRAME_HEADER_SIZE + 2048;
 }
 
 static void measure_join(struct scale_sizes *sizes, int size)
@@ -129,9 +158,10 @@ void scale_hello(struct join_hello *hello, int rank, int local_size, int size)
     snprintf(hello->addresses.text[1], JOIN_ADDRESS_MAX, "unix:%032x", (unsigned)rank);
 }
 
-void scale_sizes_measure(struct scale_sizes *sizes, int size, int local_size, size_t environment)
+void scale_sizes_measure(struct scale_sizes *sizes, int size, size_t environment)
 {
-    measure_agent(sizes, size, local_size, environment);
+    measure_bootstrap(sizes);
+    measure_agent(sizes, size, environment);
     measure_join(sizes, size);
 }
 

@@ -11,9 +11,13 @@
 
 /* Bytes of frames: with headers, and seals where they have one. */
 struct scale_sizes {
-    size_t open_tunnel; /* what starts the agent below an agent */
-    size_t describe;    /* JOB to PREPARE, without RANK */
-    size_t rank;        /* RANK */
+    size_t script;       /* what starts hvdagent */
+    size_t open_tunnel;  /* what an agent gets to start another one */
+    size_t answer;       /* of the script */
+    size_t ask_describe; /* what an agent gets to pass `common` on */
+    size_t common;       /* JOB, ARGUMENTS and ENVIRONMENT */
+    size_t host;         /* HOST and PREPARE */
+    size_t rank;         /* RANK */
     size_t ready, start, started, exited, stop, done;
     size_t open, challenge, hello, waiting, goodbye; /* of the join protocol */
     size_t relay;                                    /* what the agent adds to a frame of a rank */
@@ -23,7 +27,7 @@ struct scale_sizes {
 void scale_hello(struct join_hello *hello, int rank, int local_size, int size);
 
 /* For a job whose last rank is `size` - 1; `environment` bytes of variables that all ranks get. */
-void scale_sizes_measure(struct scale_sizes *sizes, int size, int local_size, size_t environment);
+void scale_sizes_measure(struct scale_sizes *sizes, int size, size_t environment);
 
 /* What the rendezvous tells a rank, with its seal. */
 size_t scale_welcome_size(const struct membership *membership, int rank);
