@@ -15,7 +15,7 @@ static void dial_train(struct join_client *client)
     struct job_key job_key;
     job_key_derive(&job_key, &key, "train");
     dial_with(client, &job_key);
-    strcpy(client->job, "train");
+    strcpy(client->owner, "train");
     client->host = "localhost";
 }
 
