@@ -29,12 +29,12 @@ void shm_distance_init(struct shm_distance *distance, struct shm_distance_pair *
 
 bool shm_distance_is_far(const struct shm_distance *distance)
 {
-    return atomic_load_explicit(&distance->pair->far, memory_order_relaxed);
+    return atomic_load_explicit(&distance->pair->place, memory_order_relaxed) == SHM_PLACE_FAR;
 }
 
 bool shm_distance_is_near(const struct shm_distance *distance)
 {
-    return atomic_load_explicit(&distance->pair->near, memory_order_relaxed);
+    return atomic_load_explicit(&distance->pair->place, memory_order_relaxed) == SHM_PLACE_NEAR;
 }
 
 void shm_distance_count(struct shm_distance *distance, size_t nbytes)
@@ -75,12 +75,6 @@ static bool make_trips(struct shm_distance *distance, uint32_t *value)
     return true;
 }
 
-static void shm_distance_note(struct shm_distance_pair *pair, bool far)
-{
-    atomic_store_explicit(&pair->far, far, memory_order_relaxed);
-    atomic_store_explicit(&pair->near, !far, memory_order_relaxed);
-}
-
 /* From now on the other side is expected to look at the word all the time. `value` is what this
  * side stores first, and at the end what it would store next. Returns how many bursts the other
  * side looked. */
@@ -95,8 +89,10 @@ static int time_trips(struct shm_distance *distance, uint32_t *value)
         uint64_t took = monotonic_ns() - start;
         least = took < least ? took : least;
     }
+    bool far = least > (uint64_t)SHM_FAR_NS * TRIPS;
     if (bursts >= BURSTS_LEAST)
-        shm_distance_note(distance->pair, least > (uint64_t)SHM_FAR_NS * TRIPS);
+        atomic_store_explicit(&distance->pair->place, far ? SHM_PLACE_FAR : SHM_PLACE_NEAR,
+                              memory_order_relaxed);
     return bursts;
 }
 

@@ -7,13 +7,14 @@
 #define LIB_LINK_SHM_DISTANCE_PAIR_H
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
+/* According to the last measurement. */
+enum shm_place { SHM_PLACE_UNKNOWN, SHM_PLACE_NEAR, SHM_PLACE_FAR };
+
 struct shm_distance_pair {
-    atomic_bool far;      /* according to the last measurement */
-    atomic_bool near;     /* likewise; neither before the first */
+    atomic_int place;     /* enum shm_place of the other process */
     atomic_size_t since;  /* bytes copied since a measurement became due; 0: none yet */
     atomic_uint due;      /* how many measurements have become due */
     atomic_uint measured; /* the last one of them that was made */

@@ -43,7 +43,7 @@ static struct link *shm_pair_far(struct link *link)
     if (!link)
         return NULL;
     link_shm_of(link)->streams = shm_pair_streams && copy_can_stream();
-    atomic_store(&link_shm_of(link)->distance.pair->far, true);
+    atomic_store(&link_shm_of(link)->distance.pair->place, SHM_PLACE_FAR);
     link_shm_of(link)->distance.asks = false;
     return link;
 }

@@ -106,7 +106,7 @@ START_TEST(only_bytes_to_a_far_processor_bypass_the_caches_and_only_where_that_i
 {
     struct link_shm *shm = link_shm_of(ends[0]);
     for (int i = 0; i < 4; i++) {
-        atomic_store(&shm->distance.pair->far, i & 1);
+        atomic_store(&shm->distance.pair->place, i & 1 ? SHM_PLACE_FAR : SHM_PLACE_NEAR);
         shm->streams = i & 2;
         send_vector(vector, 10000);
         ck_assert_int_eq(shm->out.streams, i == 3);

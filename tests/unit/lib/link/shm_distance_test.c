@@ -70,7 +70,7 @@ END_TEST
 /* One side at a time looks: each finds the other one's last word, and nobody goes on. */
 START_TEST(a_side_that_does_not_look_all_the_time_is_not_timed)
 {
-    asker_pair->far = other_pair->far = true;
+    asker_pair->place = other_pair->place = SHM_PLACE_FAR;
     shm_distance_count(&asker, 1);
     for (int i = 0; i < 100; i++) {
         shm_distance_measure(&asker);
@@ -195,12 +195,12 @@ START_TEST(links_to_one_process_are_a_pair)
                              *another = shm_distance_pair_get(8);
     ck_assert_ptr_eq(one, same);
     ck_assert_ptr_ne(one, another);
-    atomic_store(&one->far, true);
+    atomic_store(&one->place, SHM_PLACE_FAR);
     shm_distance_pair_put(one);
-    ck_assert(atomic_load(&same->far));
+    ck_assert_int_eq(atomic_load(&same->place), SHM_PLACE_FAR);
     shm_distance_pair_put(same);
     one = shm_distance_pair_get(7);
-    ck_assert(!atomic_load(&one->far));
+    ck_assert_int_eq(atomic_load(&one->place), SHM_PLACE_UNKNOWN);
     shm_distance_pair_put(one);
     shm_distance_pair_put(another);
     shm_distance_pair_put(NULL);
