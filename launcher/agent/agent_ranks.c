@@ -29,13 +29,13 @@ struct rank_pipes {
     int theirs[3], ours[3];
 };
 
-static void add_rank(struct agent *agent, int rank)
+static struct agent_rank *add_rank(struct agent *agent, int rank)
 {
     struct agent_ranks *ranks = &agent->ranks;
     struct agent_rank *added = xcalloc(1, sizeof *added);
     *added = (struct agent_rank){ .agent = agent, .rank = rank, .local_rank = ranks->count };
     ranks->list = xreallocarray(ranks->list, (size_t)ranks->count + 1, sizeof *ranks->list);
-    ranks->list[ranks->count++] = added;
+    return ranks->list[ranks->count++] = added;
 }
 
 int agent_on_rank(struct agent *agent, struct wire_reader *body, struct err *err)
@@ -49,10 +49,8 @@ int agent_on_rank(struct agent *agent, struct wire_reader *body, struct err *err
         rc = fail(err, HVD_ERR_PROTOCOL, "RANK before JOB and HOST");
     else if (worker.worker <= last || worker.worker >= WORLD_SIZE_MAX)
         rc = fail(err, HVD_ERR_PROTOCOL, "rank %d after rank %d", worker.worker, last);
-    if (rc == HVD_OK) {
-        add_rank(agent, worker.worker);
-        agent_environment_rank(agent, agent->ranks.list[agent->ranks.count - 1], &worker);
-    }
+    if (rc == HVD_OK)
+        agent_environment_rank(agent, add_rank(agent, worker.worker), &worker);
     job_key_wipe(&worker.key);
     return rc;
 }

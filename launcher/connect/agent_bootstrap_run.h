@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The bootstrap of hvdagent (agent_bootstrap.h) on a stream: writes the script, or has the agent at
- * the other end of a tunnel write it, reads the answers, and sends hvdagent on request, without the parts of the file that are not needed to run
- * (program_image.h). */
+ * the other end of a tunnel write it, reads the answers, and sends hvdagent on request, without the
+ * parts of the file that are not needed to run (program_image.h). */
 #ifndef LAUNCHER_CONNECT_AGENT_BOOTSTRAP_RUN_H
 #define LAUNCHER_CONNECT_AGENT_BOOTSTRAP_RUN_H
 

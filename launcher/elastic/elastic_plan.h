@@ -20,8 +20,9 @@
  * intended. Workers that fail before that do not disturb the world, but count for their host.
  *
  * Shrinking. Workers on a host that is no longer found, or in slots that it no longer has, the
- * youngest first, or on a host that is drained, which is avoided as after a failure, are removed as soon as the other members are still a world; until then they stay.
- * A removed worker gets time to leave by itself, and is then stopped.
+ * youngest first, or on a host that is drained, which is avoided as after a failure, are removed as
+ * soon as the other members are still a world; until then they stay. A removed worker gets time to
+ * leave by itself, and is then stopped.
  *
  * Order of ranks. Workers of a host by the world in which they came first, then by age; hosts by
  * their first worker. So rank 0 is one of those that have been members for the longest time, and

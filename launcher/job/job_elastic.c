@@ -6,7 +6,8 @@
  * Each batch has an agent of its own, so the workers of a job_host never change. A batch whose
  * workers do not all run within --start-timeout is given up. The end of a worker is reported to the
  * owner of the job, and stops nothing. So is a host that is to be left. A host is closed once its
- * agent has ended; its row in the report stays. Fails, as the job, when more workers are started than there are numbers. */
+ * agent has ended; its row in the report stays. Fails, as the job, when more workers are started
+ * than there are numbers. */
 #include "launcher/job/job_impl.h"
 
 #include "launcher/base/exit_status.h"
