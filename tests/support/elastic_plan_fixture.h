@@ -128,6 +128,15 @@ static inline void pass(uint64_t ms)
     elastic_plan_on_time(plan, now_ms);
 }
 
+/* Two workers on one host, in their first world. */
+static inline void begin_on_one_host(const struct elastic_options *options)
+{
+    begin(options);
+    hosts("a:2");
+    EXPECT("+a:0,1 =0,1");
+    world();
+}
+
 /* Four workers on two hosts, in their first world. */
 static inline void begin_on_two_hosts(const struct elastic_options *options)
 {

@@ -25,10 +25,7 @@ END_TEST
 
 START_TEST(workers_stay_on_a_drained_host_until_others_can_replace_them)
 {
-    begin(&two_to_four);
-    hosts("a:2");
-    EXPECT("+a:0,1 =0,1");
-    world();
+    begin_on_one_host(&two_to_four);
     drained(0);
     EXPECT("");
     ck_assert_ptr_null(elastic_plan_waits_for(plan));
@@ -45,10 +42,7 @@ END_TEST
 
 START_TEST(a_new_worker_on_a_drained_host_is_removed_at_once)
 {
-    begin(&two_to_four);
-    hosts("a:2");
-    EXPECT("+a:0,1 =0,1");
-    world();
+    begin_on_one_host(&two_to_four);
     hosts("a:2,b:2");
     EXPECT("+b:2,3");
     waits(2);

@@ -92,10 +92,7 @@ END_TEST
 
 START_TEST(a_world_grows_when_all_new_workers_wait)
 {
-    begin(&two_to_four);
-    hosts("a:2");
-    EXPECT("+a:0,1 =0,1");
-    world();
+    begin_on_one_host(&two_to_four);
     hosts("a:2,b:1,c:1");
     EXPECT("+b:2 +c:3");
     waits(3);
@@ -110,10 +107,7 @@ END_TEST
 
 START_TEST(a_world_does_not_wait_long_for_the_last_new_worker)
 {
-    begin(&two_to_four);
-    hosts("a:2");
-    EXPECT("+a:0,1 =0,1");
-    world();
+    begin_on_one_host(&two_to_four);
     hosts("a:2,b:1,c:1");
     EXPECT("+b:2 +c:3");
     waits(3);
@@ -129,10 +123,7 @@ END_TEST
 
 START_TEST(a_new_worker_that_fails_does_not_disturb_the_world)
 {
-    begin(&two_to_four);
-    hosts("a:2");
-    EXPECT("+a:0,1 =0,1");
-    world();
+    begin_on_one_host(&two_to_four);
     hosts("a:2,b:2");
     EXPECT("+b:2,3");
     fails(2);
@@ -143,10 +134,7 @@ END_TEST
 
 START_TEST(a_new_worker_that_exits_with_0_before_it_joins_has_finished_nothing)
 {
-    begin(&two_to_four);
-    hosts("a:2");
-    EXPECT("+a:0,1 =0,1");
-    world();
+    begin_on_one_host(&two_to_four);
     hosts("a:2,b:1");
     EXPECT("+b:2");
     finishes(2);
@@ -159,10 +147,7 @@ END_TEST
 
 START_TEST(a_new_worker_that_was_intended_and_fails_is_taken_out_again)
 {
-    begin(&two_to_four);
-    hosts("a:2");
-    EXPECT("+a:0,1 =0,1");
-    world();
+    begin_on_one_host(&two_to_four);
     hosts("a:2,b:1");
     EXPECT("+b:2");
     waits(2);
@@ -216,10 +201,7 @@ END_TEST
 
 START_TEST(workers_stay_on_a_lost_host_until_others_can_replace_them)
 {
-    begin(&two_to_four);
-    hosts("a:2");
-    EXPECT("+a:0,1 =0,1");
-    world();
+    begin_on_one_host(&two_to_four);
     hosts("b:2");
     EXPECT("+b:2,3");
     waits(2);
@@ -233,10 +215,7 @@ END_TEST
 
 START_TEST(a_host_that_flaps_leaves_nobody_behind)
 {
-    begin(&two_to_four);
-    hosts("a:2");
-    EXPECT("+a:0,1 =0,1");
-    world();
+    begin_on_one_host(&two_to_four);
     hosts("a:2,b:2");
     EXPECT("+b:2,3");
     hosts("a:2");

@@ -82,10 +82,7 @@ END_TEST
 /* Its place among the others is that of its first world, so that rank 0 has the state. */
 START_TEST(a_worker_that_comes_late_is_behind_those_that_have_the_state)
 {
-    begin(&two_to_four);
-    hosts("a:2");
-    EXPECT("+a:0,1 =0,1");
-    world();
+    begin_on_one_host(&two_to_four);
     hosts("a:2,b:2");
     EXPECT("+b:2,3");
     waits(3);
@@ -196,10 +193,7 @@ START_TEST(fixed_hosts_that_can_never_be_enough_end_the_job_at_once)
 {
     struct elastic_options options = two_to_four;
     options.hosts_are_fixed = true;
-    begin(&options);
-    hosts("a:2");
-    EXPECT("+a:0,1 =0,1");
-    world();
+    begin_on_one_host(&options);
     fails(0);
     EXPECT("fail too few slots are left: 1 slot on 1 host, and 2 are needed (--min-np)");
     finish();
@@ -208,10 +202,7 @@ END_TEST
 
 START_TEST(with_too_few_ranks_the_job_waits_for_hosts_of_the_script)
 {
-    begin(&two_to_four);
-    hosts("a:2");
-    EXPECT("+a:0,1 =0,1");
-    world();
+    begin_on_one_host(&two_to_four);
     fails(0);
     EXPECT("");
     ck_assert_str_eq(elastic_plan_waits_for(plan),
@@ -225,10 +216,7 @@ END_TEST
 
 START_TEST(with_too_few_ranks_the_wait_ends)
 {
-    begin(&two_to_four);
-    hosts("a:2");
-    EXPECT("+a:0,1 =0,1");
-    world();
+    begin_on_one_host(&two_to_four);
     fails(0);
     pass(600000);
     EXPECT("fail too few slots for 600 s (--elastic-timeout): 1 slot on 1 host, and 2 are needed "
@@ -251,10 +239,7 @@ END_TEST
 
 START_TEST(new_workers_alone_are_no_survivors)
 {
-    begin(&two_to_four);
-    hosts("a:2");
-    EXPECT("+a:0,1 =0,1");
-    world();
+    begin_on_one_host(&two_to_four);
     hosts("a:2,b:2");
     EXPECT("+b:2,3");
     waits(2);
@@ -314,10 +299,7 @@ START_TEST(growth_is_not_necessary)
 {
     struct elastic_options options = two_to_four;
     options.reset_limit = 1;
-    begin(&options);
-    hosts("a:2");
-    EXPECT("+a:0,1 =0,1");
-    world();
+    begin_on_one_host(&options);
     hosts("a:2,b:1");
     EXPECT("+b:2");
     waits(2);
@@ -371,10 +353,7 @@ END_TEST
 
 START_TEST(workers_that_were_to_join_are_removed_when_one_finishes)
 {
-    begin(&two_to_four);
-    hosts("a:2");
-    EXPECT("+a:0,1 =0,1");
-    world();
+    begin_on_one_host(&two_to_four);
     hosts("a:2,b:2");
     EXPECT("+b:2,3");
     finishes(0);
