@@ -241,6 +241,8 @@ static void act_collectives(const char *argument)
     require(hvd_barrier() == HVD_OK, "hvd_barrier");
 }
 
+/* Of the sum of two ranks it depends on the distance of their processors whether the memory is
+ * shared; what is copied only is always read where it lies. */
 static void act_shared(const char *argument)
 {
     enum { COUNT = 1 << 20, TIMES = 4 };
@@ -255,6 +257,9 @@ static void act_shared(const char *argument)
         expect_reduced(HVD_FLOAT32, HVD_SUM, hvd_size());
         require(repeats(data, COUNT, element, pattern), "its result");
     }
+    require(hvd_broadcast("shared, copied", data, COUNT, HVD_FLOAT32, 0) == HVD_OK,
+            "hvd_broadcast of memory that can be shared");
+    require(repeats(data, COUNT, element, pattern), "its result");
     hvd_free(data);
 }
 
