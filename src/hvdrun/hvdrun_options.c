@@ -102,17 +102,24 @@ static void note_setters(struct hvdrun_options *options, const struct options_se
     }
 }
 
-/* The user has asked for two things, of which one does not happen. */
-static void warn_replaced(struct hvdrun_options *options, const char *name, const char *value)
+/* Notes that -x gives this value. If that replaces another value, the user has asked for two things
+ * of which one does not happen. A value that no option has may be a secret, and is not shown. */
+static void note_export(struct hvdrun_options *options, const char *name, const char *value)
 {
     const char *old = string_list_variable(&options->set, name);
     const char *option = string_list_variable(&options->set_by, name);
-    struct shown shown, source;
-    if (!option || !*option || strcmp(old, value) == 0)
+    struct shown variable, shown, source;
+    if (option && strcmp(old, value) == 0)
         return;
-    string_list_take(&options->warnings, xasprintf("-x: %s: '%s' has precedence over %s", name,
-                                                   show_token(&shown, value, strlen(value)),
-                                                   show_source(&source, option)));
+    show_token(&variable, name, strlen(name));
+    if (option && *option)
+        string_list_take(&options->warnings,
+                         xasprintf("-x: %s: '%s' has precedence over %s", variable.text,
+                                   show_token(&shown, value, strlen(value)),
+                                   show_source(&source, option)));
+    else if (option)
+        string_list_take(&options->warnings,
+                         xasprintf("-x: %s: has precedence over an earlier -x", variable.text));
     variable_set(&options->set_by, name, "");
 }
 
@@ -127,7 +134,7 @@ static void export_variables(struct hvdrun_options *options)
         const char *value = text[length] ? text + length + 1 : getenv(name);
         struct shown shown;
         if (value) {
-            warn_replaced(options, name, value);
+            note_export(options, name, value);
             variable_set(&options->set, name, value);
         } else {
             string_list_take(&options->warnings, xasprintf("-x: no such variable: '%s'",

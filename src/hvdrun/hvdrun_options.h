@@ -78,8 +78,8 @@ struct hvdrun_options {
     /* NAME=VALUE for every rank. These have precedence over our own environment, and are passed on
      * even where a variable is not passed on otherwise. Each name appears once. */
     struct string_list set;
-    struct string_list set_by;  /* NAME=SOURCE for those in `set` that an option or a key of the
-                                * configuration file gave; empty once -x has replaced the value */
+    struct string_list set_by;  /* NAME=SOURCE for those in `set`: the option or the key of the
+                                * configuration file that gave the value; empty: -x gave it */
     struct string_list exports; /* the values of -x; in `set` already */
 
     const char *config_file;
