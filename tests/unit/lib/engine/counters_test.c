@@ -2,6 +2,7 @@
 /* What a rank counts: collectives, bytes, latencies, and the time that it waits. */
 #include "lib/engine/counters.h"
 
+#include "lib/base/clock.h"
 #include "tests/support/unit.h"
 
 #include <string.h>
@@ -66,6 +67,22 @@ START_TEST(the_latency_of_each_collective_is_in_a_bucket_while_they_are_few)
     ck_assert_uint_eq(in_buckets(STATS_BROADCAST), COUNTERS_EXACT);
     finish(make(COLLECTIVE_BROADCAST, 1, 204 * MS), 204 * MS);
     ck_assert_uint_eq(in_buckets(STATS_BROADCAST), COUNTERS_EXACT + 1);
+}
+END_TEST
+
+/* The latency is taken from the moment of the submission. */
+START_TEST(a_collective_is_timed_from_its_submission_unless_another_stands_for_it)
+{
+    setup();
+    uint64_t before_ns = monotonic_ns();
+    for (int i = 0; i < COUNTERS_EXACT + 1; i++) {
+        struct tensor tensor = make(COLLECTIVE_ALLREDUCE, 1, 200 * MS);
+        counters_submitted(&counters, &tensor);
+        bool is_timed = i < COUNTERS_EXACT;
+        ck_assert_int_eq(tensor.timed, is_timed);
+        ck_assert(is_timed == (tensor.timed_ns >= before_ns));
+        ck_assert_uint_le(tensor.timed_ns, monotonic_ns());
+    }
 }
 END_TEST
 
@@ -156,6 +173,7 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_add_test(tcase, collectives_are_counted_by_operation_with_their_bytes);
     tcase_add_test(tcase, the_latency_of_each_collective_is_in_a_bucket_while_they_are_few);
+    tcase_add_test(tcase, a_collective_is_timed_from_its_submission_unless_another_stands_for_it);
     tcase_add_test(tcase, of_many_within_a_tick_some_stand_for_the_others);
     tcase_add_test(tcase, a_long_one_is_never_left_out_and_stands_for_itself);
     tcase_add_test(tcase, latencies_fall_into_the_buckets_with_the_bounds_that_are_told);

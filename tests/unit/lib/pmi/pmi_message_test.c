@@ -85,6 +85,10 @@ START_TEST(a_message_without_an_end_is_refused_at_its_limit)
     memset(text, 'a', sizeof text);
     ck_assert_int_eq(pmi_message_length(PMI1, text, PMI_MESSAGE_MAX - 1, &err), 0);
     ck_assert_int_eq(pmi_message_length(PMI1, text, PMI_MESSAGE_MAX, &err), HVD_ERR_PROTOCOL);
+    text[PMI_MESSAGE_MAX] = '\n';
+    ck_assert_int_eq(pmi_message_length(PMI1, text, sizeof text, &err), HVD_ERR_PROTOCOL);
+    text[PMI_MESSAGE_MAX - 1] = '\n';
+    ck_assert_int_eq(pmi_message_length(PMI1, text, sizeof text, &err), PMI_MESSAGE_MAX);
 }
 END_TEST
 

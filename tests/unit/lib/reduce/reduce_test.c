@@ -299,6 +299,23 @@ START_TEST(of_bool_sum_is_or_and_product_is_and)
 }
 END_TEST
 
+START_TEST(the_data_of_one_rank_is_copied_and_of_bool_made_0_or_1)
+{
+    float f[] = { 1.5f, -0.0f, 3 }, copy[3] = { 7, 7, 7 };
+    uint8_t x[] = { 0, 1, 2, 255 }, out[4] = { 7, 7, 7, 7 };
+    static const uint8_t truth[] = { 0, 1, 1, 1 };
+    reduce_single(copy, f, 2, HVD_FLOAT32);
+    ck_assert_mem_eq(copy, f, 2 * sizeof *f);
+    ck_assert(copy[2] == 7);
+    reduce_single(f, f, 3, HVD_FLOAT32);
+    ck_assert_mem_eq(f, copy, 2 * sizeof *f);
+    reduce_single(out, x, 4, HVD_BOOL);
+    ck_assert_mem_eq(out, truth, 4);
+    reduce_single(x, x, 4, HVD_BOOL);
+    ck_assert_mem_eq(x, truth, 4);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("reduce");
@@ -319,5 +336,6 @@ int main(void)
     tcase_add_test(tcase, reciprocals_give_the_quotients_of_a_division_for_any_size_of_a_world);
     tcase_add_test(tcase, averages_of_floats_are_rounded_once);
     tcase_add_test(tcase, of_bool_sum_is_or_and_product_is_and);
+    tcase_add_test(tcase, the_data_of_one_rank_is_copied_and_of_bool_made_0_or_1);
     return unit_run(suite);
 }
