@@ -14,40 +14,20 @@
  * processes of a machine. */
 #include "hvd.h"
 
+#include "bench/support/instant.h"
 #include "bench/support/sample.h"
 
 #include <err.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { COUNT = 4096, STEPS_MAX = 1000000 };
 
 static float data[COUNT];
 static double times_us[STEPS_MAX];
-
-static void loss_write_now(const char *path)
-{
-    double now = now_us();
-    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    if (file < 0 || write(file, &now, sizeof now) != sizeof now)
-        err(1, "%s", path);
-    close(file);
-}
-
-static double loss_began_at(const char *path)
-{
-    double then = 0;
-    int file = open(path, O_RDONLY);
-    if (file < 0 || read(file, &then, sizeof then) != sizeof then)
-        err(1, "%s", path);
-    close(file);
-    return then;
-}
 
 static int loss_step(void)
 {
@@ -75,7 +55,7 @@ static int loss_first_world(int steps, enum loss_change change, const char *path
     if (rc == HVD_OK && hvd_rank() == 0)
         printf("step %.1f\n", median(times_us, steps));
     if (rc == HVD_OK && change == LOSS_DEATH && hvd_rank() == hvd_size() - 1) {
-        loss_write_now(path);
+        instant_write_now(path);
         raise(SIGKILL);
     }
     while (rc == HVD_OK && change != LOSS_NONE)
@@ -92,7 +72,7 @@ static void loss_next_world(const char *path)
     loss_must(rc);
     loss_must(loss_step());
     if (hvd_rank() == 0)
-        printf("reset %.0f\n", now_us() - loss_began_at(path));
+        printf("reset %.0f\n", now_us() - instant_read(path));
 }
 
 int main(int argc, char **argv)
@@ -101,7 +81,7 @@ int main(int argc, char **argv)
     if (argc != 3 && !waits)
         errx(2, "usage: elastic_loss FILE|- STEPS|now [wait]");
     if (strcmp(argv[2], "now") == 0)
-        return loss_write_now(argv[1]), 0;
+        return instant_write_now(argv[1]), 0;
     int steps = (int)number_argument("STEPS", argv[2], 1, STEPS_MAX);
     enum loss_change change = waits                       ? LOSS_OF_HOSTS
                               : strcmp(argv[1], "-") == 0 ? LOSS_NONE

@@ -46,7 +46,7 @@ bench_elastic_commit_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 bench_elastic_commit_LDFLAGS = $(AM_LDFLAGS) -no-install
 bench_elastic_commit_LDADD = lib/libhvd.la
 
-bench_elastic_loss_SOURCES = bench/elastic_loss.c $(bench_support)
+bench_elastic_loss_SOURCES = bench/elastic_loss.c bench/support/instant.c bench/support/instant.h $(bench_support)
 bench_elastic_loss_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 bench_elastic_loss_LDFLAGS = $(AM_LDFLAGS) -no-install
 bench_elastic_loss_LDADD = lib/libhvd.la
@@ -64,6 +64,7 @@ bench_init_LDADD = lib/libhvd.la
 # Output and the loss of a rank, for bench/output.sh and bench/loss.sh
 noinst_PROGRAMS += bench/lines bench/loss
 bench_lines_SOURCES = bench/lines.c $(bench_support)
+bench_loss_SOURCES = bench/loss.c bench/support/instant.c bench/support/instant.h $(bench_support)
 bench_loss_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 bench_loss_LDFLAGS = $(AM_LDFLAGS) -no-install
 bench_loss_LDADD = lib/libhvd.la
