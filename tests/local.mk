@@ -195,9 +195,11 @@ unit_tests = \
 	tests/unit/lib/world_leave_test \
 	tests/unit/lib/world_mistakes_test \
 	tests/unit/lib/world_process_test \
+	tests/unit/lib/world_steady_leave_test \
 	tests/unit/lib/world_steady_sent_test \
 	tests/unit/lib/world_steady_steps_test \
 	tests/unit/lib/world_steady_test \
+	tests/unit/lib/world_steady_values_test \
 	tests/unit/lib/world_races_test \
 	tests/unit/lib/world_service_test \
 	tests/unit/lib/world_values_test
@@ -771,9 +773,11 @@ thread_programs = \
 	tests/unit/lib/world_leave_test \
 	tests/unit/lib/world_mistakes_test \
 	tests/unit/lib/world_process_test \
+	tests/unit/lib/world_steady_leave_test \
 	tests/unit/lib/world_steady_sent_test \
 	tests/unit/lib/world_steady_steps_test \
 	tests/unit/lib/world_steady_test \
+	tests/unit/lib/world_steady_values_test \
 	tests/unit/lib/world_races_test
 thread_tests = $(thread_scripts) $(thread_programs)
 thread_support = tests/support/act tests/support/collectives tests/support/world

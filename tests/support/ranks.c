@@ -150,6 +150,25 @@ int sum_of_ranks(const char *name, int32_t *sum)
     return hvd_allreduce(name, sum, sum, 1, HVD_INT32, HVD_SUM);
 }
 
+int sum_of_numbers(void)
+{
+    return hvd_size() * (hvd_size() - 1) / 2;
+}
+
+void sum_rounds(const char *name, int rounds)
+{
+    int32_t sum;
+    for (int i = 0; i < rounds; i++) {
+        REQUIRE_STATUS(sum_of_ranks(name, &sum), HVD_OK);
+        REQUIRE(sum == sum_of_numbers());
+    }
+}
+
+int sum_floats(const char *name, float *data, size_t count, enum hvd_op op)
+{
+    return hvd_allreduce(name, data, data, count, HVD_FLOAT32, op);
+}
+
 static void check_allgather(const double *data, size_t count)
 {
     size_t total = count * (size_t)hvd_size(), right = 0;

@@ -3,6 +3,7 @@
 #ifndef TESTS_SUPPORT_RANKS_H
 #define TESTS_SUPPORT_RANKS_H
 
+#include "lib/hvd.h"
 #include "tests/support/mini_rendezvous.h"
 
 #include <check.h>
@@ -63,8 +64,17 @@ void require_text(const char *part);
 void init_world(void);
 int leave_world(void);
 
-/* An allreduce of one element; its status. */
+/* An allreduce of one element, the number of the rank; its status. */
 int sum_of_ranks(const char *name, int32_t *sum);
+
+/* The sum of the numbers of all ranks. */
+int sum_of_numbers(void);
+
+/* Calls sum_of_ranks() `rounds` times; each sum must be right. */
+void sum_rounds(const char *name, int rounds);
+
+/* An allreduce of floats in place; its status. */
+int sum_floats(const char *name, float *data, size_t count, enum hvd_op op);
 
 /* The blocking collectives over `count` elements each, with the right results. */
 void check_collectives(size_t count);

@@ -358,7 +358,7 @@ END_TEST
 
 /* ---- frames that no rank makes: rank 1 sends one in place of its commitment ---- */
 
-static void sum_floats(int expected)
+static void sum_given(int expected)
 {
     REQUIRE_STATUS(hvd_allreduce("sum", given, got, ROWS, HVD_FLOAT32, HVD_SUM), expected);
 }
@@ -392,10 +392,10 @@ static const struct wrong_frame {
     { gather_many_rows, TREE_STEADY, 20, 0, 1, 4, "for another one" },
     { gather_one_row, TREE_SENT, 20, 0, 1, 4, "for another one" },
     { gather_one_row, TREE_SENT, 20, 0, ROWS, IN_ALL, "for another one" },
-    { sum_floats, TREE_SENT, 20, 0, 0, IN_ALL - 4, "for another one" },
-    { sum_floats, TREE_SENT, 20, 0, 0, IN_ALL + 4, "for another one" },
-    { sum_floats, TREE_SENT, 20, 0, 0, 0, "for another one" },
-    { sum_floats, TREE_SENT, 20, 0, ROWS, IN_ALL, "for another one" },
+    { sum_given, TREE_SENT, 20, 0, 0, IN_ALL - 4, "for another one" },
+    { sum_given, TREE_SENT, 20, 0, 0, IN_ALL + 4, "for another one" },
+    { sum_given, TREE_SENT, 20, 0, 0, 0, "for another one" },
+    { sum_given, TREE_SENT, 20, 0, ROWS, IN_ALL, "for another one" },
 };
 
 static size_t wrong_number;

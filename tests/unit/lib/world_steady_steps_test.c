@@ -17,20 +17,6 @@
 /* So many rounds are more than a schedule needs. */
 enum { LEARNT = 100 };
 
-static int sum_of_numbers(void)
-{
-    return hvd_size() * (hvd_size() - 1) / 2;
-}
-
-static void sum_rounds(const char *name, int rounds)
-{
-    int32_t sum;
-    for (int i = 0; i < rounds; i++) {
-        REQUIRE_STATUS(sum_of_ranks(name, &sum), HVD_OK);
-        REQUIRE(sum == sum_of_numbers());
-    }
-}
-
 /* ---- steps of many tensors ---- */
 
 /* Small and large tensors, one with a factor: some are fused, and those of more than 16 KiB go
