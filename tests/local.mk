@@ -326,6 +326,7 @@ tests_support_libsupport_la_SOURCES += \
 	tests/support/live_rendezvous.c tests/support/live_rendezvous.h \
 	tests/support/http_rows.c tests/support/http_rows.h \
 	tests/support/server_fixture.c tests/support/server_fixture.h \
+	tests/support/job_elastic_fixture.h \
 	tests/support/join_client.c tests/support/join_client.h \
 	tests/support/key_value_calls.h \
 	tests/support/prometheus.c tests/support/prometheus.h
@@ -381,6 +382,7 @@ unit_tests += \
 	tests/unit/launcher/verdict/job_blame_wrote_test \
 	tests/unit/launcher/verdict/job_judge_test \
 	tests/unit/rendezvous/world/job_declaration_test \
+	tests/unit/launcher/job/job_elastic_hosts_test \
 	tests/unit/launcher/job/job_elastic_test \
 	tests/unit/launcher/job/job_host_relay_test \
 	tests/unit/launcher/verdict/job_state_test \
