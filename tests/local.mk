@@ -322,6 +322,7 @@ if PROGRAMS
 tests_support_libsupport_la_SOURCES += \
 	tests/support/host_keys.h \
 	tests/support/agent_fixture.c tests/support/agent_fixture.h \
+	tests/support/hvdrun_options_fixture.h \
 	tests/support/http_fixture.c tests/support/http_fixture.h \
 	tests/support/live_rendezvous.c tests/support/live_rendezvous.h \
 	tests/support/http_rows.c tests/support/http_rows.h \
@@ -378,6 +379,8 @@ unit_tests += \
 	tests/unit/rendezvous/api/http_route_test \
 	tests/unit/rendezvous/server/http_session_test \
 	tests/unit/src/hvdrun/hvdrun_options_test \
+	tests/unit/src/hvdrun/hvdrun_refused_test \
+	tests/unit/src/hvdrun/hvdrun_variables_test \
 	tests/unit/launcher/verdict/job_blame_test \
 	tests/unit/launcher/verdict/job_blame_wrote_test \
 	tests/unit/launcher/verdict/job_judge_test \
