@@ -38,6 +38,20 @@ static void register_device(struct tour *tour, int arg)
     tour_number(tour, tour->device, 1);
 }
 
+/* The simulated accelerator always works. */
+static int failure(void *context)
+{
+    (void)context;
+    return 0;
+}
+
+static void extend_device(struct tour *tour, int arg)
+{
+    const struct hvd_device_extension extension = { .size = sizeof extension, .failure = failure };
+    (void)arg;
+    tour_status(tour, hvd_extend_device(tour->device, &extension));
+}
+
 static void allreduce(struct tour *tour, int arg)
 {
     const int64_t rows = COUNT;
@@ -144,6 +158,7 @@ static void open_gpu(struct tour *tour, int arg)
 
 static const struct tour_row rows[] = {
     { "HOROVOD_WITH_... when it is built", "hvd_register_device()", register_device, 0 },
+    { "-", "hvd_extend_device()", extend_device, 0 },
     { "allreduce(x on a device)", "hvd_allreduce_async(device)", allreduce, 0 },
     { "loss.backward() on a device", "hvd_optimizer_ready_after()", ready_after, 0 },
     { "-", "hvd_unregister_device()", unregister_device, 0 },

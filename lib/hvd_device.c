@@ -16,6 +16,13 @@ int hvd_register_device(const struct hvd_device *device)
     return process_answer(rc < 0 ? rc : device_register(device, &err), &err);
 }
 
+int hvd_extend_device(int device, const struct hvd_device_extension *extension)
+{
+    struct err err;
+    int rc = process_check_caller(&err);
+    return process_answer(rc < 0 ? rc : device_extend(device, extension, &err), &err);
+}
+
 int hvd_unregister_device(int device)
 {
     struct err err;

@@ -85,7 +85,7 @@ struct hvd_device {
     /* Host memory that the accelerator can copy from and to directly; NULL when there is none. The
      * library asks for pieces of 1 MiB, eight at first and more when several process sets want them
      * at once, and keeps them until the device is unregistered. If the first eight cannot be
-     * allocated, a collective fails with HVD_ERR_NOMEM. If more cannot be allocated, sets wait for
+     * allocated, a collective fails with HVD_ERR_NOMEM on this rank alone. If more cannot be allocated, sets wait for
      * each other; after ten seconds such a wait breaks the world with HVD_ERR_NOMEM. */
     void *(*alloc_pinned)(void *context, size_t nbytes);
     void (*free_pinned)(void *context, void *memory, size_t nbytes);
@@ -125,11 +125,29 @@ struct hvd_device {
     int (*check_memory)(void *context, const void *memory, size_t nbytes);
 };
 
+/* Functions that came after struct hvd_device, whose size stays as it was: a vendor that was
+ * compiled with an older header goes on working. New functions are added at the end. */
+struct hvd_device_extension {
+    size_t size; /* sizeof(struct hvd_device_extension), as the vendor's header has it */
+
+    /* May be NULL. The failure for which create_event() or alloc_pinned() has just returned NULL, a
+     * negative number with a text of error_text(); 0 if the accelerator works, and has none left.
+     * A failure breaks the world, as that of a copy does; without the function NULL always means
+     * that there is none left. */
+    int (*failure)(void *context);
+};
+
 /* Returns the device's number, 1 or more; different ranks may use different numbers. The library
  * copies the table; the objects that the table points to must stay until the device is
  * unregistered. May be called before hvd_init(). HVD_ERR_INVALID for a table with a function
  * missing. */
 HVD_API int hvd_register_device(const struct hvd_device *device);
+
+/* Adds functions to a device that is registered, and has no tensors in flight. The library copies
+ * the struct. HVD_ERR_INVALID for a number that no device has, while its tensors are in flight, and
+ * for a size that is too small for any function. Functions that this library does not know are not
+ * called. */
+HVD_API int hvd_extend_device(int device, const struct hvd_device_extension *extension);
 
 /* Frees the library's memory and events of the device, except pinned memory whose last copy has not
  * passed. HVD_ERR_INVALID for a number that no device has, or while its tensors are in flight. The

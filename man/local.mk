@@ -76,6 +76,7 @@ page_links = \
 	man/hvd_elastic_run.3 \
 	man/hvd_elastic_sync.3 \
 	man/hvd_epoch.3 \
+	man/hvd_extend_device.3 \
 	man/hvd_free.3 \
 	man/hvd_grouped_allgather.3 \
 	man/hvd_grouped_allgather_async.3 \

@@ -46,8 +46,9 @@ int cuda_device_open(struct cuda_device *device, const struct device_module_opti
                      struct err *err);
 void cuda_device_close(struct cuda_device *device);
 
-/* The functions of the table. Its context is the struct cuda_device. */
-void cuda_device_fill(struct cuda_device *device, struct hvd_device *table);
+/* The functions of the table and its extension. Their context is the struct cuda_device. */
+void cuda_device_fill(struct cuda_device *device, struct hvd_device *table,
+                      struct hvd_device_extension *extension);
 
 /* Makes the GPU's context the current one of this thread until cuda_device_leave(). */
 int cuda_device_enter(const struct cuda_device *device, struct err *err);

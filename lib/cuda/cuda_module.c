@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 static int module_open(const struct device_module_options *options, struct hvd_device *table,
-                       struct err *err)
+                       struct hvd_device_extension *extension, struct err *err)
 {
     struct cuda_device *device = malloc(sizeof *device);
     if (!device)
@@ -20,7 +20,7 @@ static int module_open(const struct device_module_options *options, struct hvd_d
         free(device);
         return rc;
     }
-    cuda_device_fill(device, table);
+    cuda_device_fill(device, table, extension);
     return HVD_OK;
 }
 

@@ -138,6 +138,13 @@ static int cuda_allreduce(void *context, const struct hvd_device_allreduce *allr
     return device->failed = cuda_reducer_put(device->reducer, allreduce, &device->err);
 }
 
+/* Memory and events that are NULL have left their failure here. */
+static int cuda_failure(void *context)
+{
+    const struct cuda_device *device = context;
+    return device->failed == -CUDA_OUT_OF_MEMORY ? 0 : device->failed;
+}
+
 static int cuda_check_memory(void *context, const void *memory, size_t nbytes)
 {
     struct cuda_device *device = context;
@@ -151,7 +158,8 @@ static const char *cuda_error_text(void *context, int error)
     return device->failed == error ? device->err.text : NULL;
 }
 
-void cuda_device_fill(struct cuda_device *device, struct hvd_device *table)
+void cuda_device_fill(struct cuda_device *device, struct hvd_device *table,
+                      struct hvd_device_extension *extension)
 {
     *table = (struct hvd_device){
         .name = device->name,
@@ -168,5 +176,9 @@ void cuda_device_fill(struct cuda_device *device, struct hvd_device *table)
         .allreduce = cuda_allreduce,
         .check_memory = cuda_check_memory,
         .error_text = cuda_error_text,
+    };
+    *extension = (struct hvd_device_extension){
+        .size = sizeof *extension,
+        .failure = cuda_failure,
     };
 }

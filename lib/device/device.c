@@ -4,6 +4,7 @@
  *   registered -> held and released -> unregistered, while it has no holder */
 #include "lib/device/device_impl.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,6 +98,40 @@ void device_release(struct device *device)
     pthread_mutex_lock(&devices.lock);
     device->held--;
     pthread_mutex_unlock(&devices.lock);
+}
+
+/* What a vendor's older or newer header has: functions that only one side knows are left out. */
+static int extension_read(struct hvd_device_extension *known,
+                          const struct hvd_device_extension *given, struct err *err)
+{
+    const size_t least = offsetof(struct hvd_device_extension, failure) + sizeof given->failure;
+    if (!given)
+        return fail(err, HVD_ERR_INVALID, "extend device: extension is NULL");
+    if (given->size < least)
+        return fail(err, HVD_ERR_INVALID, "extend device: size is %zu, at least %zu are needed",
+                    given->size, least);
+    *known = (struct hvd_device_extension){ .size = sizeof *known };
+    memcpy(known, given, given->size < sizeof *known ? given->size : sizeof *known);
+    return HVD_OK;
+}
+
+int device_extend(int number, const struct hvd_device_extension *extension, struct err *err)
+{
+    struct hvd_device_extension known = { 0 };
+    int rc = extension_read(&known, extension, err);
+    if (rc < 0)
+        return rc;
+    pthread_mutex_lock(&devices.lock);
+    struct device *device = *device_find(number);
+    if (!device)
+        rc = fail(err, HVD_ERR_INVALID, "extend device: there is no device %d", number);
+    else if (device->held > 0)
+        rc = fail(err, HVD_ERR_INVALID, "extend device: device %d (%s) is in use", number,
+                  device->name);
+    else
+        device->extension = known;
+    pthread_mutex_unlock(&devices.lock);
+    return rc;
 }
 
 int device_unregister(int number, struct err *err)

@@ -5,8 +5,9 @@
  * Thread-safe. The library calls a vendor's functions under the device's lock, so one at a time.
  *
  * Fails with HVD_ERR_INVALID when a number is no device or the device is in use, with HVD_ERR_NOMEM
- * when there is no (pinned) memory, and with HVD_ERR_SYSTEM when a vendor's function fails; the
- * text names the device and the vendor's error number. */
+ * when there is no (pinned) memory, and with HVD_ERR_SYSTEM when a vendor's function fails, also one
+ * that returns no memory because the device has failed; the text names the device and the vendor's
+ * error number. */
 #ifndef LIB_DEVICE_DEVICE_H
 #define LIB_DEVICE_DEVICE_H
 
@@ -31,6 +32,7 @@ int device_check(const struct hvd_device *table, struct err *err);
 
 /* Returns the number, or an error about the table. */
 int device_register(const struct hvd_device *table, struct err *err);
+int device_extend(int number, const struct hvd_device_extension *extension, struct err *err);
 int device_unregister(int number, struct err *err);
 
 /* A device is not unregistered until it has been released as often as it was held. NULL and `err`

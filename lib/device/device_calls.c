@@ -19,9 +19,7 @@ static const char *device_calls_text(const struct device *device, int error, cha
     return line;
 }
 
-/* Called under the device's lock. */
-static int device_calls_answer(const struct device *device, int rc, const char *what,
-                               struct err *err)
+int device_calls_answer(const struct device *device, int rc, const char *what, struct err *err)
 {
     char line[DEVICE_TEXT];
     if (rc >= 0)

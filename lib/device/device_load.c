@@ -76,16 +76,19 @@ static int open_and_register(const struct device_module_options *options, struct
                              struct err *err)
 {
     struct hvd_device table;
+    struct hvd_device_extension extension;
     int rc = loaded.module ? HVD_OK : module_load(err);
     if (rc == HVD_OK)
-        rc = loaded.module->open(options, &table, err);
+        rc = loaded.module->open(options, &table, &extension, err);
     if (rc < 0)
         return rc;
     opened->context = table.context;
-    opened->device = device_register(&table, err);
-    if (opened->device < 0) {
+    opened->device = rc = device_register(&table, err);
+    if (rc > 0 && (rc = device_extend(opened->device, &extension, err)) < 0)
+        device_unregister(opened->device, &(struct err){ 0 });
+    if (rc < 0) {
         loaded.module->close(table.context);
-        return opened->device;
+        return rc;
     }
     loaded.module->number(table.context, opened->device);
     opened->next = loaded.first;

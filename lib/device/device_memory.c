@@ -48,7 +48,17 @@ void device_free_memory(struct device *device)
 
 static void lacks(const struct device *device, const char *what, struct err *err)
 {
-    fail(err, HVD_ERR_NOMEM, "device %d (%s) has no %s", device->number, device->name, what);
+    fail(err, HVD_ERR_NOMEM, "device %d (%s) has no %s left", device->number, device->name, what);
+}
+
+/* A function of the vendor's has just returned NULL: the device has failed, or it has none left. */
+static void returned_null(const struct device *device, const char *call, const char *what,
+                          struct err *err)
+{
+    int (*failure)(void *context) = device->extension.failure;
+    int rc = failure ? failure(device->table.context) : 0;
+    if (device_calls_answer(device, rc, call, err) == HVD_OK)
+        lacks(device, what, err);
 }
 
 /* Called under the device's lock. */
@@ -68,7 +78,10 @@ static struct device_buffer *make_buffer(struct device *device, bool pinned, str
         device->buffers += pinned;
         return buffer;
     }
-    lacks(device, buffer->event ? "pinned memory left" : "event left", err);
+    if (buffer->event)
+        returned_null(device, "allocate pinned memory", "pinned memory", err);
+    else
+        returned_null(device, "create an event", "event", err);
     free_buffers(device, buffer);
     return NULL;
 }
@@ -81,7 +94,7 @@ static struct device_buffer *device_memory_take(struct device *device, bool pinn
     if (buffer)
         *list = buffer->next;
     else if (pinned && device->exhausted)
-        lacks(device, "pinned memory left", err);
+        lacks(device, "pinned memory", err);
     else
         buffer = make_buffer(device, pinned, err);
     device->exhausted |= pinned && device->buffers > 0 && !buffer;

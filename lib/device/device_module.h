@@ -12,7 +12,7 @@
 #include "lib/hvd_device.h"
 
 /* Changes with any struct below, hvd_device.h or struct err. */
-enum { DEVICE_MODULE_VERSION = 2 };
+enum { DEVICE_MODULE_VERSION = 3 };
 
 #define DEVICE_MODULE_SYMBOL "hvd_device_module"
 
@@ -40,9 +40,9 @@ struct device_module_options {
 struct device_module {
     int version;
 
-    /* Fills in the table. Its context is the module's, until close(). */
+    /* Fills in the table and its extension. The context is the module's, until close(). */
     int (*open)(const struct device_module_options *options, struct hvd_device *table,
-                struct err *err);
+                struct hvd_device_extension *extension, struct err *err);
 
     /* Tells the device's number, once it is registered. */
     void (*number)(void *context, int device);

@@ -3,7 +3,8 @@
  * their process set (ready.c, submit_offer.c), all tensors of a group or none.
  *
  * Fails when request.h finds a mistake, the set does not exist or this rank is no member, a name is
- * in flight already, the set or the world has ended, or memory is short. */
+ * in flight already, the set or the world has ended, or memory is short. A device that fails here
+ * breaks the world, as it does later: the other ranks wait for this one. */
 #include "lib/engine/engine_impl.h"
 
 #include <inttypes.h>
@@ -107,6 +108,8 @@ static int hold_device(struct tensor *tensor, const struct description *descript
         rc = device_reserve(tensor->device, err);
     if (rc < 0)
         fail_context(err, "%s", request_label(label, description->kind, given->name));
+    if (rc == HVD_ERR_SYSTEM)
+        engine_fail(tensor->set->engine, err);
     return rc;
 }
 
@@ -247,7 +250,8 @@ static int keep_splits(struct tensor *tensor, const struct submission *submissio
 }
 
 /* Offered tensors already wait on other ranks for the rest of their group. Only memory can be short
- * by now, and that breaks the world. A refusal by numerics.h has broken the world already. */
+ * by now, and that breaks the world. A refusal by numerics.h, or a device that has failed, has broken
+ * the world already. */
 static int submit_give_up(struct pending *pending, struct err *err)
 {
     int rc = err->code;

@@ -254,14 +254,29 @@ static const struct failure {
       "failed to copy to the host (-999): cuCtxPushCurrent: unknown error (CUDA_ERROR_UNKNOWN)" },
 };
 
+/* Before the first collective, which wants pinned memory. */
+static const struct failure first_failures[] = {
+    { "lost=cuPointerGetAttribute:1", HVD_ERR_SYSTEM,
+      "create an event (-999): cuCtxPushCurrent: unknown error (CUDA_ERROR_UNKNOWN)" },
+    { "lost=cuEventCreate:1", HVD_ERR_SYSTEM,
+      "create an event (-999): cuEventCreate: unknown error (CUDA_ERROR_UNKNOWN)" },
+    { "lost=cuMemHostAlloc:1", HVD_ERR_SYSTEM,
+      "allocate pinned memory (-999): cuMemHostAlloc: unknown error (CUDA_ERROR_UNKNOWN)" },
+    { "lost=cuMemHostAlloc:8", HVD_ERR_SYSTEM, "allocate pinned memory (-999): cuMemHostAlloc: " },
+    { "fail=cuMemHostAlloc:3:700", HVD_ERR_SYSTEM,
+      "allocate pinned memory (-700): cuMemHostAlloc: an illegal memory access was encountered" },
+};
+
 static const struct failure *failing;
+static bool fails_first;
 
 static int fail_on_one(int rank)
 {
     init_world();
     cuda_start();
     void *memory = device_put(NULL, 4 * DEVICE_CHUNK);
-    REQUIRE_STATUS(sum_at(memory, 1), HVD_OK); /* the device has its pinned memory */
+    if (!fails_first)
+        REQUIRE_STATUS(sum_at(memory, 1), HVD_OK); /* the device has its pinned memory */
     REQUIRE_STATUS(hvd_barrier(), HVD_OK);
     if (rank == 1)
         stand_in_configure(failing->words);
@@ -277,6 +292,14 @@ static int fail_on_one(int rank)
 START_TEST(a_gpu_that_fails_ends_the_world_on_all_ranks_in_the_drivers_words)
 {
     failing = &failures[_i];
+    ranks_run(&(struct mini_options){ .size = 2 }, fail_on_one);
+}
+END_TEST
+
+START_TEST(a_gpu_lost_before_its_first_collective_ends_the_world_like_one_lost_later)
+{
+    failing = &first_failures[_i];
+    fails_first = true;
     ranks_run(&(struct mini_options){ .size = 2 }, fail_on_one);
 }
 END_TEST
@@ -371,6 +394,9 @@ int main(void)
     tcase_add_test(tcase, memory_that_is_not_the_gpus_is_refused);
     tcase_add_loop_test(tcase, a_gpu_that_fails_ends_the_world_on_all_ranks_in_the_drivers_words, 0,
                         sizeof failures / sizeof *failures);
+    tcase_add_loop_test(tcase,
+                        a_gpu_lost_before_its_first_collective_ends_the_world_like_one_lost_later,
+                        0, sizeof first_failures / sizeof *first_failures);
     tcase_add_test(tcase, pinned_memory_that_is_lacking_is_an_error_of_the_call);
     tcase_add_loop_test(tcase, a_gpu_that_cannot_be_opened_says_why_and_leaves_nothing, 0,
                         sizeof openings / sizeof *openings);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices without a world: registering them, and blocking copies of any length, also by several
+/* Devices without a world: registering and extending them, and blocking copies of any length, also by several
  * threads, and when the device fails. */
 #include "lib/device/device_copy.h"
 
@@ -55,6 +55,74 @@ START_TEST(a_table_with_a_function_missing_is_refused)
     }
     ck_assert_int_eq(hvd_register_device(NULL), HVD_ERR_INVALID);
     ck_assert_str_eq(hvd_last_error(), "register device: device is NULL");
+}
+END_TEST
+
+/* ---- extension ---- */
+
+static int last_failure;
+
+static int tell_failure(void *context)
+{
+    return context == npu_table->context ? last_failure : 0;
+}
+
+/* As a vendor has it whose header is newer than this library. */
+struct newer_extension {
+    struct hvd_device_extension known;
+    void (*unknown)(void);
+};
+
+START_TEST(an_extension_is_read_as_far_as_both_know_it)
+{
+    const struct newer_extension newer = { { sizeof newer, tell_failure }, abort };
+    struct hvd_device_extension extension = newer.known;
+    ck_assert_int_eq(hvd_extend_device(device, &extension), HVD_OK);
+    extension.size = sizeof extension.size;
+    ck_assert_int_eq(hvd_extend_device(device, &extension), HVD_ERR_INVALID);
+    ck_assert(strstr(hvd_last_error(), "extend device: size is "));
+    ck_assert_int_eq(hvd_extend_device(device, NULL), HVD_ERR_INVALID);
+    ck_assert_int_eq(hvd_extend_device(device + 1, &newer.known), HVD_ERR_INVALID);
+    ck_assert_str_eq(hvd_last_error(), "extend device: there is no device 2");
+}
+END_TEST
+
+START_TEST(a_device_that_is_in_use_is_not_extended)
+{
+    struct err err;
+    const struct hvd_device_extension extension = { sizeof extension, tell_failure };
+    struct device *held = device_hold(device, &err);
+    ck_assert_int_eq(hvd_extend_device(device, &extension), HVD_ERR_INVALID);
+    ck_assert_str_eq(hvd_last_error(), "extend device: device 1 (npu) is in use");
+    device_release(held);
+    ck_assert_int_eq(hvd_extend_device(device, &extension), HVD_OK);
+}
+END_TEST
+
+static const struct {
+    struct accelerator_faults faults;
+    int failure, status;
+    const char *text;
+} null_rows[] = {
+    { { .pinned = 1 }, 0, HVD_ERR_NOMEM, "device 1 (npu) has no pinned memory left" },
+    { { .event = 1 }, 0, HVD_ERR_NOMEM, "device 1 (npu) has no event left" },
+    { { .pinned = 3 }, -9, HVD_ERR_SYSTEM, "device 1 (npu) failed to allocate pinned memory (-9)" },
+    { { .event = 1 }, -9, HVD_ERR_SYSTEM, "device 1 (npu) failed to create an event (-9)" },
+};
+
+START_TEST(a_failed_device_is_told_from_one_that_has_no_memory_left)
+{
+    struct err err;
+    const struct hvd_device_extension extension = { sizeof extension, tell_failure };
+    ck_assert_int_eq(hvd_extend_device(device, &extension), HVD_OK);
+    struct device *held = device_hold(device, &err);
+    last_failure = null_rows[_i].failure;
+    accelerator_inject(npu, &null_rows[_i].faults);
+    ck_assert_int_eq(device_reserve(held, &err), null_rows[_i].status);
+    ck_assert_msg(strncmp(err.text, null_rows[_i].text, strlen(null_rows[_i].text)) == 0, "%s",
+                  err.text);
+    ck_assert_int_eq(device_reserve(held, &err), HVD_OK);
+    device_release(held);
 }
 END_TEST
 
@@ -223,6 +291,10 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_checked_fixture(tcase, start, stop);
     tcase_add_test(tcase, a_table_with_a_function_missing_is_refused);
+    tcase_add_test(tcase, an_extension_is_read_as_far_as_both_know_it);
+    tcase_add_test(tcase, a_device_that_is_in_use_is_not_extended);
+    tcase_add_loop_test(tcase, a_failed_device_is_told_from_one_that_has_no_memory_left, 0,
+                        sizeof null_rows / sizeof *null_rows);
     tcase_add_test(tcase, a_number_is_not_used_again);
     tcase_add_test(tcase, a_name_is_cut_and_escaped);
     tcase_add_test(tcase, copies_of_any_length_go_there_and_back);
