@@ -40,6 +40,16 @@ START_TEST(ranks_at_the_same_place_are_one_line_in_the_order_of_the_lowest)
 }
 END_TEST
 
+START_TEST(the_line_of_the_lowest_rank_is_first_whoever_was_heard_first)
+{
+    stack_groups_init(&groups, 4);
+    stack_groups_add(&groups, 2, "read <- load");
+    stack_groups_add(&groups, 3, "hvd_wait <- step");
+    stack_groups_add(&groups, 0, "hvd_wait <- step");
+    ck_assert_str_eq(tell(), "ranks 0, 3: hvd_wait <- step\nrank 2: read <- load\n");
+}
+END_TEST
+
 START_TEST(threads_of_a_rank_stay_in_their_order_and_are_told_once)
 {
     stack_groups_init(&groups, 2);
@@ -85,6 +95,7 @@ int main(void)
     TCase *tcase = tcase_create("stack_groups");
     tcase_add_test(tcase, nothing_is_told_of_no_rank);
     tcase_add_test(tcase, ranks_at_the_same_place_are_one_line_in_the_order_of_the_lowest);
+    tcase_add_test(tcase, the_line_of_the_lowest_rank_is_first_whoever_was_heard_first);
     tcase_add_test(tcase, threads_of_a_rank_stay_in_their_order_and_are_told_once);
     tcase_add_test(tcase, ranks_at_places_beyond_the_limit_are_one_line);
     tcase_add_test(tcase, ranks_that_do_not_exist_are_ignored_and_texts_made_one_line);

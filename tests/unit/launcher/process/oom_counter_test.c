@@ -94,6 +94,18 @@ START_TEST(what_cannot_be_read_never_rises)
 }
 END_TEST
 
+START_TEST(a_counter_that_appears_later_begins_at_0)
+{
+    write_file("nr_free_pages 5\n");
+    oom_counter_find(&counter, path, NULL, NULL);
+    oom_counter_begin(&counter);
+    ck_assert_uint_eq(counter.before[0], 0);
+    write_file("oom_kill 1\n");
+    ck_assert(oom_counter_rose(&counter));
+    ck_assert(!oom_counter_rose(&counter));
+}
+END_TEST
+
 START_TEST(this_machine_has_a_counter_or_none)
 {
     oom_counter_find_own(&counter);
@@ -111,6 +123,7 @@ int main(void)
                         (int)(sizeof places / sizeof *places));
     tcase_add_test(tcase, each_kill_is_told_once);
     tcase_add_test(tcase, what_cannot_be_read_never_rises);
+    tcase_add_test(tcase, a_counter_that_appears_later_begins_at_0);
     tcase_add_test(tcase, this_machine_has_a_counter_or_none);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

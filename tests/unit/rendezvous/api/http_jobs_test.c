@@ -287,6 +287,7 @@ START_TEST(a_launchers_job_has_one_key_and_one_user)
     ck_assert(has("\"id\":\"job\"") && has("\"planned\":true"));
     expect_as("job", http_job, "job", NULL, 200);
     expect_as("job", http_job, "job2", NULL, 403);
+    expect_as("job2", http_job, "job", NULL, 403);
     teardown();
 }
 END_TEST
