@@ -15,6 +15,7 @@ launcher_liblauncher_la_SOURCES += \
 	launcher/base/shell_words.c launcher/base/shell_words.h \
 	launcher/base/slice.h \
 	launcher/base/string_list.c launcher/base/string_list.h \
+	launcher/base/syscall_filter.c launcher/base/syscall_filter.h \
 	launcher/base/text_buffer.c launcher/base/text_buffer.h \
 	launcher/base/uv_must.c launcher/base/uv_must.h \
 	launcher/base/wait_status.c launcher/base/wait_status.h \

@@ -18,7 +18,7 @@
 #include "src/service/port_file.h"
 #include "src/service/privileges.h"
 #include "src/service/readiness.h"
-#include "src/service/syscall_filter.h"
+#include "src/service/service_syscalls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -276,7 +276,9 @@ static int restrict_process(const struct hvdrendezvousd_options *options, struct
     int rc = options->user ? privileges_drop(options->user, err) : HVD_OK;
     if (rc < 0)
         return rc == HVD_ERR_INVALID ? STATUS_USAGE : STATUS_RESOURCE;
-    return filters_system_calls(options) && syscall_filter_apply(err) < 0 ? STATUS_RESOURCE : 0;
+    return filters_system_calls(options) && syscall_filter_apply(&service_syscalls, err) < 0
+               ? STATUS_RESOURCE
+               : 0;
 }
 
 static int refuse_port_file(struct err *err)

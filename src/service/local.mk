@@ -12,4 +12,4 @@ src_service_libservice_la_SOURCES = \
 	src/service/port_file.c src/service/port_file.h \
 	src/service/privileges.c src/service/privileges.h \
 	src/service/readiness.c src/service/readiness.h \
-	src/service/syscall_filter.c src/service/syscall_filter.h
+	src/service/service_syscalls.c src/service/service_syscalls.h

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a process may still do behind the filter; each case is a child of its own. */
-#include "src/service/syscall_filter.h"
+#include "src/service/service_syscalls.h"
 #include "tests/support/unit.h"
 
 #include <errno.h>
@@ -102,7 +102,7 @@ START_TEST(a_call_that_serving_does_not_need_is_refused)
         return;
     pid_t child = fork();
     if (child == 0) {
-        if (syscall_filter_apply(&err) < 0)
+        if (syscall_filter_apply(&service_syscalls, &err) < 0)
             _exit(99);
         bool done = calls[_i].call() >= 0;
         _exit(done ? 0 : errno == EPERM ? 1 : 2);
@@ -129,7 +129,7 @@ START_TEST(a_loop_gets_no_ring_of_io_uring)
     pid_t child = fork();
     if (child == 0)
         _exit(syscall_filter_prepare(&err) < 0 || make_ring() != ENOSYS ||
-              syscall_filter_apply(&err) < 0);
+              syscall_filter_apply(&service_syscalls, &err) < 0);
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert(WIFEXITED(status));
     ck_assert_int_eq(WEXITSTATUS(status), 0);
