@@ -394,6 +394,7 @@ unit_tests += \
 	tests/unit/rendezvous/store/key_value_memory_test \
 	tests/unit/rendezvous/store/key_value_random_test \
 	tests/unit/rendezvous/store/key_value_test \
+	tests/unit/launcher/ssh/hmac_sha1_test \
 	tests/unit/launcher/ssh/known_hosts_files_test \
 	tests/unit/launcher/ssh/known_hosts_test \
 	tests/unit/src/service/key_file_test \

@@ -4,10 +4,9 @@
  *   of a list each pattern is tried: one that matches is enough, unless one with "!" matches, too.
  * Malformed names match nothing: a hash of another kind, bad base64, a pattern longer than OpenSSH
  * accepts. */
+#include "launcher/ssh/hmac_sha1.h"
 #include "launcher/ssh/known_hosts_line.h"
 
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,11 +17,7 @@ enum { PATTERN_MAX = 1022 };
 static void hash_name(unsigned char hash[HOST_HASH_BYTES],
                       const unsigned char salt[HOST_HASH_BYTES], const char *name)
 {
-    unsigned char made[EVP_MAX_MD_SIZE] = { 0 };
-    unsigned length = 0;
-    HMAC(EVP_sha1(), salt, HOST_HASH_BYTES, (const unsigned char *)name, strlen(name), made,
-         &length);
-    memcpy(hash, made, HOST_HASH_BYTES);
+    hmac_sha1(hash, salt, HOST_HASH_BYTES, name, strlen(name));
 }
 
 void known_name_hash(char text[HASHED_NAME_SIZE], const unsigned char salt[HOST_HASH_BYTES],

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 launcher_liblauncher_la_SOURCES += \
+	launcher/ssh/hmac_sha1.c launcher/ssh/hmac_sha1.h \
 	launcher/ssh/known_hosts.c launcher/ssh/known_hosts.h \
 	launcher/ssh/known_hosts_add.c \
 	launcher/ssh/known_hosts_key.c \
