@@ -3,4 +3,5 @@
 include src/options/local.mk
 include src/hvdrun/local.mk
 include src/agent/local.mk
+include src/ssh/local.mk
 include src/service/local.mk

@@ -271,7 +271,7 @@ listener() {
     esac
 }
 
-# job_pids PATTERN: processes of the latest job, by its token, whose program has such a name; hvdrun becomes hvdrun-ssh.
+# job_pids PATTERN: processes of the latest job, by its token, whose program has such a name.
 job_pids() {
     for _p in $(survivors | cut -d/ -f3); do
         # shellcheck disable=SC2254  # a pattern

@@ -448,6 +448,7 @@ unit_tests += \
 	tests/unit/launcher/ssh/ssh_dial_test \
 	tests/unit/launcher/ssh/ssh_host_key_test \
 	tests/unit/launcher/ssh/ssh_keys_test \
+	tests/unit/launcher/ssh/ssh_process_test \
 	tests/unit/launcher/ssh/ssh_pump_test \
 	tests/unit/launcher/ssh/ssh_session_test \
 	tests/unit/rendezvous/world/stalls_test \

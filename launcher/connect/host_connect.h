@@ -37,6 +37,7 @@ struct connect_settings {
     const char *agent;                /* path of hvdagent on this machine, tried first on others */
     const struct rlimit *nofile;      /* the user's limit on descriptors, for local agents */
     const struct host_transport *ssh; /* the transport by libssh2, unless remote_shell is set */
+    const char *ssh_program;          /* path of hvdssh, which uses libssh2; or NULL */
     const char *remote_shell;         /* "ssh -q %h", or NULL for libssh2 */
     const char *remote_shell_source;  /* the option or variable that set it, for messages */
     const struct srun_settings *srun; /* hosts are reached by srun; or NULL */

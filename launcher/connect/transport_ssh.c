@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transport by libssh2, without any child process but `ssh -G`:
+/* The transport by libssh2, which is in a process of hvdssh for each host (launcher/ssh/ssh_process.h):
  *
  *   ask ssh's configuration -> resolve -> connect, banner, exchange of keys -> is it the host?
- *     -> login -> one channel, /bin/sh -> pump
+ *     -> login -> one channel, /bin/sh -> the process passes bytes on
+ *
+ * Files, names, sockets and the agent are handled here, and what the host sends is read there.
  *
  * A host with an address of this machine is handed over to the local transport. A host behind a
  * proxy is handed over to the external ssh, and so is a host that accepts no key which libssh2 can
  * use while there is an RSA key, a certificate or a hardware token. Fails when the configuration is bad, the name is unknown, no address
  * answers, the host does not speak ssh, its key is not the known one, no key of ours is accepted,
- * or the connection takes too long; each message names the address and the current step. Once
- * connected, the transport ends with the channel or when the connection is lost. */
+ * the process of the host has ended, or the connection takes too long; each message names the
+ * address and the current step. Once connected, the transport ends with the channel or when the
+ * connection or the process is lost. */
 #include "launcher/base/exit_status.h"
 #include "launcher/base/uv_must.h"
 #include "launcher/base/xalloc.h"
@@ -19,16 +22,14 @@
 #include "launcher/process/program_find.h"
 #include "launcher/protocol/tcp_acknowledged.h"
 #include "launcher/ssh/ssh_connect.h"
+#include "launcher/ssh/ssh_helper.h"
 #include "launcher/ssh/ssh_login.h"
-#include "launcher/ssh/ssh_pump.h"
 #include "launcher/ssh/ssh_trust.h"
 #include "launcher/ssh/ssh_unreachable_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 enum { RESOLVE_MS = 5000, RESERVE_MS = 100 };
 
@@ -37,18 +38,18 @@ struct ssh_transport {
     struct ssh_config config;
     struct ssh_trust *trust;
     struct addrinfo *addresses;
-    struct ssh_config_query *query; /* these four: NULL unless in progress */
+    struct ssh_helper *helper;
+    struct ssh_config_query *query; /* these three: NULL unless in progress */
     struct resolve *resolve;
     struct ssh_connect *connect;
     struct ssh_login *login;
-    struct ssh_session *session;
-    LIBSSH2_CHANNEL *channel;
-    struct ssh_pump *pump;
+    struct ssh_process *process;
     enum ssh_stage stage;
     char peer[100]; /* "198.51.100.11 port 22" */
     uv_timer_t deadline, turn;
     int open_handles;
-    bool over; /* failed, or handed over to another transport */
+    bool over;   /* failed, or handed over to another transport */
+    bool opened; /* the stream was handed over */
 };
 
 /* ---- ending before the transport is opened ---- */
@@ -65,8 +66,6 @@ static void transport_ssh_stop(struct ssh_transport *transport)
     transport->query = NULL;
     transport->resolve = NULL;
     transport->connect = NULL;
-    if (transport->session)
-        ssh_session_stop(transport->session);
 }
 
 static void fail_transport(struct ssh_transport *transport, int exit_status, const char *text)
@@ -121,78 +120,74 @@ static void leave_to_ssh(struct ssh_transport *transport, const char *why)
 
 /* ---- the channel ---- */
 
-static void on_stderr(void *context, const char *data, size_t length)
-{
-    struct ssh_transport *transport = context;
-    host_transport_stderr(transport->job->connect, data, length);
-}
-
-static void on_pump_end(void *context, const char *text, bool lost)
-{
-    struct ssh_transport *transport = context;
-    char longer[400];
-    snprintf(longer, sizeof longer, "ssh connection to %s: %s", transport->peer, text);
-    host_transport_ended(transport->job->connect, lost ? longer : text);
-}
-
 static void open_stream(struct ssh_transport *transport)
 {
-    static const struct ssh_pump_events events = { on_stderr, on_pump_end };
-    int pair[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0) {
-        fail_transport(transport, STATUS_RESOURCE, "socketpair: no descriptor is left");
-        return;
-    }
+    int fd = ssh_process_take_stream(transport->process);
     uv_timer_stop(&transport->deadline);
-    struct host_stream stream = { .input = pair[0], .output = pair[0] };
+    transport->opened = true;
+    struct host_stream stream = { .input = fd, .output = fd };
     host_transport_opened(transport->job->connect, &stream);
-    transport->pump = ssh_pump_start(transport->job->loop, transport->session, transport->channel,
-                                     pair[1], &events, transport);
 }
 
-static void fail_channel(struct ssh_transport *transport)
+static void on_shell(struct ssh_transport *transport, const struct ssh_report *report)
 {
-    const char *lost = ssh_session_lost(transport->session);
-    char text[400];
+    char text[500];
+    if (report->result == SSH_RESULT_OK) {
+        open_stream(transport);
+        return;
+    }
     snprintf(text, sizeof text, "ssh connection to %s: /bin/sh: %s", transport->peer,
-             lost ? lost : ssh_session_problem(transport->session));
+             report->is_lost ? report->lost : report->problem);
     fail_transport(transport, STATUS_UNREACHABLE, text);
 }
 
-static int try_exec(void *context, LIBSSH2_SESSION *ssh)
+/* Nothing more comes: the stream ends when its reader can ask why. */
+static void end_stream(struct ssh_transport *transport, const char *text)
 {
-    struct ssh_transport *transport = context;
-    (void)ssh;
-    return libssh2_channel_exec(transport->channel, "/bin/sh");
+    host_transport_ended(transport->job->connect, text);
+    ssh_process_end_stream(transport->process);
 }
 
-static void on_exec(void *context, int rc)
+static void on_ended(struct ssh_transport *transport, const struct ssh_report *report)
 {
-    struct ssh_transport *transport = context;
-    if (rc == 0)
-        open_stream(transport);
-    else
-        fail_channel(transport);
+    char said[200], longer[400];
+    ssh_message_text(said, sizeof said, report->bytes);
+    snprintf(longer, sizeof longer, "ssh connection to %s: %s", transport->peer, said);
+    end_stream(transport, report->code ? longer : said);
+    transport->opened = false;
 }
 
-static int try_channel(void *context, LIBSSH2_SESSION *ssh)
-{
-    static const char type[] = "session";
-    struct ssh_transport *transport = context;
-    transport->channel = libssh2_channel_open_ex(ssh, type, sizeof type - 1, SSH_PUMP_WINDOW,
-                                                 SSH_PUMP_PACKET, NULL, 0);
-    return transport->channel ? 0 : libssh2_session_last_errno(ssh);
-}
+/* ---- the process ---- */
 
-static void on_channel(void *context, int rc)
+static void on_transport_ssh_report(void *context, const struct ssh_report *report)
 {
     struct ssh_transport *transport = context;
-    if (rc != 0) {
-        fail_channel(transport);
+    if (transport->over)
         return;
-    }
-    ssh_session_set_channel(transport->session, transport->channel);
-    ssh_session_run(transport->session, try_exec, on_exec, transport);
+    if (report->type == SSH_REPORT_STDERR)
+        host_transport_stderr(transport->job->connect, (const char *)report->bytes.data,
+                              report->bytes.length);
+    else if (report->type == SSH_REPORT_ENDED && transport->opened)
+        on_ended(transport, report);
+    else if (report->type == SSH_REPORT_SHELL && transport->stage == SSH_STAGE_CHANNEL &&
+             !transport->opened)
+        on_shell(transport, report);
+    else if (transport->login && transport->stage == SSH_STAGE_LOGIN)
+        ssh_login_on_report(transport->login, report);
+}
+
+/* The process has crashed, was killed, or has run out of memory. */
+static void on_transport_ssh_dead(void *context, const char *text)
+{
+    struct ssh_transport *transport = context;
+    char longer[400];
+    if (transport->over)
+        return;
+    snprintf(longer, sizeof longer, "ssh connection to %s: %s", transport->peer, text);
+    if (transport->opened)
+        end_stream(transport, longer);
+    else
+        fail_transport(transport, STATUS_UNREACHABLE, longer);
 }
 
 /* ---- host key and login ---- */
@@ -216,16 +211,18 @@ static void on_login(void *context, const char *problem, bool lost, const char *
         fail_transport(transport, lost ? STATUS_UNREACHABLE : STATUS_REFUSED, problem);
         return;
     }
+    const struct ssh_bytes none = { 0 };
     transport->stage = SSH_STAGE_CHANNEL;
     host_transport_step(transport->job->connect, STEP_AGENT);
-    ssh_session_run(transport->session, try_channel, on_channel, transport);
+    ssh_process_order(transport->process, SSH_ORDER_SHELL, none, none);
 }
 
-static void login(struct ssh_transport *transport)
+static void login(struct ssh_transport *transport, const struct ssh_report *shaken)
 {
     static const struct ssh_login_events events = { on_login_note, on_login };
     const struct ssh_login_request request = {
-        .session = transport->session,
+        .process = transport->process,
+        .shaken = shaken,
         .host = transport->job->target->host,
         .config = &transport->config,
         .files = transport->job->settings->identity_files,
@@ -236,15 +233,11 @@ static void login(struct ssh_transport *transport)
 }
 
 /* True if the host's identity is verified; otherwise the transport has failed. */
-static bool trust_host(struct ssh_transport *transport)
+static bool trust_host(struct ssh_transport *transport, struct ssh_bytes key)
 {
-    size_t nbytes;
-    int type;
     char text[700];
-    const char *blob =
-        libssh2_session_hostkey(ssh_session_libssh2(transport->session), &nbytes, &type);
-    enum ssh_host_key_answer answer =
-        ssh_trust_judge(transport->trust, (const unsigned char *)blob, nbytes, text, sizeof text);
+    enum ssh_host_key_answer answer = ssh_trust_judge(
+        transport->trust, key.length > 0 ? key.data : NULL, key.length, text, sizeof text);
     if (answer == SSH_HOST_KEY_REFUSE)
         fail_transport(transport, STATUS_REFUSED, text);
     else if (answer == SSH_HOST_KEY_ADD)
@@ -254,24 +247,32 @@ static bool trust_host(struct ssh_transport *transport)
 
 /* ---- the connection ---- */
 
-static void on_connected(void *context, struct ssh_session *session, const char *text)
+static void on_connected(void *context, const struct ssh_connected *connected)
 {
+    static const struct ssh_process_events events = { on_transport_ssh_report,
+                                                      on_transport_ssh_dead };
     struct ssh_transport *transport = context;
     transport->connect = NULL;
-    transport->session = session;
-    if (!session) {
-        fail_transport(transport, STATUS_UNREACHABLE, text);
+    if (!connected->process) {
+        fail_transport(transport, connected->no_resource ? STATUS_RESOURCE : STATUS_UNREACHABLE,
+                       connected->text);
         return;
     }
-    snprintf(transport->peer, sizeof transport->peer, "%s", text);
+    transport->process = connected->process;
+    ssh_process_listen(transport->process, &events, transport);
+    snprintf(transport->peer, sizeof transport->peer, "%s", connected->text);
+    if (!connected->report->is_confined)
+        host_transport_note(transport->job->connect, false,
+                            "the system calls of hvdssh are not filtered here");
     host_transport_step(transport->job->connect, STEP_HOST_KEY);
-    if (trust_host(transport))
-        login(transport);
+    if (trust_host(transport, connected->report->bytes))
+        login(transport, connected->report);
 }
 
 static void connect_host(struct ssh_transport *transport)
 {
     const struct ssh_connect_request request = {
+        .helper = transport->helper,
         .addresses = transport->addresses,
         .known_types = ssh_trust_types(transport->trust),
         .heartbeat_timeout_ms = transport->job->settings->heartbeat_timeout_ms,
@@ -354,7 +355,8 @@ static void on_first_turn(uv_timer_t *timer)
     transport->query =
         ssh_config_ask(job->loop, job->children, job->target->host, job->target->user,
                        job->settings->ssh_port, on_config, transport);
-    ssh_session_prepare(); /* while others wait */
+    transport->helper = ssh_helper_use(host_transport_shared(job->connect), job->loop,
+                                       job->children, job->settings->ssh_program);
 }
 
 static void *open_ssh(const struct host_transport_job *job)
@@ -383,25 +385,34 @@ static void on_transport_ssh_closed(uv_handle_t *handle)
     host_transport_closed(connect);
 }
 
+static void on_helper_released(void *context)
+{
+    struct ssh_transport *transport = context;
+    uv_close((uv_handle_t *)&transport->deadline, on_transport_ssh_closed);
+    uv_close((uv_handle_t *)&transport->turn, on_transport_ssh_closed);
+}
+
 static void close_ssh(void *state)
 {
     struct ssh_transport *transport = state;
-    ssh_pump_close(transport->pump);
     transport_ssh_stop(transport);
-    ssh_session_close(transport->session);
     ssh_login_close(transport->login);
+    ssh_process_close(transport->process);
+    transport->process = NULL;
     ssh_trust_destroy(transport->trust);
     if (transport->addresses)
         uv_freeaddrinfo(transport->addresses);
     ssh_config_fini(&transport->config);
-    uv_close((uv_handle_t *)&transport->deadline, on_transport_ssh_closed);
-    uv_close((uv_handle_t *)&transport->turn, on_transport_ssh_closed);
+    if (transport->helper)
+        ssh_helper_release(transport->helper, on_helper_released, transport);
+    else
+        on_helper_released(transport);
 }
 
 static uint64_t acknowledged_ssh(const void *state)
 {
     const struct ssh_transport *transport = state;
-    return transport->session ? tcp_acknowledged(ssh_session_socket(transport->session)) : 0;
+    return transport->process ? tcp_acknowledged(ssh_process_socket(transport->process)) : 0;
 }
 
 const struct host_transport transport_ssh = { "ssh", open_ssh, close_ssh, acknowledged_ssh };

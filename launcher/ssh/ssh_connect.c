@@ -13,17 +13,19 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 struct ssh_connect {
     uv_loop_t *loop;
     struct ssh_connect_request request;
     struct ssh_dial *dial;       /* while dialling */
-    struct ssh_session *session; /* while shaking hands */
+    struct ssh_process *process; /* while shaking hands */
     uv_timer_t pause;
     int attempts;
-    char peer[100];    /* "198.51.100.11 port 22" */
-    char problem[300]; /* of the last attempt */
+    char peer[100];          /* "198.51.100.11 port 22" */
+    char problem[300];       /* of the last attempt */
+    struct ssh_report state; /* the last report of the process; its bytes are gone */
     ssh_connect_fn *on_end;
     void *context;
 };
@@ -40,27 +42,35 @@ void ssh_connect_cancel(struct ssh_connect *connect)
     if (!connect)
         return;
     ssh_dial_cancel(connect->dial);
-    ssh_session_close(connect->session);
+    ssh_process_close(connect->process);
     uv_close((uv_handle_t *)&connect->pause, on_ssh_connect_closed);
 }
 
-static void succeed(struct ssh_connect *connect)
+static void succeed(struct ssh_connect *connect, const struct ssh_report *report)
 {
-    struct ssh_session *session = connect->session;
-    connect->session = NULL;
+    const struct ssh_connected connected = { .process = connect->process,
+                                             .report = report,
+                                             .text = connect->peer };
+    connect->process = NULL;
     ssh_connect_cancel(connect);
-    connect->on_end(connect->context, session, connect->peer);
+    connect->on_end(connect->context, &connected);
 }
 
-static void ssh_connect_give_up(struct ssh_connect *connect, const char *problem)
+static void end_without(struct ssh_connect *connect, const char *problem, bool no_resource)
 {
     char text[400];
     char times[32] = "";
     if (connect->attempts > 1)
         snprintf(times, sizeof times, " (%d times)", connect->attempts);
     snprintf(text, sizeof text, "%s%s", problem, times);
+    const struct ssh_connected connected = { .text = text, .no_resource = no_resource };
     ssh_connect_cancel(connect);
-    connect->on_end(connect->context, NULL, text);
+    connect->on_end(connect->context, &connected);
+}
+
+static void ssh_connect_give_up(struct ssh_connect *connect, const char *problem)
+{
+    end_without(connect, problem, false);
 }
 
 void ssh_connect_describe(const struct ssh_connect *connect, char *text, size_t size)
@@ -69,8 +79,8 @@ void ssh_connect_describe(const struct ssh_connect *connect, char *text, size_t 
     if (connect->dial) {
         ssh_dial_describe(connect->dial, tried, sizeof tried);
         snprintf(text, size, "%s: no answer", tried);
-    } else if (connect->session) {
-        ssh_say_no_handshake_yet(tried, sizeof tried, connect->session);
+    } else if (connect->process) {
+        ssh_say_no_handshake_yet(tried, sizeof tried, &connect->state);
         snprintf(text, size, "%s: %s", connect->peer, tried);
     } else {
         snprintf(text, size, "%s", connect->problem);
@@ -93,39 +103,63 @@ static void try_again(struct ssh_connect *connect, enum ssh_turned_away how)
     if (getrandom(&random, sizeof random, 0) < 0)
         random = 0; /* the same pause as for others, which is no failure */
     int pause_ms = ssh_dial_again_ms(how, connect->attempts, random);
-    ssh_session_close(connect->session);
-    connect->session = NULL;
+    ssh_process_close(connect->process);
+    connect->process = NULL;
     if (pause_ms >= 0)
         uv_timer_start(&connect->pause, on_pause_over, (uint64_t)pause_ms, 0);
     else
         ssh_connect_give_up(connect, connect->problem);
 }
 
-static int try_handshake(void *context, LIBSSH2_SESSION *ssh)
+static void on_shaken(struct ssh_connect *connect, const struct ssh_report *report)
 {
-    struct ssh_connect *connect = context;
-    return libssh2_session_handshake(ssh, ssh_session_socket(connect->session));
-}
-
-static void on_handshake(void *context, int rc)
-{
-    struct ssh_connect *connect = context;
-    struct ssh_session *session = connect->session;
-    if (rc == 0) {
-        succeed(connect);
+    if (report->result == SSH_RESULT_OK) {
+        succeed(connect, report);
         return;
     }
-    ssh_say_no_handshake(connect->problem, sizeof connect->problem, session, connect->peer, rc);
-    if (ssh_session_lost(session) && !ssh_session_has_banner(session))
+    ssh_say_no_handshake(connect->problem, sizeof connect->problem, report, connect->peer);
+    if (report->is_lost && !report->has_banner)
         try_again(connect, SSH_CLOSED);
     else
         ssh_connect_give_up(connect, connect->problem);
 }
 
+static void on_ssh_connect_report(void *context, const struct ssh_report *report)
+{
+    struct ssh_connect *connect = context;
+    connect->state = *report;
+    connect->state.bytes = (struct ssh_bytes){ 0 };
+    if (report->type == SSH_REPORT_SHAKEN)
+        on_shaken(connect, report);
+}
+
+static void on_ssh_connect_dead(void *context, const char *text)
+{
+    struct ssh_connect *connect = context;
+    snprintf(connect->problem, sizeof connect->problem, "%s: exchange of keys: %s", connect->peer,
+             text);
+    ssh_connect_give_up(connect, connect->problem);
+}
+
+static void shake_hands(struct ssh_connect *connect, int fd)
+{
+    static const struct ssh_process_events events = { on_ssh_connect_report, on_ssh_connect_dead };
+    struct err err = { 0 };
+    connect->state = (struct ssh_report){ 0 };
+    connect->process = ssh_process_start(connect->request.helper, fd, &events, connect, &err);
+    if (!connect->process) {
+        end_without(connect, err.text, true);
+        return;
+    }
+    char *kinds = ssh_host_key_order(connect->request.known_types);
+    const struct ssh_bytes bytes = { (unsigned char *)kinds, strlen(kinds) };
+    ssh_process_order(connect->process, SSH_ORDER_SHAKE, bytes, (struct ssh_bytes){ 0 });
+    free(kinds);
+}
+
 static void on_dialled(void *context, const struct ssh_dialled *dialled)
 {
     struct ssh_connect *connect = context;
-    struct err err = { 0 };
     connect->dial = NULL;
     if (dialled->fd < 0) {
         snprintf(connect->problem, sizeof connect->problem, "%s", dialled->text);
@@ -136,12 +170,7 @@ static void on_dialled(void *context, const struct ssh_dialled *dialled)
         return;
     }
     snprintf(connect->peer, sizeof connect->peer, "%s", dialled->text);
-    connect->session = ssh_session_create(connect->loop, dialled->fd);
-    LIBSSH2_SESSION *ssh = ssh_session_libssh2(connect->session);
-    if (ssh_host_key_prefer(ssh, connect->request.known_types, &err) < 0)
-        ssh_connect_give_up(connect, err.text);
-    else
-        ssh_session_run(connect->session, try_handshake, on_handshake, connect);
+    shake_hands(connect, dialled->fd);
 }
 
 static void ssh_connect_begin(struct ssh_connect *connect)

@@ -9,24 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- algorithms ---- */
+/* ---- kinds of keys ---- */
 
 static const char *const host_keys[] = { "ssh-ed25519", "ecdsa-sha2-nistp256",
                                          "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521" };
-
-static const struct {
-    int method;
-    const char *names;
-} methods[] = {
-    { LIBSSH2_METHOD_KEX,
-      "curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp256,ecdh-sha2-nistp384,"
-      "ecdh-sha2-nistp521,diffie-hellman-group-exchange-sha256,diffie-hellman-group16-sha512,"
-      "diffie-hellman-group18-sha512,diffie-hellman-group14-sha256" },
-    { LIBSSH2_METHOD_CRYPT_CS, "aes128-ctr,aes256-ctr,aes192-ctr" },
-    { LIBSSH2_METHOD_CRYPT_SC, "aes128-ctr,aes256-ctr,aes192-ctr" },
-    { LIBSSH2_METHOD_MAC_CS, "hmac-sha2-256,hmac-sha2-512" },
-    { LIBSSH2_METHOD_MAC_SC, "hmac-sha2-256,hmac-sha2-512" },
-};
 
 static bool holds(const struct string_list *list, const char *text)
 {
@@ -49,20 +35,6 @@ char *ssh_host_key_order(const struct string_list *known_types)
     put_kinds(&buffer, known_types, true);
     put_kinds(&buffer, known_types, false);
     return text_buffer_take(&buffer);
-}
-
-int ssh_host_key_prefer(LIBSSH2_SESSION *ssh, const struct string_list *known_types,
-                        struct err *err)
-{
-    char *order = ssh_host_key_order(known_types);
-    int rc = libssh2_session_method_pref(ssh, LIBSSH2_METHOD_HOSTKEY, order);
-    free(order);
-    for (size_t i = 0; rc == 0 && i < sizeof methods / sizeof *methods; i++)
-        rc = libssh2_session_method_pref(ssh, methods[i].method, methods[i].names);
-    if (rc == 0)
-        return HVD_OK;
-    return fail(err, HVD_ERR_SYSTEM, "libssh2 %s lacks algorithms; use --remote-shell 'ssh %%h'",
-                libssh2_version(0));
 }
 
 /* ---- the verdict ---- */

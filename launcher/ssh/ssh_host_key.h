@@ -7,16 +7,8 @@
 #include "launcher/ssh/known_hosts.h"
 #include "launcher/ssh/ssh_config.h"
 
-#include <libssh2.h>
-
-/* Algorithms for a session: no SHA-1, no CBC, nothing that a man in the middle can cut a packet out
- * of (chacha20, encrypt-then-MAC: Terrapin). Kinds of host keys that known_hosts holds come first,
- * else a key of another kind would be taken for a change. HVD_ERR_SYSTEM if libssh2 has none of a
- * kind. */
-int ssh_host_key_prefer(LIBSSH2_SESSION *ssh, const struct string_list *known_types,
-                        struct err *err);
-
-/* "ssh-ed25519,ecdsa-sha2-nistp256,...", known ones first; the caller frees it. */
+/* The kinds to ask a host for. Kinds that known_hosts holds come first, else a key of another kind
+ * would be taken for a change. "ssh-ed25519,ecdsa-sha2-nistp256,..."; the caller frees it. */
 char *ssh_host_key_order(const struct string_list *known_types);
 
 /* The host, and the key that it has sent. */

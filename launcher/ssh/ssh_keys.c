@@ -6,7 +6,6 @@
 #include "launcher/base/xalloc.h"
 #include "launcher/ssh/ssh_agent.h"
 
-#include <libssh2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,15 +32,15 @@ void ssh_key_set_outcome(struct ssh_key *key, const char *outcome)
 }
 
 /* Since 1.11 libssh2 signs with SHA-2 by an RSA key. */
-static bool libssh2_knows(enum ssh_key_kind kind)
+static bool libssh2_knows(const struct ssh_keys *keys, enum ssh_key_kind kind)
 {
-    return kind == SSH_KEY_USABLE || (kind == SSH_KEY_RSA && libssh2_version(0x010b00));
+    return kind == SSH_KEY_USABLE || (kind == SSH_KEY_RSA && keys->signs_sha2);
 }
 
-static void set_kind(struct ssh_key *key, enum ssh_key_kind kind)
+static void set_kind(const struct ssh_keys *keys, struct ssh_key *key, enum ssh_key_kind kind)
 {
     key->kind = kind;
-    if (!libssh2_knows(kind))
+    if (!libssh2_knows(keys, kind))
         ssh_key_set_outcome(key, ssh_key_kind_problem(kind));
 }
 
@@ -57,14 +56,15 @@ static char *short_path(const char *path)
     return xstrdup(path);
 }
 
-static void judge_file(struct ssh_key *key, int rc, const struct err *err, const char *path)
+static void judge_file(const struct ssh_keys *keys, struct ssh_key *key, int rc,
+                       const struct err *err, const char *path)
 {
     size_t prefix = strlen(path) + 2; /* "PATH: " */
     key->kind = SSH_KEY_GARBAGE;
     if (rc < 0)
         ssh_key_set_outcome(key, strlen(err->text) > prefix ? err->text + prefix : err->text);
     else
-        set_kind(key, key->file.kind);
+        set_kind(keys, key, key->file.kind);
 }
 
 /* "~/.ssh/id_ed25519-cert.pub", which ssh uses beside ~/.ssh/id_ed25519; NULL if it is not there. */
@@ -95,7 +95,7 @@ int ssh_keys_add_files(struct ssh_keys *keys, const char *const *paths, size_t n
         key->file = file;
         key->certificate = find_certificate(paths[i]);
         text_buffer_put(&key->public, file.public.data, file.public.length);
-        judge_file(key, rc, &problem, paths[i]);
+        judge_file(keys, key, rc, &problem, paths[i]);
     }
     return HVD_OK;
 }
@@ -134,7 +134,7 @@ static bool add_agent_key(struct ssh_keys *agent, const struct ssh_keys *files,
     struct ssh_reader reader = { public.data, public.length, false };
     struct shown shown;
     enum ssh_key_kind kind = ssh_key_type_kind(ssh_get_string(&reader));
-    if (libssh2_knows(kind) && is_one_too_many(agent, files)) {
+    if (libssh2_knows(files, kind) && is_one_too_many(agent, files)) {
         agent->nuntried++;
         return false;
     }
@@ -143,7 +143,7 @@ static bool add_agent_key(struct ssh_keys *agent, const struct ssh_keys *files,
     text_buffer_put(&key->public, public.data, public.length);
     show_token(&shown, (const char *)comment.data, comment.length);
     key->name = xstrdup(shown.text);
-    set_kind(key, kind);
+    set_kind(files, key, kind);
     return true;
 }
 
@@ -181,8 +181,9 @@ int ssh_keys_add_agent(struct ssh_keys *keys, struct ssh_bytes answer, bool only
     for (size_t i = 0; i < keys->count; i++)
         *ssh_keys_append(&agent) = keys->items[i];
     free(keys->items);
-    agent.nfiles = keys->nfiles;
-    *keys = agent;
+    keys->items = agent.items;
+    keys->count = agent.count;
+    keys->nuntried = agent.nuntried;
     return (int)(count & INT32_MAX);
 }
 
@@ -196,14 +197,15 @@ struct ssh_key *ssh_keys_next(struct ssh_keys *keys)
     return NULL;
 }
 
-static size_t put_key(const struct ssh_key *key, char *text, size_t size)
+static size_t put_key(const struct ssh_keys *keys, const struct ssh_key *key, char *text,
+                      size_t size)
 {
     int n = snprintf(text, size, "%s%s%s: %s", key->in_agent ? "agent's key '" : "", key->name,
                      key->in_agent ? "'" : "", key->outcome ? key->outcome : "not tried");
     if (key->kind == SSH_KEY_RSA && key->outcome && !key->refused && (size_t)n < size)
         n += snprintf(text + n, size - (size_t)n,
                       " (libssh2 %s signs with SHA-1 only; 1.11 and later with SHA-2)",
-                      libssh2_version(0));
+                      keys->libssh2);
     return (size_t)n;
 }
 
@@ -250,7 +252,7 @@ void ssh_keys_describe(const struct ssh_keys *keys, char *text, size_t size)
             continue;
         used += (size_t)snprintf(text + used, size - used, "%s", used > 0 ? "; " : "");
         if (used < size)
-            used += put_key(key, text + used, size - used);
+            used += put_key(keys, key, text + used, size - used);
     }
     if (keys->nuntried > 0 && used < size)
         used += (size_t)snprintf(text + used, size - used, "; the agent's other keys (%zu) untried",
@@ -269,11 +271,12 @@ static bool has_certificate(const struct ssh_key *key)
                                 key->kind == SSH_KEY_RSA || key->kind == SSH_KEY_HARDWARE);
 }
 
-static bool key_needs_ssh(const struct ssh_key *key, char *text, size_t size)
+static bool key_needs_ssh(const struct ssh_keys *keys, const struct ssh_key *key, char *text,
+                          size_t size)
 {
     if (has_certificate(key))
         snprintf(text, size, "certificate %s: libssh2 cannot use it", key->certificate);
-    else if (key->skipped || libssh2_knows(key->kind))
+    else if (key->skipped || libssh2_knows(keys, key->kind))
         return false;
     else if (key->kind == SSH_KEY_CERTIFICATE)
         snprintf(text, size, "certificate '%s': libssh2 cannot use it", key->name);
@@ -282,7 +285,7 @@ static bool key_needs_ssh(const struct ssh_key *key, char *text, size_t size)
     else if (key->kind == SSH_KEY_RSA)
         snprintf(text, size,
                  "RSA key %s: libssh2 %s signs with SHA-1 only, 1.11 and later with SHA-2",
-                 key->name, libssh2_version(0));
+                 key->name, keys->libssh2);
     else
         return false;
     return true;
@@ -292,7 +295,7 @@ bool ssh_keys_need_ssh(const struct ssh_keys *keys, const struct string_list *ce
                        char *text, size_t size)
 {
     for (size_t i = 0; i < keys->count; i++)
-        if (key_needs_ssh(&keys->items[i], text, size))
+        if (key_needs_ssh(keys, &keys->items[i], text, size))
             return true;
     for (size_t i = 0; i < certificates->count; i++) {
         if (access(certificates->items[i], R_OK) < 0)

@@ -24,11 +24,14 @@ struct ssh_key {
     bool skipped; /* not mentioned in messages */
 };
 
+/* Set `libssh2` and `signs_sha2` first. */
 struct ssh_keys {
     struct ssh_key *items; /* owned: `count` keys */
     size_t count;
-    size_t nfiles;   /* how many come from files; these come last */
-    size_t nuntried; /* surplus keys of the agent, which are left out */
+    size_t nfiles;    /* how many come from files; these come last */
+    size_t nuntried;  /* surplus keys of the agent, which are left out */
+    char libssh2[24]; /* the version of libssh2, for messages */
+    bool signs_sha2;  /* this libssh2 can use RSA keys */
 };
 
 /* Reads the files. Missing files are left out, unless they `must_exist`: then the call returns

@@ -4,7 +4,8 @@
  *   read files -> ask the agent for its keys -> try a key -> accepted
  *                                               ^      \-> refused -> the next one
  *
- * libssh2 sends the questions to the host; the agent signs with its keys meanwhile. */
+ * The host's process (ssh_process.h) asks the host; this process decides which key is next, and asks
+ * the agent for signatures, so that the host's process neither reads files nor sees the agent. */
 #include "launcher/ssh/ssh_login.h"
 
 #include "launcher/base/xalloc.h"
@@ -25,10 +26,9 @@ struct ssh_login {
     struct ssh_keys keys;
     struct ssh_key *trying;
     struct ssh_agent_question *question;
-    struct text_buffer signature, algorithm;
-    bool cannot_sign;
+    struct text_buffer algorithm;
+    bool asked; /* the agent, for a signature by the key that is tried */
     char agent_problem[160];
-    void *self; /* given by libssh2 to on_sign() */
 };
 
 static void try_next(struct ssh_login *login);
@@ -63,7 +63,7 @@ static void describe_mend(const struct ssh_login *login, char *text, size_t size
 }
 
 /* A text that is too long is cut before the command at its end. */
-static void end_failed(struct ssh_login *login, const char *lost)
+static void end_failed(struct ssh_login *login, const char *lost, bool dismissed)
 {
     const struct ssh_login_request *request = &login->request;
     char keys[600], mend[300] = "", text[700], why[200];
@@ -75,7 +75,7 @@ static void end_failed(struct ssh_login *login, const char *lost)
     if (n >= room)
         memcpy(text + room - 4, "...", 4);
     strcat(text, mend);
-    bool is_lost = lost && !ssh_session_dismissed(login->request.session);
+    bool is_lost = lost && !dismissed;
     bool need_ssh = !is_lost && ssh_keys_need_ssh(&login->keys, &request->config->certificates, why,
                                                   sizeof why);
     login->events.on_end(login->context, text, is_lost, need_ssh ? why : NULL);
@@ -102,33 +102,36 @@ static struct ssh_bytes ssh_login_bytes_of(const struct text_buffer *buffer)
     return (struct ssh_bytes){ (const unsigned char *)buffer->data, buffer->length };
 }
 
+static void order_login(struct ssh_login *login, enum ssh_order_type type, struct ssh_bytes first,
+                        struct ssh_bytes second)
+{
+    ssh_process_order(login->request.process, type, first, second);
+}
+
+/* An empty signature says that there is none. */
 static void on_signature(void *context, struct ssh_bytes answer, const char *problem)
 {
     struct ssh_login *login = context;
     struct ssh_bytes algorithm = ssh_login_bytes_of(&login->algorithm);
     struct ssh_bytes signature = ssh_agent_read_signature(answer, algorithm);
     login->question = NULL;
-    text_buffer_put(&login->signature, signature.data, signature.length);
-    login->cannot_sign = signature.length == 0;
-    if (login->cannot_sign)
+    if (signature.length == 0)
         ssh_key_set_outcome(login->trying, problem ? problem : "the agent does not sign with it");
-    ssh_session_again(login->request.session);
+    order_login(login, SSH_ORDER_SIGNATURE, signature, (struct ssh_bytes){ 0 });
 }
 
-static int give_signature(struct ssh_login *login, unsigned char **signature, size_t *length)
-{
-    *length = login->signature.length;
-    *signature = ssh_session_allocate(login->request.session, *length);
-    if (!*signature)
-        return LIBSSH2_ERROR_ALLOC;
-    memcpy(*signature, login->signature.data, *length);
-    login->signature.length = 0;
-    return 0;
-}
-
+/* The process may be in the hands of the host. It gets one signature, of a request to log in, by the
+ * key whose turn it is. */
 static void ask_signature(struct ssh_login *login, struct ssh_bytes data)
 {
     struct ssh_bytes algorithm = ssh_agent_algorithm(data);
+    if (login->asked || !login->trying || !login->trying->in_agent)
+        return;
+    login->asked = true;
+    if (algorithm.length == 0) {
+        order_login(login, SSH_ORDER_SIGNATURE, (struct ssh_bytes){ 0 }, (struct ssh_bytes){ 0 });
+        return;
+    }
     login->algorithm.length = 0;
     text_buffer_put(&login->algorithm, algorithm.data, algorithm.length);
     login->question = ssh_agent_ask_signature(login->loop, agent_path(login),
@@ -136,74 +139,52 @@ static void ask_signature(struct ssh_login *login, struct ssh_bytes data)
                                               on_signature, login);
 }
 
-/* libssh2 calls again with the same data after EAGAIN. */
-static int on_sign(LIBSSH2_SESSION *ssh, unsigned char **signature, size_t *length,
-                   const unsigned char *data, size_t nbytes, void **abstract)
+/* A cause of the agent is known already. */
+static void set_outcome(struct ssh_login *login, enum ssh_result result)
 {
-    struct ssh_login *login = *abstract;
-    (void)ssh;
-    if (login->cannot_sign)
-        return LIBSSH2_ERROR_AGENT_PROTOCOL;
-    if (login->signature.length > 0)
-        return give_signature(login, signature, length);
-    if (!login->question)
-        ask_signature(login, (struct ssh_bytes){ data, nbytes });
-    return LIBSSH2_ERROR_EAGAIN;
-}
-
-static int try_agent_key(void *context, LIBSSH2_SESSION *ssh)
-{
-    struct ssh_login *login = context;
-    const struct text_buffer *public = &login->trying->public;
-    int rc = libssh2_userauth_publickey(ssh, login->request.config->user,
-                                        (const unsigned char *)public->data, public->length,
-                                        on_sign, &login->self);
-    return rc == LIBSSH2_ERROR_EAGAIN && login->question ? SSH_WAIT : rc;
-}
-
-static int try_file_key(void *context, LIBSSH2_SESSION *ssh)
-{
-    struct ssh_login *login = context;
-    const struct ssh_key_file *file = &login->trying->file;
-    const char *user = login->request.config->user;
-    return libssh2_userauth_publickey_frommemory(ssh, user, strlen(user), NULL, 0, file->data,
-                                                 file->length, NULL);
-}
-
-/* Sets the outcome for a code of libssh2. A cause of the agent is known already. */
-static void set_outcome(struct ssh_login *login, int rc)
-{
-    bool refused =
-        rc == LIBSSH2_ERROR_AUTHENTICATION_FAILED || rc == LIBSSH2_ERROR_PUBLICKEY_UNVERIFIED;
+    bool refused = result == SSH_RESULT_REFUSED;
     login->trying->refused = refused && !login->trying->outcome;
     if (!login->trying->outcome)
         ssh_key_set_outcome(login->trying, refused ? "not accepted" : "libssh2 cannot use it");
 }
 
-static void on_tried(void *context, int rc)
+static void on_tried(struct ssh_login *login, const struct ssh_report *report)
 {
-    struct ssh_login *login = context;
-    const char *lost = ssh_session_lost(login->request.session);
-    if (rc == 0) {
+    if (report->result == SSH_RESULT_OK) {
         login->events.on_end(login->context, NULL, false, NULL);
         return;
     }
-    set_outcome(login, rc);
-    if (lost)
-        end_failed(login, lost);
+    set_outcome(login, report->result);
+    if (report->is_lost)
+        end_failed(login, report->lost, report->is_dismissed);
     else
         try_next(login);
 }
 
+void ssh_login_on_report(struct ssh_login *login, const struct ssh_report *report)
+{
+    if (report->type == SSH_REPORT_SIGN)
+        ask_signature(login, report->bytes);
+    else if (report->type == SSH_REPORT_TRIED && login->trying)
+        on_tried(login, report);
+}
+
 static void try_next(struct ssh_login *login)
 {
-    login->trying = ssh_keys_next(&login->keys);
-    login->cannot_sign = false;
-    if (login->trying)
-        ssh_session_run(login->request.session,
-                        login->trying->in_agent ? try_agent_key : try_file_key, on_tried, login);
+    const char *user = login->request.config->user;
+    const struct ssh_bytes name = { (const unsigned char *)user, strlen(user) };
+    struct ssh_key *key = login->trying = ssh_keys_next(&login->keys);
+    const struct ssh_key_file *file = key ? &key->file : NULL;
+    ssh_agent_cancel(login->question);
+    login->question = NULL;
+    login->asked = false;
+    if (!key)
+        end_failed(login, NULL, false);
+    else if (key->in_agent)
+        order_login(login, SSH_ORDER_LOGIN_AGENT, name, ssh_login_bytes_of(&key->public));
     else
-        end_failed(login, NULL);
+        order_login(login, SSH_ORDER_LOGIN_FILE, name,
+                    (struct ssh_bytes){ (const unsigned char *)file->data, file->length });
 }
 
 /* ---- the list of keys ---- */
@@ -246,7 +227,9 @@ struct ssh_login *ssh_login_start(uv_loop_t *loop, const struct ssh_login_reques
     login->request = *request;
     login->events = *events;
     login->context = context;
-    login->self = login;
+    memcpy(login->keys.libssh2, request->shaken->version, sizeof login->keys.libssh2);
+    login->keys.signs_sha2 = request->shaken->signs_sha2;
+    login->request.shaken = NULL;
     const char *path = agent_path(login);
     if (read_files(login, &err) < 0)
         events->on_end(context, err.text, false, NULL);
@@ -263,7 +246,6 @@ void ssh_login_close(struct ssh_login *login)
         return;
     ssh_agent_cancel(login->question);
     ssh_keys_fini(&login->keys);
-    text_buffer_fini(&login->signature);
     text_buffer_fini(&login->algorithm);
     free(login);
 }

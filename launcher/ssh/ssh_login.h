@@ -7,14 +7,17 @@
 #ifndef LAUNCHER_SSH_SSH_LOGIN_H
 #define LAUNCHER_SSH_SSH_LOGIN_H
 
-#include "launcher/ssh/ssh_session.h"
+#include "launcher/ssh/ssh_process.h"
+
+#include <uv.h>
 
 struct ssh_config;
 struct ssh_login;
 
 /* All borrowed until the login is closed. */
 struct ssh_login_request {
-    struct ssh_session *session;
+    struct ssh_process *process;
+    const struct ssh_report *shaken; /* its report SHAKEN; borrowed for the call */
     const char *host;                /* for messages */
     const struct ssh_config *config; /* the user, the agent and identity files */
     const char *const *files; /* named by the user, ended by NULL; NULL or empty: those of the
@@ -33,7 +36,10 @@ struct ssh_login_events {
 struct ssh_login *ssh_login_start(uv_loop_t *loop, const struct ssh_login_request *request,
                                   const struct ssh_login_events *events, void *context);
 
-/* Call this after its session was closed, or when the login has ended. NULL is fine. */
+/* A report of the process, SIGN or TRIED. */
+void ssh_login_on_report(struct ssh_login *login, const struct ssh_report *report);
+
+/* NULL is fine. */
 void ssh_login_close(struct ssh_login *login);
 
 #endif

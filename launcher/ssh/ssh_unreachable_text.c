@@ -41,11 +41,11 @@ void ssh_say_unresolved(char *text, size_t size, const char *host, const char *n
              same ? "" : name, same ? "" : ")", problem);
 }
 
-void ssh_say_no_handshake_yet(char *text, size_t size, const struct ssh_session *session)
+void ssh_say_no_handshake_yet(char *text, size_t size, const struct ssh_report *state)
 {
-    const char *noise = ssh_session_noise(session);
+    const char *noise = state->noise;
     struct shown shown;
-    if (ssh_session_has_banner(session))
+    if (state->has_banner)
         snprintf(text, size, "no exchange of keys");
     else if (*noise)
         snprintf(text, size, "no ssh banner, but '%s'", show_token(&shown, noise, strlen(noise)));
@@ -53,28 +53,31 @@ void ssh_say_no_handshake_yet(char *text, size_t size, const struct ssh_session 
         snprintf(text, size, "no ssh banner");
 }
 
-void ssh_say_no_handshake(char *text, size_t size, const struct ssh_session *session,
-                          const char *peer, int rc)
+void ssh_say_no_handshake(char *text, size_t size, const struct ssh_report *report,
+                          const char *peer)
 {
-    const char *lost = ssh_session_lost(session), *noise = ssh_session_noise(session);
+    const char *noise = report->noise;
     struct shown shown;
     show_token(&shown, noise, strlen(noise));
-    if (lost && !ssh_session_has_banner(session))
-        snprintf(text, size, "%s: %s before an ssh banner%s%s%s", peer, lost,
+    if (report->result == SSH_RESULT_LACKS)
+        snprintf(text, size, "libssh2 %s lacks algorithms; use --remote-shell 'ssh %%h'",
+                 report->version);
+    else if (report->is_lost && !report->has_banner)
+        snprintf(text, size, "%s: %s before an ssh banner%s%s%s", peer, report->lost,
                  *noise ? "; it says '" : "", shown.text, *noise ? "'" : "");
-    else if (lost)
-        snprintf(text, size, "%s: exchange of keys: %s", peer, lost);
-    else if (!ssh_session_has_banner(session))
+    else if (report->is_lost)
+        snprintf(text, size, "%s: exchange of keys: %s", peer, report->lost);
+    else if (!report->has_banner)
         snprintf(text, size, "%s: no ssh banner%s%s%s", peer, *noise ? ", but '" : "", shown.text,
                  *noise ? "'" : "");
-    else if (rc == LIBSSH2_ERROR_KEX_FAILURE)
+    else if (report->result == SSH_RESULT_NO_COMMON)
         snprintf(text, size,
                  "%s: no algorithm in common for host key, exchange of keys or cipher (of RSA host "
                  "keys, libssh2 %s knows SHA-1 only); use --remote-shell 'ssh %%h'",
-                 peer, libssh2_version(0));
+                 peer, report->version);
     else
-        snprintf(text, size, "%s: exchange of keys: %s (libssh2 error %d)", peer,
-                 ssh_session_problem(session), rc);
+        snprintf(text, size, "%s: exchange of keys: %s (libssh2 error %d)", peer, report->problem,
+                 report->code);
 }
 
 bool ssh_is_own_user(const char *user)

@@ -4,7 +4,7 @@
 #ifndef LAUNCHER_SSH_SSH_UNREACHABLE_TEXT_H
 #define LAUNCHER_SSH_SSH_UNREACHABLE_TEXT_H
 
-#include "launcher/ssh/ssh_session.h"
+#include "launcher/ssh/ssh_message.h"
 
 #include <stdint.h>
 
@@ -31,11 +31,11 @@ void ssh_say_unresolved(char *text, size_t size, const char *host, const char *n
                         const char *problem);
 
 /* The step of banner and exchange of keys that has not happened yet. */
-void ssh_say_no_handshake_yet(char *text, size_t size, const struct ssh_session *session);
+void ssh_say_no_handshake_yet(char *text, size_t size, const struct ssh_report *state);
 
-/* Why banner and exchange of keys have failed with that code of libssh2, behind `peer`. */
-void ssh_say_no_handshake(char *text, size_t size, const struct ssh_session *session,
-                          const char *peer, int rc);
+/* Why banner and exchange of keys have failed, by the report SHAKEN, behind `peer`. */
+void ssh_say_no_handshake(char *text, size_t size, const struct ssh_report *report,
+                          const char *peer);
 
 /* Is `user` the user of this process? */
 bool ssh_is_own_user(const char *user);

@@ -2,7 +2,6 @@
 /* hvdrun: starts the ranks of a job on their hosts and stays with them until the last has ended.
  *
  *   options -> hosts -> plan -> rendezvous -> job -> loop -> exit status
- *                            -> hvdrun-ssh, the same with libssh2, if a host needs it
  *
  * A mistake of the user ends hvdrun here with one line and status 2, before anything is started. */
 #include "launcher/base/exit_status.h"
@@ -24,7 +23,6 @@
 #include "src/hvdrun/report_file.h"
 #include "src/hvdrun/report_json.h"
 #include "src/hvdrun/self_stop.h"
-#include "src/hvdrun/ssh_transport.h"
 #include "src/hvdrun/status_port.h"
 
 #include <errno.h>
@@ -64,7 +62,7 @@ static void fill_stdio(struct run *run)
 {
     for (int fd = 0; fd < 3; fd++) {
         run->closed[fd] = fcntl(fd, F_GETFD) < 0;
-        if (run->closed[fd]) /* close them again for hvdrun-ssh */
+        if (run->closed[fd])
             open("/dev/null", (fd == 0 ? O_RDONLY : O_WRONLY) | O_CLOEXEC);
     }
 }
@@ -421,23 +419,6 @@ static void say_warnings(const struct hvdrun_options *options, const struct job_
         fprintf(stderr, "hvdrun: %s\n", setup->launcher.why);
 }
 
-/* Executes hvdrun-ssh, which lies beside hvdagent and starts from the beginning. Returns only on
- * failure. */
-static int become_ssh(char **argv, struct err *err)
-{
-    char *agent = agent_path_find();
-    if (!agent) {
-        fail(err, HVD_ERR_SYSTEM, "hvdagent and hvdrun-ssh are not where hvdrun was installed");
-        return hvdrun_refuse(STATUS_INTERNAL, err);
-    }
-    char *path = xasprintf("%.*shvdrun-ssh", (int)(strrchr(agent, '/') + 1 - agent), agent);
-    execv(path, argv);
-    fail_errno(err, HVD_ERR_SYSTEM, errno, "%s", path);
-    free(path);
-    free(agent);
-    return hvdrun_refuse(STATUS_INTERNAL, err);
-}
-
 /* Called before anything is started. */
 static int open_report(struct run *run, struct err *err)
 {
@@ -457,7 +438,7 @@ static int hvdrun_refuse_plan(const struct job_setup *setup, const struct err *e
 }
 
 /* From checked options to an exit status. */
-static int hvdrun_act(struct run *run, char **argv)
+static int hvdrun_act(struct run *run)
 {
     struct err err = { 0 };
     struct job_setup *setup = &run->setup;
@@ -465,8 +446,6 @@ static int hvdrun_act(struct run *run, char **argv)
         return hvdrun_refuse_plan(setup, &err);
     if (run->options.dry_run)
         return print_made(run, rank_plan_table(&setup->plan));
-    if (!ssh_transport() && job_setup_needs_ssh(setup))
-        return become_ssh(argv, &err);
     if (open_report(run, &err) < 0)
         return hvdrun_refuse(STATUS_CANNOT_CREATE, &err);
     say_warnings(&run->options, setup);
@@ -503,7 +482,7 @@ int main(int argc, char **argv)
         check_status_fd(run.options.status_fd, &err) < 0)
         return hvdrun_refuse(STATUS_USAGE, &err);
     char *answer = hvdrun_options_answer(&run.options);
-    int status = answer ? print_made(&run, answer) : hvdrun_act(&run, argv);
+    int status = answer ? print_made(&run, answer) : hvdrun_act(&run);
     command_guard_end(&run.guard);
     report_file_close(&run.report);
     job_setup_fini(&run.setup);

@@ -40,20 +40,30 @@ static char *usable(char *candidate, int mode)
     return NULL;
 }
 
-char *agent_path_find(void)
+static char *find_program(const char *name)
 {
     char *directory = own_directory();
     char *root = staging_root(directory);
-    char *path = usable(xasprintf("%s/hvdagent", directory), X_OK);
+    char *path = usable(xasprintf("%s/%s", directory, name), X_OK);
     if (!path && root)
-        path = usable(xasprintf("%s%s/hvdagent", root, AGENT_DIRECTORY), X_OK);
+        path = usable(xasprintf("%s%s/%s", root, AGENT_DIRECTORY, name), X_OK);
     if (!path && !root)
-        path = usable(xasprintf("%s/../libexec/hvdrun/hvdagent", directory), X_OK);
+        path = usable(xasprintf("%s/../libexec/hvdrun/%s", directory, name), X_OK);
     if (!path)
-        path = usable(xstrdup(AGENT_DIRECTORY "/hvdagent"), X_OK);
+        path = usable(xasprintf("%s/%s", AGENT_DIRECTORY, name), X_OK);
     free(root);
     free(directory);
     return path;
+}
+
+char *agent_path_find(void)
+{
+    return find_program("hvdagent");
+}
+
+char *ssh_program_find(void)
+{
+    return find_program("hvdssh");
 }
 
 char *python_path_find(void)

@@ -12,6 +12,7 @@
 #include "launcher/base/exit_status.h"
 #include "launcher/base/text_buffer.h"
 #include "launcher/base/xalloc.h"
+#include "launcher/connect/host_transport.h"
 #include "launcher/hosts/host_environment.h"
 #include "launcher/hosts/local_host.h"
 #include "launcher/process/worker_environment.h"
@@ -20,7 +21,6 @@
 #include "src/hvdrun/install_path.h"
 #include "src/hvdrun/rank_files.h"
 #include "src/hvdrun/report_path.h"
-#include "src/hvdrun/ssh_transport.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -278,7 +278,8 @@ bool job_setup_has_other_hosts(const struct job_setup *setup)
     return may_need_connections(setup);
 }
 
-bool job_setup_needs_ssh(const struct job_setup *setup)
+/* Is some host connected through libssh2, or may a later one be? */
+static bool needs_ssh(const struct job_setup *setup)
 {
     return setup->launcher.launcher == LAUNCHER_SSH && may_need_connections(setup);
 }
@@ -321,7 +322,8 @@ static void describe_ways(struct job_setup *setup)
     setup->srun = (struct srun_settings){ options->port_low, options->port_high };
     setup->connect = (struct connect_settings){
         .agent = setup->agent,
-        .ssh = ssh_transport(),
+        .ssh = &transport_ssh,
+        .ssh_program = setup->ssh_program,
         .nofile = &setup->nofile,
         .remote_shell = setup->launcher.command,
         .remote_shell_source = setup->launcher.command_source,
@@ -401,6 +403,10 @@ int job_setup_finish(struct job_setup *setup, const bool closed[3], struct err *
         fail(err, HVD_ERR_SYSTEM, "hvdagent is neither beside hvdrun nor in " AGENT_DIRECTORY);
         return STATUS_INTERNAL;
     }
+    if (!(setup->ssh_program = ssh_program_find()) && needs_ssh(setup)) {
+        fail(err, HVD_ERR_SYSTEM, "hvdssh is neither beside hvdrun nor in " AGENT_DIRECTORY);
+        return STATUS_INTERNAL;
+    }
     if (setup->options->horovod == HOROVOD_LIBHVD)
         setup->python_path = python_path_find();
     job_id_generate(setup->id);
@@ -419,6 +425,7 @@ void job_setup_fini(struct job_setup *setup)
     string_list_fini(&setup->interfaces);
     string_list_fini(&setup->warnings);
     free(setup->agent);
+    free(setup->ssh_program);
     free(setup->python_path);
     rank_plan_fini(&setup->plan);
     host_list_fini(&setup->hosts);

@@ -30,6 +30,7 @@ struct job_setup {
     char id[JOB_ID_SIZE]; /* "" before job_setup_finish() */
     uint64_t epoch_ms;    /* when the job began: since 1970 */
     struct job_key key;
+    char *ssh_program; /* owned; path of hvdssh; or NULL */
     char *agent;
     char *python_path; /* of --horovod libhvd, or NULL */
     char cwd[PATH_MAX];
@@ -45,9 +46,6 @@ struct job_setup {
 /* Places the ranks, and makes all checks that need no started process. The job begins here. HVD_OK
  * or HVD_ERR_INVALID, which may be a signal: then `stopped_by` is set. */
 int job_setup_plan(struct job_setup *setup, const struct hvdrun_options *options, struct err *err);
-
-/* Is some host connected through libssh2, or may a later one be? */
-bool job_setup_needs_ssh(const struct job_setup *setup);
 
 /* Is some host connected by a command of the user? */
 bool job_setup_needs_command(const struct job_setup *setup);

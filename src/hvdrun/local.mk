@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # hvdrun: its options, and one job with its rendezvous.
 bin_PROGRAMS += hvdrun
-agent_PROGRAMS += hvdrun-ssh
 noinst_LTLIBRARIES += src/hvdrun/libhvdrun.la
 src_hvdrun_libhvdrun_la_SOURCES = \
 	src/hvdrun/install_path.c src/hvdrun/install_path.h \
@@ -31,13 +30,9 @@ src_hvdrun_libhvdrun_la_CFLAGS = $(AM_CFLAGS) $(CJSON_CFLAGS)
 src_hvdrun_libhvdrun_la_CPPFLAGS = $(AM_CPPFLAGS) -DAGENT_DIRECTORY='"$(agentdir)"' \
 	-DBINARY_DIRECTORY='"$(bindir)"' -DPYTHON_DIRECTORY='"$(pkgdatadir)/compat"'
 
-# Twice the same program: loading libssh2 and its libcrypto takes longer than all the rest of a small job's start,
-# so hvdrun becomes hvdrun-ssh only when a host needs it.
-hvdrun_SOURCES = src/hvdrun/hvdrun.c src/hvdrun/ssh_transport.h src/hvdrun/ssh_transport_none.c
+hvdrun_SOURCES = src/hvdrun/hvdrun.c
 hvdrun_LDADD = src/hvdrun/libhvdrun.la src/options/liboptions.la launcher/liblauncher.la rendezvous/librendezvous.la \
 	lib/base/libbase.la $(UV_LIBS) $(SODIUM_LIBS) $(CJSON_LIBS) $(YAML_LIBS)
-hvdrun_ssh_SOURCES = src/hvdrun/hvdrun.c src/hvdrun/ssh_transport.h src/hvdrun/ssh_transport.c
-hvdrun_ssh_LDADD = $(hvdrun_LDADD) $(SSH2_LIBS) $(CRYPTO_LIBS)
 
 # What shells complete; made by hvdrun itself, where bash and zsh look for it.
 if COMPLETIONS

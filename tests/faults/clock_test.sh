@@ -6,8 +6,8 @@
 # ---- F87: the wall clock jumps by an hour with each look at it, on hvdrun, its agents and the ranks ----
 
 # Who may look at it: for the time in a line of a log or a report, or in a message of Horovod's, and to compare the clocks of hosts.
-# src/service/service_syscalls.c names the call alone.
-shows='^(lib/base/log|lib/timeline/timeline|launcher/(agent/agent_setup|job/host_check|output/job_output)|src/hvdrun/(job_setup|worker_notifier)|src/service/service_syscalls|rendezvous/server/rendezvous)\.c$'
+# src/service/service_syscalls.c and launcher/ssh/ssh_confine.c name the call alone.
+shows='^(lib/base/log|lib/timeline/timeline|launcher/(agent/agent_setup|job/host_check|output/job_output|ssh/ssh_confine)|src/hvdrun/(job_setup|worker_notifier)|src/service/service_syscalls|rendezvous/server/rendezvous)\.c$'
 looks='CLOCK_REALTIME|gettimeofday|uv_clock_gettime|[^_a-z]time\(NULL\)|timespec_get'
 waits='pthread_timedjoin_np|sem_timedwait|pthread_mutex_timedlock|mq_timed|CLOCK_REALTIME, *TIMER_ABSTIME|timerfd_create\(CLOCK_REALTIME'
 is "F87: the wall clock is looked at where it is shown, and nowhere else" '' \

@@ -3,6 +3,7 @@
  *
  *   u8 what: 0 the output of ssh -G   1 a file with a key   2 the same, OpenSSH's, of which only what is inside
  *      is given   3 ssh-agent's keys   4 its signature   5 a command for --remote-shell   6 a text to expand
+ *      7 a report of hvdssh
  *   the bytes
  *
  * Whatever it is: it is understood, or refused; what is understood is complete and lies within what
@@ -13,6 +14,7 @@
 #include "launcher/ssh/ssh_config.h"
 #include "launcher/ssh/ssh_config_expand.h"
 #include "launcher/ssh/ssh_key_file.h"
+#include "launcher/ssh/ssh_message.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <sodium.h>
@@ -134,9 +136,37 @@ static void take_words(const uint8_t *data, size_t length)
     free(text);
 }
 
+static void check_printable(const char *text, size_t size)
+{
+    PROMISE(memchr(text, '\0', size));
+    for (; *text; text++)
+        PROMISE(*text >= ' ' && *text <= '~');
+}
+
+/* The same fields are written again as bytes that mean the same. */
+static void take_report(const uint8_t *data, size_t length)
+{
+    struct ssh_report report, again;
+    struct text_buffer message = { 0 };
+    if (!ssh_report_decode(&report, (struct ssh_bytes){ data, length }))
+        return;
+    PROMISE(report.type < SSH_REPORTS && report.result < SSH_RESULTS);
+    PROMISE(memchr(report.noise, '\0', sizeof report.noise));
+    check_printable(report.version, sizeof report.version);
+    check_printable(report.lost, sizeof report.lost);
+    check_printable(report.problem, sizeof report.problem);
+    PROMISE(report.bytes.length <= length);
+    ssh_report_encode(&message, &report);
+    PROMISE(ssh_report_decode(&again,
+                              (struct ssh_bytes){ (unsigned char *)message.data, message.length }));
+    PROMISE(again.code == report.code && ssh_bytes_equal(again.bytes, report.bytes));
+    PROMISE(strcmp(again.lost, report.lost) == 0 && again.is_lost == report.is_lost);
+    text_buffer_fini(&message);
+}
+
 static void (*const takers[])(const uint8_t *data, size_t length) = {
     take_config,          take_key,     take_key_inside, take_agent_keys,
-    take_agent_signature, take_command, take_words,
+    take_agent_signature, take_command, take_words,      take_report,
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -43,7 +43,7 @@ code() { objdump -d "$1" | grep -Eq "$2"; }
 library=$(readlink -f "$STAGE$LIBDIR/libhvd.so")
 programs=
 if [ -x "$HVDRUN" ]; then
-    programs="$HVDRUN $HVDRENDEZVOUSD $HVDAGENT $STAGE$AGENTDIR/hvdrun-ssh $STAGE$AGENTDIR/hvd-cuda-info"
+    programs="$HVDRUN $HVDRENDEZVOUSD $HVDAGENT $STAGE$AGENTDIR/hvdssh $STAGE$AGENTDIR/hvd-cuda-info"
 fi
 for file in "$library" $programs $([ ! -x "$HVD_BANDWIDTH" ] || echo "$HVD_BANDWIDTH"); do
     name=${file##*/}

@@ -108,6 +108,16 @@ signal_hvdrun CONT
 finish_job
 clean "and the job ends when it goes on"
 
+start_world "$idle"
+victim=$(for p in $(job_pids hvdrun); do pgrep -P "$p" -x hvdssh; done | while read -r p; do pgrep -P "$p" -x hvdssh; done | head -n 1)
+ok "hvdssh has a process for a host" [ -n "$victim" ]
+[ -z "$victim" ] || kill -KILL "$victim"
+finish_job
+is "the process of hvdssh for a host is killed: the job ends with status 68" 68 "$status"
+like "host and cause are named" \
+    "^hvdrun: FAILED on ($(host 0)|$(host 1)|$(host 2)): .*ssh connection to .*: hvdssh killed by signal 9 \\(SIGKILL\\)" "$tmp/err"
+clean "nothing is left on any host"
+
 start_world "$idle" --remote-shell 'ssh %h'
 for p in $(job_pids ssh); do
     tr '\0' ' ' <"/proc/$p/cmdline" | grep -q "$(host 1) " && victim=$p

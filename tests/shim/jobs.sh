@@ -5,14 +5,14 @@
 #     local    two ranks on this machine, over shared memory
 #     network  the same over TCP
 #     hosts    on two hosts, each with a supervisor, which a command reaches: they are this machine, over TCP
-#     ssh      on two hosts of tests/hosts.sh, after hosts_up 2; only calls of hvdrun-ssh and of its own host can fail
+#     ssh      on two hosts of tests/hosts.sh, after hosts_up 2; only calls of hvdrun and of its own host can fail
 #
 # The programs lie in one folder, so that hvdrun finds the agent whose calls can be made to fail.
 
 # shellcheck shell=sh
 folder=$tmp/shim
 mkdir -p "$folder"
-cp "$builddir/hvdrun" "$builddir/hvdrun-ssh" "$folder"
+cp "$builddir/hvdrun" "$builddir/hvdssh" "$folder"
 cp "$builddir/tests/shim/hvdagent" "$folder/hvdagent"
 worker=$builddir/tests/shim/worker
 elements= # of the larger tensors; the worker's default

@@ -28,7 +28,7 @@ tests_shim_worker_LDFLAGS = $(AM_LDFLAGS) -no-install
 
 TESTS += tests/shim/shim_test.sh
 SHIM_JOBS = 4
-shim: $(check_LTLIBRARIES) hvdrun hvdrun-ssh tests/shim/enumerate tests/shim/hvdagent tests/shim/worker
+shim: $(check_LTLIBRARIES) hvdrun hvdssh tests/shim/enumerate tests/shim/hvdagent tests/shim/worker
 	@srcdir='$(abs_top_srcdir)' builddir='$(abs_builddir)' CC='$(CC)' SANITIZERS='$(ENABLED_SANITIZERS)' \
 		SHIM_JOBS='$(SHIM_JOBS)' ROLE='$(ROLE)' CALL='$(CALL)' FAULT='$(FAULT)' JOB='$(JOB)' SAMPLE='$(SAMPLE)' \
 		$(SHELL) $(srcdir)/tests/shim/shim.sh

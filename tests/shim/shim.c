@@ -37,7 +37,7 @@ static const int errnos[SHIM_NFAULTS] = { SHIM_FAULTS(FAULT_ERRNO) };
 #define CALL_FAULTS(name, text, faults) [SHIM_CALL_##name] = faults,
 static const unsigned possible[SHIM_NCALLS] = { SHIM_CALLS(CALL_FAULTS) };
 
-/* hvdrun and hvdrun-ssh are one program; anything else is a worker, if it has a rank. */
+/* Anything else is a worker, if it has a rank. */
 static int find_role(void)
 {
     const char *name = program_invocation_short_name, *rank = getenv("HOROVOD_RANK");

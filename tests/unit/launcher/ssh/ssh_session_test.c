@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A session with a host that is no ssh server, what people are told, and the memory of it. */
 #include "launcher/ssh/ssh_memory.h"
-#include "launcher/ssh/ssh_session.h"
+#include "launcher/ssh/ssh_serve.h"
 #include "launcher/ssh/ssh_unreachable_text.h"
 #include "tests/support/unit.h"
 
@@ -44,6 +44,19 @@ static void on_done(void *context, int rc)
     result = rc;
 }
 
+/* As hvdrun says it, which hears of the session by a report. */
+static void say_no_handshake(char *text, size_t size)
+{
+    const struct ssh_report report = ssh_serve_describe(session, result);
+    ssh_say_no_handshake(text, size, &report, "ADDRESS");
+}
+
+static void say_no_handshake_yet(char *text, size_t size)
+{
+    const struct ssh_report report = ssh_serve_describe(session, 0);
+    ssh_say_no_handshake_yet(text, size, &report);
+}
+
 /* What the host says before it hangs up, and what that comes to. */
 static const struct {
     const char *says, *text;
@@ -77,7 +90,7 @@ START_TEST(a_host_that_hangs_up_is_told_by_what_it_said_before)
     ssh_session_run(session, try_handshake, on_done, NULL);
     uv_run(&loop, UV_RUN_DEFAULT);
     ck_assert_int_eq(calls, 1);
-    ssh_say_no_handshake(text, sizeof text, session, "ADDRESS", result);
+    say_no_handshake(text, sizeof text);
     ck_assert_str_eq(text, unauthenticated[_i].text);
     ck_assert_int_eq(ssh_session_has_banner(session), unauthenticated[_i].has_banner);
     close(host);
@@ -92,7 +105,7 @@ START_TEST(what_a_host_said_before_it_was_gone_is_read_although_nothing_can_be_s
     ssh_session_run(session, try_handshake, on_done, NULL);
     uv_run(&loop, UV_RUN_DEFAULT);
     ck_assert_int_eq(calls, 1);
-    ssh_say_no_handshake(text, sizeof text, session, "ADDRESS", result);
+    say_no_handshake(text, sizeof text);
     ck_assert_str_eq(text, "ADDRESS: exchange of keys: broken pipe");
 }
 END_TEST
@@ -110,7 +123,7 @@ START_TEST(a_host_that_babbles_is_left)
     uv_run(&loop, UV_RUN_DEFAULT);
     ck_assert_int_eq(calls, 1);
     ck_assert_ptr_null(ssh_session_lost(session)); /* and so is not tried again */
-    ssh_say_no_handshake(text, sizeof text, session, "ADDRESS", result);
+    say_no_handshake(text, sizeof text);
     ck_assert_str_eq(text, "ADDRESS: no ssh banner, but 'aaaaaaa'");
     close(host);
 }
@@ -120,12 +133,12 @@ START_TEST(a_host_that_says_something_else_and_waits_is_told_by_that)
 {
     char text[300];
     ck_assert_int_eq(write(host, "220 mail ready\r\n250", 19), 19);
-    ssh_say_no_handshake_yet(text, sizeof text, session);
+    say_no_handshake_yet(text, sizeof text);
     ck_assert_str_eq(text, "no ssh banner");
     ssh_session_run(session, try_handshake, on_done, NULL);
     while (ssh_session_received(session) < 19)
         uv_run(&loop, UV_RUN_ONCE);
-    ssh_say_no_handshake_yet(text, sizeof text, session);
+    say_no_handshake_yet(text, sizeof text);
     ck_assert_str_eq(text, "no ssh banner, but '220 mail ready'");
     ck_assert_int_eq(calls, 0);
     close(host);

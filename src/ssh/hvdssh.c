@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hvdssh: libssh2 for hvdrun, in a process for each host (launcher/ssh/ssh_helper.h).
+ *
+ *   load libssh2 -> a start comes: fork -> confine the child -> session with the host -> exit
+ *                -> a child has ended: tell hvdrun how
+ *                -> hvdrun has hung up: kill the children that are left, exit
+ *
+ * This process reads nothing that a host has sent. A child keeps the three descriptors of its host
+ * only. Fails alone when it is not hvdrun that runs it. */
+#include "launcher/base/exit_status.h"
+#include "launcher/base/private_memory.h"
+#include "launcher/base/uv_must.h"
+#include "launcher/base/xalloc.h"
+#include "launcher/ssh/ssh_confine.h"
+#include "launcher/ssh/ssh_helper.h"
+#include "launcher/ssh/ssh_serve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { HVDRUN = STDIN_FILENO };
+
+struct served {
+    pid_t pid;
+    uint32_t number;
+};
+
+struct hvdssh {
+    struct served *served;
+    size_t count;
+    sigset_t waiting; /* the mask while nothing is done: SIGCHLD comes then only */
+};
+
+static void on_child_signal(int signum)
+{
+    (void)signum; /* interrupts ppoll() */
+}
+
+/* ---- a child ---- */
+
+/* What a child writes would reach the terminal. Sanitizers have a reason to. */
+static void drop_output(void)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = 0; fd < 2; fd++)
+        dup2(null, fd);
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
+    dup2(null, STDERR_FILENO);
+#endif
+}
+
+static _Noreturn void child_run(const struct hvdssh *hvdssh, pid_t parent,
+                                const int sockets[SSH_HELPER_SOCKETS])
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(0);
+    signal(SIGCHLD, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &hvdssh->waiting, NULL);
+    drop_output();
+    bool confined = ssh_confine();
+    const struct ssh_serve_request request = { sockets[0], sockets[1], sockets[2], confined };
+    _exit(ssh_serve(&request));
+}
+
+/* ---- hvdrun ---- */
+
+static void tell_hvdrun(uint32_t number, enum ssh_helper_what what, int value)
+{
+    const struct ssh_helper_told told = { number, what, (uint32_t)value };
+    while (send(HVDRUN, &told, sizeof told, MSG_NOSIGNAL) < 0 && errno == EINTR)
+        ;
+}
+
+static void serve_host(struct hvdssh *hvdssh, uint32_t number, const int sockets[])
+{
+    pid_t parent = getpid(), pid = fork();
+    if (pid == 0)
+        child_run(hvdssh, parent, sockets);
+    if (pid < 0) {
+        tell_hvdrun(number, SSH_HELPER_NOT_STARTED, errno);
+        return;
+    }
+    hvdssh->served = xreallocarray(hvdssh->served, hvdssh->count + 1, sizeof *hvdssh->served);
+    hvdssh->served[hvdssh->count++] = (struct served){ pid, number };
+}
+
+/* False if hvdrun has hung up. */
+static bool take_start(struct hvdssh *hvdssh)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(SSH_HELPER_SOCKETS * sizeof(int))];
+    } control;
+    uint32_t number;
+    struct iovec data = { &number, sizeof number };
+    struct msghdr message = {
+        .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control
+    };
+    ssize_t n = recvmsg(HVDRUN, &message, MSG_CMSG_CLOEXEC);
+    if (n < 0 && errno == EINTR)
+        return true;
+    if (n <= 0)
+        return false;
+    const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    int sockets[SSH_HELPER_SOCKETS];
+    if (n != (ssize_t)sizeof number || !header || header->cmsg_type != SCM_RIGHTS ||
+        header->cmsg_len != CMSG_LEN(sizeof sockets)) {
+        tell_hvdrun(number, SSH_HELPER_NOT_STARTED, EMFILE); /* no descriptor is left for them */
+        return true;
+    }
+    memcpy(sockets, CMSG_DATA(header), sizeof sockets);
+    serve_host(hvdssh, number, sockets);
+    for (int i = 0; i < SSH_HELPER_SOCKETS; i++)
+        close(sockets[i]);
+    return true;
+}
+
+/* Tells hvdrun of the children that have ended. */
+static void reap(struct hvdssh *hvdssh)
+{
+    pid_t pid;
+    for (int status; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+        for (size_t i = 0; i < hvdssh->count; i++) {
+            if (hvdssh->served[i].pid != pid)
+                continue;
+            tell_hvdrun(hvdssh->served[i].number, SSH_HELPER_ENDED, status);
+            hvdssh->served[i] = hvdssh->served[--hvdssh->count];
+            break;
+        }
+    }
+}
+
+static void watch_children(struct hvdssh *hvdssh)
+{
+    struct sigaction action = { .sa_handler = on_child_signal };
+    sigset_t child;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child, &hvdssh->waiting);
+    sigdelset(&hvdssh->waiting, SIGCHLD);
+    sigaction(SIGCHLD, &action, NULL);
+}
+
+static void serve_hvdrun(struct hvdssh *hvdssh)
+{
+    struct pollfd hvdrun = { .fd = HVDRUN, .events = POLLIN };
+    for (;;) {
+        int ready = ppoll(&hvdrun, 1, NULL, &hvdssh->waiting);
+        reap(hvdssh);
+        if (ready > 0 && !take_start(hvdssh))
+            return;
+    }
+}
+
+static bool is_run_by_hvdrun(void)
+{
+    int type = 0;
+    socklen_t length = sizeof type;
+    return getsockopt(HVDRUN, SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == SOCK_SEQPACKET;
+}
+
+int main(void)
+{
+    struct hvdssh hvdssh = { 0 };
+    private_memory_start();
+    uv_must_find_memory();
+    uv_must_explain_aborts();
+    if (!is_run_by_hvdrun()) {
+        fprintf(stderr, "hvdssh: error: this program is run by hvdrun\n");
+        return STATUS_USAGE;
+    }
+    fcntl(HVDRUN, F_SETFD, FD_CLOEXEC);
+    watch_children(&hvdssh);
+    ssh_session_prepare();
+    serve_hvdrun(&hvdssh);
+    for (size_t i = 0; i < hvdssh.count; i++)
+        kill(hvdssh.served[i].pid, SIGKILL);
+    free(hvdssh.served);
+    private_memory_end();
+    return EXIT_SUCCESS;
+}
