@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transport by libssh2, which is in a process of hvdssh for each host (launcher/ssh/ssh_process.h):
+/* The transport by libssh2, which is in a process of hvdssh for each host (ssh_process.h):
  *
  *   ask ssh's configuration -> resolve -> connect, banner, exchange of keys -> is it the host?
  *     -> login -> one channel, /bin/sh -> the process passes bytes on
@@ -8,11 +8,11 @@
  *
  * A host with an address of this machine is handed over to the local transport. A host behind a
  * proxy is handed over to the external ssh, and so is a host that accepts no key which libssh2 can
- * use while there is an RSA key, a certificate or a hardware token. Fails when the configuration is bad, the name is unknown, no address
- * answers, the host does not speak ssh, its key is not the known one, no key of ours is accepted,
- * the process of the host has ended, or the connection takes too long; each message names the
- * address and the current step. Once connected, the transport ends with the channel or when the
- * connection or the process is lost. */
+ * use while there is an RSA key, a certificate or a hardware token. Fails when the configuration is
+ * bad, the name is unknown, no address answers, the host does not speak ssh, its key is not the
+ * known one, no key of ours is accepted, the process of the host has ended, or the connection takes
+ * too long; each message names the address and the current step. Once connected, the transport ends
+ * with the channel or when the connection or the process is lost. */
 #include "launcher/base/exit_status.h"
 #include "launcher/base/uv_must.h"
 #include "launcher/base/xalloc.h"
