@@ -470,7 +470,8 @@ static int check_status_fd(int fd, struct err *err)
 
 int main(int argc, char **argv)
 {
-    struct run run = { .exit_status = STATUS_INTERNAL, .report.fd = -1 }; /* not open yet */
+    /* Static, since what ends late keeps its memory in the loop: see loop_close(). */
+    static struct run run = { .exit_status = STATUS_INTERNAL, .report.fd = -1 }; /* not open yet */
     struct err err = { 0 };
     private_memory_start();
     uv_must_find_memory();

@@ -24,6 +24,7 @@ void loop_close(uv_loop_t *loop)
 {
     uv_close((uv_handle_t *)&timer, NULL);
     uv_run(loop, UV_RUN_NOWAIT);
-    uv_loop_close(loop); /* fails while a name is being looked up: then the exit of the process
-                          * frees the loop */
+    /* Fails while a name is being looked up or hvdssh still ends: the exit of the process then frees
+     * the loop. */
+    uv_loop_close(loop);
 }
