@@ -420,6 +420,7 @@ unit_tests += \
 	tests/unit/launcher/process/process_tree_test \
 	tests/unit/launcher/process/program_output_test \
 	tests/unit/launcher/process/program_image_test \
+	tests/unit/launcher/base/own_path_test \
 	tests/unit/launcher/base/ran_time_test \
 	tests/unit/launcher/base/rank_attributes_test \
 	tests/unit/launcher/base/rank_names_test \

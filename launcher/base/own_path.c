@@ -51,11 +51,12 @@ static int read_link(int fd, const struct stat *status, char target[PATH_MAX],
 }
 
 /* Opens one component without following a link. If it does not exist, creates a directory if
- * `make`. Opens the component as a directory first: only then autofs mounts it. */
+ * `make`. Others may not write to that, whatever the umask: check_directory() would refuse it.
+ * Opens the component as a directory first: only then autofs mounts it. */
 static int open_component(int at, const char *name, bool make)
 {
     int fd = openat(at, name, OPEN_DIRECTORY | O_NOFOLLOW);
-    if (fd < 0 && errno == ENOENT && make && (mkdirat(at, name, 0777) == 0 || errno == EEXIST))
+    if (fd < 0 && errno == ENOENT && make && (mkdirat(at, name, 0775) == 0 || errno == EEXIST))
         fd = openat(at, name, OPEN_DIRECTORY | O_NOFOLLOW);
     if (fd < 0 && (errno == ENOTDIR || errno == ELOOP))
         fd = openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
