@@ -534,7 +534,7 @@ contains
         integer(c_int64_t) :: handle
         integer(c_int) :: rc
         dims = count
-        contiguous_splits = splits
+        allocate (contiguous_splits, source=splits)
         rc = c_alltoall_async(tensor_of(name, c_name, input, c_null_ptr, 0_c_int64_t, dims, dtype), &
             c_loc(contiguous_splits), size(splits, kind=c_int), options_of(process_set), handle)
         if (rc >= 0) rc = c_wait_result(handle, result)
