@@ -35,7 +35,7 @@ static void on_finished(void *context, char *table, int exit_status)
 char *check_hosts(const struct job_options *options, int *exit_status)
 {
     static const struct host_check_callbacks callbacks = { on_check_hosts_note, on_finished };
-    static uv_loop_t loop; /* what ends late keeps its memory in it */
+    static uv_loop_t loop; /* see loop_leave() */
     struct outcome outcome = { .loop = &loop };
     signal(SIGPIPE, SIG_IGN);
     uv_must(uv_loop_init(&loop), "event loop");

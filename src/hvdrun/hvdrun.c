@@ -470,7 +470,7 @@ static int check_status_fd(int fd, struct err *err)
 
 int main(int argc, char **argv)
 {
-    /* Static, since what ends late keeps its memory in the loop: see loop_close(). */
+    /* Static because of its loop: see loop_leave(). */
     static struct run run = { .exit_status = STATUS_INTERNAL, .report.fd = -1 }; /* not open yet */
     struct err err = { 0 };
     private_memory_start();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Leaving a loop that may still wait for a thread; see loop_leave.h. */
+/* Leaving a loop that may still wait for a process; see loop_leave.h. */
 #include "src/hvdrun/loop_leave.h"
 
 #include "launcher/base/uv_must.h"
@@ -24,7 +24,5 @@ void loop_close(uv_loop_t *loop)
 {
     uv_close((uv_handle_t *)&timer, NULL);
     uv_run(loop, UV_RUN_NOWAIT);
-    /* Fails while a name is being looked up or hvdssh still ends: the exit of the process then frees
-     * the loop. */
-    uv_loop_close(loop);
+    uv_loop_close(loop); /* fails while hvdssh, say, still ends: then the exit frees the loop */
 }

@@ -71,6 +71,15 @@ refuses "a host whose key is revoked" 77 "on $one: .*revoked" "$tmp/config"
 ssh_config "$tmp/config" ''
 fails "a name that leads nowhere" 69 "on nosuchhost\\.invalid: .*" \
     "$HVDRUN" -np 2 -H "$(target 0):1,nosuchhost.invalid:1" touch "$tmp/started"
+
+# A hvdssh that does not end, beside hvdrun, which leaves its loop then: a sanitizer finds what is lost with the loop.
+mkdir "$tmp/late"
+cp "$builddir/hvdrun" "$builddir/hvdagent" "$tmp/late"
+printf '#!/bin/sh\nexec sleep 1000\n' >"$tmp/late/hvdssh"
+chmod +x "$tmp/late/hvdssh"
+fails "without waiting for a hvdssh that does not end, that" 69 "on nosuchhost\\.invalid: .*" \
+    "$tmp/late/hvdrun" -np 2 -H "$(target 0):1,nosuchhost.invalid:1" touch "$tmp/started"
+
 ssh_config "$tmp/config" '/^Port/d' "Host $one" 'Port 9' 'Host *' "Port ${ssh_port:-22}"
 refuses "a port on which nobody listens" 69 "on $one: .*refused" "$tmp/config"
 fails "a command that reaches nobody" 69 "on $one: .*it is broken" \
