@@ -6,7 +6,7 @@
  *                -> hvdrun has hung up: kill the children that are left, exit
  *
  * This process reads nothing that a host has sent. A child keeps the three descriptors of its host
- * only. Fails alone when it is not hvdrun that runs it. */
+ * only. Fails only when another program than hvdrun runs it. */
 #include "launcher/base/exit_status.h"
 #include "launcher/base/private_memory.h"
 #include "launcher/base/uv_must.h"
@@ -47,10 +47,13 @@ static void on_child_signal(int signum)
 
 /* ---- a child ---- */
 
-/* What a child writes would reach the terminal. Sanitizers have a reason to. */
-static void drop_output(void)
+/* The socket of hvdrun is closed too: whoever has it can take other hosts' sockets. What a child
+ * writes would reach the terminal. Sanitizers have a reason to. */
+static void drop_descriptors(void)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null < 0)
+        _exit(STATUS_RESOURCE);
     for (int fd = 0; fd < 2; fd++)
         dup2(null, fd);
 #if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
@@ -66,7 +69,7 @@ static _Noreturn void child_run(const struct hvdssh *hvdssh, pid_t parent,
         _exit(0);
     signal(SIGCHLD, SIG_DFL);
     sigprocmask(SIG_SETMASK, &hvdssh->waiting, NULL);
-    drop_output();
+    drop_descriptors();
     bool confined = ssh_confine();
     const struct ssh_serve_request request = { sockets[0], sockets[1], sockets[2], confined };
     _exit(ssh_serve(&request));
@@ -94,6 +97,17 @@ static void serve_host(struct hvdssh *hvdssh, uint32_t number, const int sockets
     hvdssh->served[hvdssh->count++] = (struct served){ pid, number };
 }
 
+/* The descriptors of a message are fewer than were sent if no more can be open here. */
+static size_t take_descriptors(struct msghdr *message, int sockets[SSH_HELPER_SOCKETS])
+{
+    const struct cmsghdr *header = CMSG_FIRSTHDR(message);
+    if (!header || header->cmsg_type != SCM_RIGHTS)
+        return 0;
+    size_t nbytes = header->cmsg_len - CMSG_LEN(0);
+    memcpy(sockets, CMSG_DATA(header), nbytes);
+    return nbytes / sizeof *sockets;
+}
+
 /* False if hvdrun has hung up. */
 static bool take_start(struct hvdssh *hvdssh)
 {
@@ -101,26 +115,26 @@ static bool take_start(struct hvdssh *hvdssh)
         struct cmsghdr header;
         char bytes[CMSG_SPACE(SSH_HELPER_SOCKETS * sizeof(int))];
     } control;
-    uint32_t number;
+    uint32_t number = 0;
     struct iovec data = { &number, sizeof number };
     struct msghdr message = {
-        .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control
+        .msg_iov = &data,
+        .msg_iovlen = 1,
+        .msg_control = &control,
+        .msg_controllen = CMSG_LEN(SSH_HELPER_SOCKETS * sizeof(int)), /* and no room for more */
     };
     ssize_t n = recvmsg(HVDRUN, &message, MSG_CMSG_CLOEXEC);
     if (n < 0 && errno == EINTR)
         return true;
     if (n <= 0)
         return false;
-    const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
     int sockets[SSH_HELPER_SOCKETS];
-    if (n != (ssize_t)sizeof number || !header || header->cmsg_type != SCM_RIGHTS ||
-        header->cmsg_len != CMSG_LEN(sizeof sockets)) {
-        tell_hvdrun(number, SSH_HELPER_NOT_STARTED, EMFILE); /* no descriptor is left for them */
-        return true;
-    }
-    memcpy(sockets, CMSG_DATA(header), sizeof sockets);
-    serve_host(hvdssh, number, sockets);
-    for (int i = 0; i < SSH_HELPER_SOCKETS; i++)
+    size_t count = take_descriptors(&message, sockets);
+    if (count == SSH_HELPER_SOCKETS)
+        serve_host(hvdssh, number, sockets);
+    else
+        tell_hvdrun(number, SSH_HELPER_NOT_STARTED, EMFILE);
+    for (size_t i = 0; i < count; i++)
         close(sockets[i]);
     return true;
 }
