@@ -49,7 +49,8 @@ struct ssh_transport {
     uv_timer_t deadline, turn;
     int open_handles;
     bool over;   /* failed, or handed over to another transport */
-    bool opened; /* the stream was handed over */
+    bool opened; /* the stream was handed over, once */
+    bool ended;  /* nothing more comes on it */
 };
 
 /* ---- ending before the transport is opened ---- */
@@ -144,6 +145,7 @@ static void on_shell(struct ssh_transport *transport, const struct ssh_report *r
 /* Nothing more comes: the stream ends when its reader can ask why. */
 static void end_stream(struct ssh_transport *transport, const char *text)
 {
+    transport->ended = true;
     host_transport_ended(transport->job->connect, text);
     ssh_process_end_stream(transport->process);
 }
@@ -154,15 +156,16 @@ static void on_ended(struct ssh_transport *transport, const struct ssh_report *r
     ssh_message_text(said, sizeof said, report->bytes);
     snprintf(longer, sizeof longer, "ssh connection to %s: %s", transport->peer, said);
     end_stream(transport, report->code ? longer : said);
-    transport->opened = false;
 }
 
 /* ---- the process ---- */
 
+/* A process in the hands of its host may send any report at any time: each counts in its stage
+ * only, and there is one stream. */
 static void on_transport_ssh_report(void *context, const struct ssh_report *report)
 {
     struct ssh_transport *transport = context;
-    if (transport->over)
+    if (transport->over || transport->ended)
         return;
     if (report->type == SSH_REPORT_STDERR)
         host_transport_stderr(transport->job->connect, (const char *)report->bytes.data,
@@ -181,7 +184,7 @@ static void on_transport_ssh_dead(void *context, const char *text)
 {
     struct ssh_transport *transport = context;
     char longer[400];
-    if (transport->over)
+    if (transport->over || transport->ended)
         return;
     snprintf(longer, sizeof longer, "ssh connection to %s: %s", transport->peer, text);
     if (transport->opened)
