@@ -54,13 +54,15 @@ static void ssh_process_free(struct ssh_process *process)
     close_descriptor(&process->control);
 }
 
-/* Tells the end when all reports have been read and the cause is known. */
+/* Tells the end when all reports have been read and the cause is known. The host hears it too, since
+ * our copy of its socket is still open. */
 static void tell_dead(struct ssh_process *process)
 {
     if (!process->control_ended || !*process->end_text || process->dead_told || process->closing)
         return;
     process->dead_told = true;
     uv_timer_stop(&process->timer);
+    shutdown(process->socket, SHUT_RDWR);
     process->events.on_dead(process->context, process->end_text);
 }
 
@@ -138,10 +140,12 @@ static bool read_report(struct ssh_process *process)
 static void on_ssh_process_poll(uv_poll_t *poll, int status, int events)
 {
     struct ssh_process *process = poll->data;
-    (void)status, (void)events;
+    (void)events;
     for (int i = 0; i < REPORTS_IN_TURN; i++)
-        if (!read_report(process) || process->control < 0)
+        if (!read_report(process) || process->control_ended)
             return;
+    if (status < 0) /* libuv has stopped the poll */
+        uv_must(uv_poll_start(poll, UV_READABLE, on_ssh_process_poll), "socket");
 }
 
 void ssh_process_order(struct ssh_process *process, enum ssh_order_type type,
