@@ -283,7 +283,7 @@ job_pids() {
 
 # signal_hvdrun SIGNAL: to hvdrun itself. $pid may be a process in front of it, which stops when hvdrun does.
 signal_hvdrun() {
-    for _p in $(job_pids 'hvdrun*'); do
+    for _p in $(job_pids hvdrun); do
         kill "-$1" "$_p"
     done
     [ "$1" != CONT ] || kill -CONT "$pid"

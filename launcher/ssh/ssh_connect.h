@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From addresses to a process that has a session with a host that speaks ssh: connect, banner,
- * exchange of keys. A host that refuses, or hangs up before its banner, is tried again three times: it may have too
- * many connections.
+ * exchange of keys. A host that refuses, or hangs up before its banner, is tried again three times:
+ * it may have too many connections.
  *
  * Fails when no address answers, the host does not speak ssh, or has no algorithm in common. Does
  * not end by itself while the host stays silent. */

@@ -21,7 +21,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* What libcrypto and sanitizers read. */
+/* What the loader, libcrypto and sanitizers read. */
 static const char *const kept_variables[] = { "LD_LIBRARY_PATH", "OPENSSL_CONF", "ASAN_OPTIONS",
                                               "LSAN_OPTIONS",    "TSAN_OPTIONS", "UBSAN_OPTIONS" };
 

@@ -32,8 +32,8 @@ struct ssh_helper_told {
 struct ssh_helper *ssh_helper_use(void **shared, uv_loop_t *loop, struct children *children,
                                   const char *path);
 
-/* The last user ends the helper. `on_released` is called when the user's processes, or the helper,
- * are gone: at once, or later. */
+/* The last user ends the helper: its `on_released` is called when all processes and the helper are
+ * gone. That of every other user is called at once. */
 void ssh_helper_release(struct ssh_helper *helper, void (*on_released)(void *context),
                         void *context);
 

@@ -155,6 +155,7 @@ static void set_bytes(struct text_buffer *buffer, struct ssh_bytes bytes)
     if (buffer->data)
         sodium_memzero(buffer->data, buffer->capacity);
     buffer->length = 0;
+    text_buffer_reserve(buffer, bytes.length + 1); /* now: to grow leaves a copy behind */
     text_buffer_put(buffer, bytes.data, bytes.length);
 }
 

@@ -62,7 +62,7 @@ for act in "$busy" "$idle"; do
 done
 
 start_world "$idle"
-for p in $(job_pids 'hvdrun*') $(agents 0 | cut -d' ' -f2); do kill -KILL "$p"; done
+for p in $(job_pids hvdrun) $(agents 0 | cut -d' ' -f2); do kill -KILL "$p"; done
 finish_job
 clean "hvdrun and all of its own host's hvdagent are killed: nothing is left on the others"
 
