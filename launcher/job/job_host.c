@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of hvdrun's end of one agent: connect, describe the job, watch, stop, hang up; see
- * job_host.h. job_host_describe.c sends the description, job_host_frames.c handles the agent's
- * frames, job_host_relay.c the connections that the agent relays, and job_host_heartbeat.c the
- * heartbeat timeout. */
+ * job_host.h. job_host_describe.c sends the description, job_host_orders.c what the ranks are to do,
+ * job_host_frames.c handles the agent's frames, job_host_relay.c the connections that the agent
+ * relays, and job_host_heartbeat.c the heartbeat timeout. */
 #include "launcher/job/job_host_impl.h"
 
 #include "launcher/base/exit_status.h"
 #include "launcher/base/xalloc.h"
 #include "launcher/tree/host_tree.h"
-#include "lib/base/env_names.h"
 #include "lib/base/text.h"
 
 #include <signal.h>
@@ -212,61 +211,6 @@ void job_host_ask_stacks(struct job_host *host, uint32_t id)
     frame_link_send(&host->link);
 }
 
-static void send_stop_rank(struct job_host *host, int rank, int signum, uint32_t grace_ms)
-{
-    struct agent_stop_rank stop = { rank, { signum, grace_ms } };
-    char *id = xasprintf(ENV_JOB_ID "=%s", host->options->id);
-    char *worker = xasprintf(ENV_WORKER "=%d", rank);
-    struct wire_writer *body = frame_link_begin(&host->link, AGENT_STOP_RANK);
-    agent_stop_rank_encode(body, &stop);
-    wire_put_string(body, id);
-    wire_put_string(body, worker);
-    frame_link_send(&host->link);
-    free(id);
-    free(worker);
-}
-
-/* Ranks that were told to end before they were started. */
-static void stop_started_ranks(struct job_host *host)
-{
-    for (int i = 0; i < host->where.local_size; i++)
-        if (host->ranks[i].ends)
-            send_stop_rank(host, host->where.ranks[i], SIGTERM, host->options->grace_ms);
-}
-
-static bool all_ranks_end(const struct job_host *host)
-{
-    for (int i = 0; i < host->where.local_size; i++)
-        if (!host->ranks[i].ends)
-            return false;
-    return true;
-}
-
-void job_host_stop_rank(struct job_host *host, int rank, int signum, uint32_t grace_ms)
-{
-    struct host_rank *found = job_host_find_rank(host, rank);
-    if (!found || host->phase >= HOST_DONE)
-        return;
-    found->ends = true;
-    if (host->phase == HOST_RUNNING)
-        send_stop_rank(host, rank, signum, grace_ms);
-    else if (all_ranks_end(host))
-        job_host_stop(host, signum, grace_ms);
-}
-
-void job_host_start(struct job_host *host, const struct agent_start *start)
-{
-    struct agent_start told = *start;
-    if (host->phase != HOST_READY)
-        return;
-    host->phase = HOST_RUNNING;
-    if (!host->local)
-        *told.own_address = '\0';
-    agent_start_encode(frame_link_begin(&host->link, AGENT_START), &told);
-    frame_link_send(&host->link);
-    stop_started_ranks(host);
-}
-
 bool job_host_is_open(const struct job_host *host)
 {
     return host->linked && !host->link.ended && host->phase != HOST_LOST;
@@ -318,38 +262,6 @@ bool job_host_rank_is_stopped(const struct job_host *host, int rank)
 bool job_host_is_starting(const struct job_host *host)
 {
     return host->phase == HOST_RUNNING && job_host_waiting_rank(host) >= 0;
-}
-
-static void on_given_up(void *context)
-{
-    struct job_host *host = context;
-    host->connect = NULL;
-    host->phase = HOST_CLOSED;
-    host->events->on_connect_failed(host->context, host->index, 0, "");
-}
-
-void job_host_stop(struct job_host *host, int signum, uint32_t grace_ms)
-{
-    struct agent_stop stop = { signum, grace_ms };
-    if (host->phase == HOST_CONNECTING && !host->stopping) {
-        host->stopping = true;
-        host_connect_close(host->connect, on_given_up, host);
-    }
-    if (!job_host_is_open(host))
-        return;
-    host->stopping = true;
-    agent_stop_encode(frame_link_begin(&host->link, AGENT_STOP), &stop);
-    frame_link_send(&host->link);
-}
-
-void job_host_signal(struct job_host *host, int signum)
-{
-    if (signum == SIGSTOP || signum == SIGCONT)
-        host->suspended = signum == SIGSTOP; /* a host that is connected meanwhile is told then */
-    if (host->phase < HOST_DESCRIBING || host->phase > HOST_RUNNING)
-        return;
-    wire_put_i32(frame_link_begin(&host->link, AGENT_SIGNAL), signum);
-    frame_link_send(&host->link);
 }
 
 void job_host_credit(struct job_host *host, int rank, enum output_stream stream, uint32_t nbytes)

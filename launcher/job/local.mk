@@ -11,6 +11,7 @@ launcher_liblauncher_la_SOURCES += \
 	launcher/job/job_host_frames.c \
 	launcher/job/job_host_heartbeat.c \
 	launcher/job/job_host_impl.h \
+	launcher/job/job_host_orders.c \
 	launcher/job/job_host_relay.c \
 	launcher/job/job_impl.h \
 	launcher/job/job_losses.c \
