@@ -462,7 +462,9 @@ unit_tests += \
 	tests/unit/rendezvous/tcp/tcp_connection_test \
 	tests/unit/rendezvous/tcp/tcp_port_test \
 	tests/unit/launcher/base/text_buffer_test \
+	tests/unit/launcher/tree/frame_boundary_test \
 	tests/unit/launcher/tree/host_tree_test \
+	tests/unit/launcher/tree/tunnel_multicast_test \
 	tests/unit/launcher/tree/tunnels_test \
 	tests/unit/launcher/base/uv_must_test \
 	tests/unit/launcher/process/torch_environment_test \

@@ -179,6 +179,11 @@ void tunnel_end_put(struct tunnel_end *end, const void *data, size_t length)
     tunnel_write(end, data, length, false);
 }
 
+size_t tunnel_end_queued(const struct tunnel_end *end)
+{
+    return uv_stream_get_write_queue_size((const uv_stream_t *)&end->pipe);
+}
+
 /* ---- the end ---- */
 
 void tunnel_end_close(struct tunnel_end *end, void (*on_closed)(void *context))

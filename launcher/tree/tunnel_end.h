@@ -51,6 +51,9 @@ int tunnel_end_credit(struct tunnel_end *end, uint32_t nbytes, struct err *err);
 /* Bytes of our own, which go to the descriptor behind all that has come. They take no credit. */
 void tunnel_end_put(struct tunnel_end *end, const void *data, size_t length);
 
+/* Bytes for the descriptor that its reader has not taken yet. */
+size_t tunnel_end_queued(const struct tunnel_end *end);
+
 /* Closes the descriptor: at once, or when all that has come is written. `on_closed` is called once
  * `end` may be freed; it may be NULL. */
 void tunnel_end_close(struct tunnel_end *end, void (*on_closed)(void *context));

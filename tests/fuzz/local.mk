@@ -22,6 +22,7 @@ fuzz_targets = \
 	key_value \
 	known_hosts \
 	link_upgrade \
+	multicast \
 	negotiation \
 	notice \
 	options \
@@ -59,6 +60,7 @@ fuzz_programs = \
 	tests/fuzz/fuzz_key_value \
 	tests/fuzz/fuzz_known_hosts \
 	tests/fuzz/fuzz_link_upgrade \
+	tests/fuzz/fuzz_multicast \
 	tests/fuzz/fuzz_negotiation \
 	tests/fuzz/fuzz_notice \
 	tests/fuzz/fuzz_options \
@@ -124,6 +126,8 @@ tests_fuzz_fuzz_known_hosts_SOURCES = tests/fuzz/fuzz_known_hosts.c $(fuzz_main)
 tests_fuzz_fuzz_known_hosts_LDADD = $(fuzz_launcher_libs)
 tests_fuzz_fuzz_link_upgrade_SOURCES = tests/fuzz/fuzz_link_upgrade.c $(fuzz_main)
 tests_fuzz_fuzz_link_upgrade_LDADD = $(fuzz_library_libs)
+tests_fuzz_fuzz_multicast_SOURCES = tests/fuzz/fuzz_multicast.c $(fuzz_main)
+tests_fuzz_fuzz_multicast_LDADD = $(fuzz_launcher_libs)
 tests_fuzz_fuzz_negotiation_SOURCES = tests/fuzz/fuzz_negotiation.c $(fuzz_main)
 tests_fuzz_fuzz_negotiation_LDADD = $(fuzz_library_libs)
 tests_fuzz_fuzz_notice_SOURCES = tests/fuzz/fuzz_notice.c $(fuzz_main)
@@ -209,6 +213,7 @@ EXTRA_DIST += tests/fuzz/corpus tests/fuzz/fuzz.mk tests/fuzz/fuzz.sh tests/fuzz
 	tests/fuzz/join.dict \
 	tests/fuzz/json.dict \
 	tests/fuzz/known_hosts.dict \
+	tests/fuzz/multicast.dict \
 	tests/fuzz/settings.dict \
 	tests/fuzz/srun.dict \
 	tests/fuzz/ssh.dict \
