@@ -54,6 +54,25 @@ int host_tree_children(const struct host_tree *tree, int host, const int **child
     return left < tree->width ? left : tree->width;
 }
 
+/* Children come behind their parents. So the first loop, backwards, finds the hosts below which all
+ * others hear a frame, and the second one, forwards, the hosts below those. */
+void host_tree_casts(const struct host_tree *tree, const bool *hears, enum host_cast *casts)
+{
+    bool *severed = xcalloc((size_t)tree->nhosts + 1, sizeof *severed);
+    for (int host = tree->nhosts - 1; host >= 0; host--) {
+        const int *children;
+        int above = tree->parents[host];
+        bool all_hear = host_tree_children(tree, host, &children) > 0 && !severed[host];
+        casts[host] = all_hear ? CAST_TO_SUBTREE : CAST_TO_HOST;
+        if (above != HOST_TREE_ROOT && (severed[host] || !hears[host]))
+            severed[above] = true;
+    }
+    for (int host = 0; host < tree->nhosts; host++)
+        if (tree->parents[host] != HOST_TREE_ROOT && casts[tree->parents[host]] != CAST_TO_HOST)
+            casts[host] = CAST_BY_PARENT;
+    free(severed);
+}
+
 int host_tree_depth(const struct host_tree *tree, int host)
 {
     int depth = 0;
