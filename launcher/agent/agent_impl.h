@@ -4,8 +4,8 @@
  * (output and stdin), agent_rank_stop.c (ending one rank), agent_exchange.c (requests to processes
  * here), agent_stacks.c (where ranks stand), agent_torch.c (the variables of torchrun),
  * agent_relay.c and agent_relay_answer.c (the rendezvous), agent_watch.c (heartbeats),
- * agent_tunnel.c (hosts below this one) and agent_sweep.c (an agent that only cleans up). A struct
- * below belongs to the file that it names; the other files read it.
+ * agent_tunnel.c and agent_tunnel_frames.c (hosts below this one) and agent_sweep.c (an agent that
+ * only cleans up). A struct below belongs to the file that it names; the other files read it.
  *
  *   receiving -> ready -> running -> sweeping -> done;   receiving -> refused
  *   any of them -> orphaned
@@ -304,13 +304,15 @@ void agent_rank_stops_close(struct agent *agent);
 /* agent_sweep.c: handles SWEEP by ending the processes of an earlier agent; DONE follows. */
 int agent_on_sweep(struct agent *agent, struct wire_reader *body, struct err *err);
 
-/* agent_tunnel.c: handles TUNNEL_OPEN and the frames that follow. */
+/* agent_tunnel_frames.c: handles TUNNEL_OPEN and the frames that follow. */
 int agent_on_tunnel_open(struct agent *agent, struct wire_reader *body, struct err *err);
 int agent_on_tunnel_data(struct agent *agent, struct wire_reader *body, struct err *err);
 int agent_on_tunnel_credit(struct agent *agent, struct wire_reader *body, struct err *err);
 int agent_on_tunnel_script(struct agent *agent, struct wire_reader *body, struct err *err);
 int agent_on_tunnel_describe(struct agent *agent, struct wire_reader *body, struct err *err);
 int agent_on_tunnel_close(struct agent *agent, struct wire_reader *body, struct err *err);
+
+/* agent_tunnel.c: for all tunnels. */
 void agent_tunnels_resume(struct agent *agent);  /* the link has room again */
 void agent_tunnels_hang_up(struct agent *agent); /* the link has ended */
 void agent_tunnels_close(struct agent *agent);

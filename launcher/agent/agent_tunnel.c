@@ -5,29 +5,22 @@
  *   its end       of the stream and of the process; TUNNEL_END when both have come, or one of them
  *                 and TUNNEL_LAST_MS, which begins anew when hvdrun gives no credit or the link is
  *                 full: what the command has written is not lost because hvdrun is slow
- *   TUNNEL_SCRIPT  the script by which /bin/sh becomes hvdagent goes into the tunnel
- *   TUNNEL_DESCRIBE  the description of the job goes into the tunnel, for the agent at the other
- *                 end, as it has come here
  *   TUNNEL_CLOSE  its stdin ends; the command, if it does not end by itself, is killed
  *   orphaned      the stdin of all of them ends: so do the agents at the other ends
  *
  * The commands are no processes of the ranks: what ends or stops those leaves these out, with all
  * that they have started. The agent does not end, in order, before they have. A command that is not
  * found, or cannot be started, is a tunnel that ends at once. Behind DONE none is opened. */
-#include "launcher/agent/agent_impl.h"
+#include "launcher/agent/agent_tunnel.h"
 
 #include "launcher/base/uv_must.h"
 #include "launcher/base/wait_status.h"
 #include "launcher/base/xalloc.h"
 #include "launcher/process/process_tree.h"
 #include "launcher/process/program_find.h"
-#include "launcher/process/spawn.h"
-#include "launcher/tree/agent_bootstrap_script.h"
-#include "launcher/tree/tunnel_end.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,24 +37,6 @@ enum { TUNNEL_LAST_MS = 500, TUNNEL_GIVEN_UP_MS = 300, TUNNEL_HUNG_UP_MS = 750 }
 
 /* Bytes of a command's stderr that are passed on, in all and at once. */
 enum { TUNNEL_ERRORS_MAX = 256 * 1024, TUNNEL_ERRORS_CHUNK = 4096 };
-
-struct agent_tunnel {
-    struct agent *agent;
-    struct tunnel_end end;
-    uv_timer_t timer; /* sends the end, then kills */
-    uv_poll_t errors_poll;
-    int errors; /* the command's stderr */
-    size_t nerrors;
-    struct spawned spawned;
-    char name[61]; /* of the command, for messages */
-    int wait_status;
-    bool stream_over, process_over;
-    bool told;                /* TUNNEL_END was sent */
-    bool scripted, described; /* TUNNEL_SCRIPT, TUNNEL_DESCRIBE has come */
-    bool hung_up;             /* by hvdrun, or because the link has ended */
-    int open_handles;
-    struct agent_tunnel *next;
-};
 
 static void on_tunnel_timer(uv_timer_t *timer);
 
@@ -178,6 +153,14 @@ static void agent_tunnel_goes_on(struct agent_tunnel *tunnel, bool was_held_up)
         uv_timer_start(&tunnel->timer, on_tunnel_timer, TUNNEL_LAST_MS, 0);
 }
 
+int agent_tunnel_credit(struct agent_tunnel *tunnel, uint32_t nbytes, struct err *err)
+{
+    bool was_held_up = agent_tunnel_is_held_up(tunnel);
+    int rc = tunnel_end_credit(&tunnel->end, nbytes, err);
+    agent_tunnel_goes_on(tunnel, was_held_up);
+    return rc;
+}
+
 static void on_tunnel_timer(uv_timer_t *timer)
 {
     struct agent_tunnel *tunnel = timer->data;
@@ -212,6 +195,19 @@ bool agent_tunnel_reaped(struct agent *agent, pid_t pid, int wait_status)
     uv_timer_stop(&tunnel->timer);
     uv_timer_start(&tunnel->timer, on_tunnel_timer, tunnel->stream_over ? 0 : TUNNEL_LAST_MS, 0);
     return true;
+}
+
+void agent_tunnel_hang_up(struct agent_tunnel *tunnel, bool given_up)
+{
+    if (tunnel->hung_up)
+        return;
+    tunnel->hung_up = tunnel->stream_over = true;
+    tunnel_end_finish(&tunnel->end, on_agent_tunnel_end_closed);
+    if (given_up)
+        kill_tunnel(tunnel, SIGTERM);
+    if (!tunnel->process_over)
+        uv_timer_start(&tunnel->timer, on_tunnel_timer,
+                       given_up ? TUNNEL_GIVEN_UP_MS : TUNNEL_HUNG_UP_MS, 0);
 }
 
 /* ---- the start ---- */
@@ -291,7 +287,7 @@ static void connect_tunnel(struct agent_tunnel *tunnel, uint32_t number, int fd)
         on_tunnel_input_end(tunnel);
 }
 
-static void open_agent_tunnel(struct agent *agent, uint32_t number, const struct string_list *words)
+void agent_tunnel_open(struct agent *agent, uint32_t number, const struct string_list *words)
 {
     struct agent_tunnel *tunnel = xcalloc(1, sizeof *tunnel);
     struct err err = { 0 };
@@ -304,136 +300,6 @@ static void open_agent_tunnel(struct agent *agent, uint32_t number, const struct
     }
     send_tunnel_end(tunnel, err.text);
     free(tunnel);
-}
-
-/* ---- frames ---- */
-
-int agent_on_tunnel_open(struct agent *agent, struct wire_reader *body, struct err *err)
-{
-    struct string_list words = { 0 };
-    uint32_t number = wire_get_u32(body);
-    int rc = HVD_OK;
-    if (body->failed || number != agent->tunnels.opened || number >= TUNNELS_MAX)
-        rc = fail(err, HVD_ERR_PROTOCOL, "TUNNEL_OPEN of tunnel %u after %u others", number,
-                  agent->tunnels.opened);
-    else
-        rc = agent_take_texts(&words, body, AGENT_TUNNEL_OPEN, err);
-    if (rc == HVD_OK && words.count == 0)
-        rc = fail(err, HVD_ERR_PROTOCOL, "TUNNEL_OPEN without a command");
-    if (rc == HVD_OK) {
-        agent->tunnels.opened++;
-        if (agent->phase < AGENT_IS_DONE)
-            open_agent_tunnel(agent, number, &words);
-    }
-    string_list_fini(&words);
-    return rc;
-}
-
-/* Reads the number. NULL without a failure: the tunnel has ended, and hvdrun did not know. */
-static int find_tunnel(struct agent *agent, struct wire_reader *body, struct agent_tunnel **found,
-                       struct err *err)
-{
-    uint32_t number = wire_get_u32(body);
-    if (body->failed || number >= agent->tunnels.opened)
-        return fail(err, HVD_ERR_PROTOCOL, "a frame of tunnel %u, which was not opened", number);
-    struct agent_tunnel *tunnel = agent->tunnels.first;
-    while (tunnel && tunnel->end.number != number)
-        tunnel = tunnel->next;
-    *found = tunnel;
-    return HVD_OK;
-}
-
-int agent_on_tunnel_data(struct agent *agent, struct wire_reader *body, struct err *err)
-{
-    struct agent_tunnel *tunnel = NULL;
-    int rc = find_tunnel(agent, body, &tunnel, err);
-    if (rc < 0 || !tunnel)
-        return rc;
-    size_t length = body->left;
-    return tunnel_end_take(&tunnel->end, wire_get_bytes(body, length), length, err);
-}
-
-int agent_on_tunnel_credit(struct agent *agent, struct wire_reader *body, struct err *err)
-{
-    struct agent_tunnel *tunnel = NULL;
-    int rc = find_tunnel(agent, body, &tunnel, err);
-    uint32_t nbytes = wire_get_u32(body);
-    if (rc == HVD_OK)
-        rc = agent_frame_finished(body, AGENT_TUNNEL_CREDIT, err);
-    if (rc < 0 || !tunnel)
-        return rc;
-    bool was_held_up = agent_tunnel_is_held_up(tunnel);
-    rc = tunnel_end_credit(&tunnel->end, nbytes, err);
-    agent_tunnel_goes_on(tunnel, was_held_up);
-    return rc;
-}
-
-int agent_on_tunnel_script(struct agent *agent, struct wire_reader *body, struct err *err)
-{
-    struct agent_tunnel *tunnel = NULL;
-    char nonce[BOOTSTRAP_NONCE_SIZE] = "", path[PATH_MAX] = "";
-    int rc = find_tunnel(agent, body, &tunnel, err);
-    wire_get_string(body, nonce, sizeof nonce);
-    wire_get_string(body, path, sizeof path);
-    uint64_t size = wire_get_u64(body);
-    if (rc == HVD_OK)
-        rc = agent_frame_finished(body, AGENT_TUNNEL_SCRIPT, err);
-    if (rc < 0 || !tunnel)
-        return rc;
-    if (tunnel->scripted)
-        return fail(err, HVD_ERR_PROTOCOL, "a second TUNNEL_SCRIPT of tunnel %u",
-                    tunnel->end.number);
-    if (!agent_bootstrap_nonce_is_valid(nonce))
-        return fail(err, HVD_ERR_PROTOCOL, "TUNNEL_SCRIPT without a nonce");
-    tunnel->scripted = true;
-    char *script = agent_bootstrap_script(nonce, path, size);
-    tunnel_end_put(&tunnel->end, script, strlen(script));
-    free(script);
-    return HVD_OK;
-}
-
-int agent_on_tunnel_describe(struct agent *agent, struct wire_reader *body, struct err *err)
-{
-    struct agent_tunnel *tunnel = NULL;
-    const struct wire_writer *description = &agent->setup.description;
-    int rc = find_tunnel(agent, body, &tunnel, err);
-    if (rc == HVD_OK)
-        rc = agent_frame_finished(body, AGENT_TUNNEL_DESCRIBE, err);
-    if (rc < 0 || !tunnel)
-        return rc;
-    if (tunnel->described)
-        return fail(err, HVD_ERR_PROTOCOL, "a second TUNNEL_DESCRIBE of tunnel %u",
-                    tunnel->end.number);
-    if (description->failed)
-        return fail(err, HVD_ERR_NOMEM, "out of memory");
-    tunnel->described = true;
-    tunnel_end_put(&tunnel->end, description->data, description->length);
-    return HVD_OK;
-}
-
-static void hang_up_tunnel(struct agent_tunnel *tunnel, bool given_up)
-{
-    if (tunnel->hung_up)
-        return;
-    tunnel->hung_up = tunnel->stream_over = true;
-    tunnel_end_finish(&tunnel->end, on_agent_tunnel_end_closed);
-    if (given_up)
-        kill_tunnel(tunnel, SIGTERM);
-    if (!tunnel->process_over)
-        uv_timer_start(&tunnel->timer, on_tunnel_timer,
-                       given_up ? TUNNEL_GIVEN_UP_MS : TUNNEL_HUNG_UP_MS, 0);
-}
-
-int agent_on_tunnel_close(struct agent *agent, struct wire_reader *body, struct err *err)
-{
-    struct agent_tunnel *tunnel = NULL;
-    int rc = find_tunnel(agent, body, &tunnel, err);
-    bool given_up = wire_get_u8(body) != 0;
-    if (rc == HVD_OK)
-        rc = agent_frame_finished(body, AGENT_TUNNEL_CLOSE, err);
-    if (rc == HVD_OK && tunnel)
-        hang_up_tunnel(tunnel, given_up);
-    return rc;
 }
 
 /* ---- for the rest of the agent ---- */
@@ -450,7 +316,7 @@ void agent_tunnels_resume(struct agent *agent)
 void agent_tunnels_hang_up(struct agent *agent)
 {
     for (struct agent_tunnel *tunnel = agent->tunnels.first; tunnel; tunnel = tunnel->next)
-        hang_up_tunnel(tunnel, false);
+        agent_tunnel_hang_up(tunnel, false);
 }
 
 int agent_tunnels_pids(const struct agent *agent, pid_t **pids)

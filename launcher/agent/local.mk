@@ -16,6 +16,7 @@ launcher_liblauncher_la_SOURCES += \
 	launcher/agent/agent_streams.c \
 	launcher/agent/agent_sweep.c \
 	launcher/agent/agent_torch.c \
-	launcher/agent/agent_tunnel.c \
+	launcher/agent/agent_tunnel.c launcher/agent/agent_tunnel.h \
+	launcher/agent/agent_tunnel_frames.c \
 	launcher/agent/agent_watch.c \
 	launcher/agent/sent_copy.c launcher/agent/sent_copy.h
