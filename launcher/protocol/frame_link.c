@@ -212,6 +212,13 @@ void frame_link_send(struct frame_link *link)
         uv_idle_start(&link->turn, on_frame_link_turn);
 }
 
+void frame_link_hurry(struct frame_link *link)
+{
+    bool may_write = !link->ended && !link->reader_gone && !link->writing && !link->next.failed;
+    if (may_write && link->next.length > 0)
+        frame_link_flush(link);
+}
+
 size_t frame_link_queued(const struct frame_link *link)
 {
     return link->next.length + link->flying.length;

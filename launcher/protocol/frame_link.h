@@ -64,6 +64,9 @@ int frame_link_open(struct frame_link *link, uv_loop_t *loop, int input, int out
 struct wire_writer *frame_link_begin(struct frame_link *link, uint16_t type);
 void frame_link_send(struct frame_link *link);
 
+/* Writes now what was sent in this iteration of the loop, before more of it is made. */
+void frame_link_hurry(struct frame_link *link);
+
 /* Bytes that have not left this process yet. */
 size_t frame_link_queued(const struct frame_link *link);
 

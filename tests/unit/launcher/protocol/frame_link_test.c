@@ -105,6 +105,22 @@ START_TEST(the_frames_of_a_turn_leave_together_at_its_end)
 }
 END_TEST
 
+START_TEST(what_is_in_a_hurry_leaves_before_the_end_of_the_turn)
+{
+    send_frame(8);
+    frame_link_hurry(&ours);
+    ck_assert_int_eq(readable(), FRAME_HEADER_SIZE + 8);
+    send_frame(0);
+    frame_link_hurry(&ours); /* the first write is still under way, as far as is known */
+    ck_assert_int_eq(readable(), FRAME_HEADER_SIZE + 8);
+    uv_run(&loop, UV_RUN_NOWAIT);
+    uv_run(&loop, UV_RUN_NOWAIT);
+    ck_assert_int_eq(readable(), 2 * FRAME_HEADER_SIZE + 8);
+    frame_link_hurry(&ours); /* nothing waits */
+    ck_assert_uint_eq(frame_link_queued(&ours), 0);
+}
+END_TEST
+
 /* A large first frame is written at once, and that it was is not known before the next turn. */
 static const size_t lengths[] = { 8, 64 * 1024 };
 
@@ -174,6 +190,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, what_fits_into_the_kernel_does_not_wait);
     tcase_add_test(tcase, the_frames_of_a_turn_leave_together_at_its_end);
+    tcase_add_test(tcase, what_is_in_a_hurry_leaves_before_the_end_of_the_turn);
     tcase_add_loop_test(tcase, what_a_turn_has_sent_leaves_before_the_link_is_closed, 0,
                         sizeof lengths / sizeof *lengths);
     tcase_add_test(tcase, what_does_not_fit_leaves_as_it_is_read);
