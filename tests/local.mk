@@ -340,6 +340,7 @@ unit_tests += \
 	tests/unit/launcher/connect/agent_bootstrap_test \
 	tests/unit/launcher/agent/agent_ends_test \
 	tests/unit/launcher/protocol/agent_protocol_test \
+	tests/unit/launcher/agent/agent_multicast_test \
 	tests/unit/launcher/agent/agent_relay_test \
 	tests/unit/launcher/agent/agent_stderr_test \
 	tests/unit/launcher/agent/agent_test \

@@ -41,20 +41,26 @@ static const struct {
     [AGENT_TUNNEL_SCRIPT] = { agent_on_tunnel_script, AGENT_IS_READY, AGENT_IS_DONE },
     [AGENT_TUNNEL_DESCRIBE] = { agent_on_tunnel_describe, AGENT_IS_READY, AGENT_IS_DONE },
     [AGENT_TUNNEL_CLOSE] = { agent_on_tunnel_close, AGENT_IS_READY, AGENT_IS_DONE },
+    [AGENT_MULTICAST] = { agent_on_multicast, AGENT_IS_READY, AGENT_IS_DONE },
 };
+
+int agent_handle_frame(struct agent *agent, int type, struct wire_reader *body, struct err *err)
+{
+    if (type >= AGENT_FRAME_TYPES || !handlers[type].handle)
+        return fail(err, HVD_ERR_PROTOCOL, "frame of unknown type %d", type);
+    if (agent->phase < handlers[type].first || agent->phase > handlers[type].last)
+        return fail(err, HVD_ERR_PROTOCOL, "%s frame out of turn", agent_frame_name(type));
+    return handlers[type].handle(agent, body, err);
+}
 
 static int on_agent_frame(void *context, const struct frame *frame, struct err *err)
 {
     struct agent *agent = context;
     if (agent->phase >= AGENT_REFUSED)
         return HVD_OK;
-    if (frame->type >= AGENT_FRAME_TYPES || !handlers[frame->type].handle)
-        return fail(err, HVD_ERR_PROTOCOL, "frame of unknown type %u", frame->type);
-    if (agent->phase < handlers[frame->type].first || agent->phase > handlers[frame->type].last)
-        return fail(err, HVD_ERR_PROTOCOL, "%s frame out of turn", agent_frame_name(frame->type));
     struct wire_reader body;
     wire_reader_init(&body, frame->body, frame->length);
-    return handlers[frame->type].handle(agent, &body, err);
+    return agent_handle_frame(agent, frame->type, &body, err);
 }
 
 static void on_agent_link_end(void *context, const struct err *err)

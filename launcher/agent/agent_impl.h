@@ -304,13 +304,14 @@ void agent_rank_stops_close(struct agent *agent);
 /* agent_sweep.c: handles SWEEP by ending the processes of an earlier agent; DONE follows. */
 int agent_on_sweep(struct agent *agent, struct wire_reader *body, struct err *err);
 
-/* agent_tunnel_frames.c: handles TUNNEL_OPEN and the frames that follow. */
+/* agent_tunnel_frames.c: handles TUNNEL_OPEN and the frames that follow, and MULTICAST. */
 int agent_on_tunnel_open(struct agent *agent, struct wire_reader *body, struct err *err);
 int agent_on_tunnel_data(struct agent *agent, struct wire_reader *body, struct err *err);
 int agent_on_tunnel_credit(struct agent *agent, struct wire_reader *body, struct err *err);
 int agent_on_tunnel_script(struct agent *agent, struct wire_reader *body, struct err *err);
 int agent_on_tunnel_describe(struct agent *agent, struct wire_reader *body, struct err *err);
 int agent_on_tunnel_close(struct agent *agent, struct wire_reader *body, struct err *err);
+int agent_on_multicast(struct agent *agent, struct wire_reader *body, struct err *err);
 
 /* agent_tunnel.c: for all tunnels. */
 void agent_tunnels_resume(struct agent *agent);  /* the link has room again */
@@ -328,6 +329,9 @@ bool agent_has_other_children(const struct agent *agent);
 
 /* agent_ending.c: the command of a tunnel has ended, which the end of the agent may wait for. */
 void agent_tunnel_is_over(struct agent *agent);
+
+/* agent.c: handles the body of a frame, unless it is out of turn. */
+int agent_handle_frame(struct agent *agent, int type, struct wire_reader *body, struct err *err);
 
 /* agent.c: reports a failure of this host (rank -1) or of one rank. */
 void agent_send_failed(struct agent *agent, int rank, enum host_step step, int exit_status,

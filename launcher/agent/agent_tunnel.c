@@ -44,8 +44,10 @@ static void on_tunnel_timer(uv_timer_t *timer);
 
 static void agent_tunnel_part_closed(struct agent_tunnel *tunnel)
 {
-    if (--tunnel->open_handles == 0)
-        free(tunnel);
+    if (--tunnel->open_handles > 0)
+        return;
+    tunnel_multicast_fini(&tunnel->multicast);
+    free(tunnel);
 }
 
 static void on_agent_tunnel_handle_closed(uv_handle_t *handle)
@@ -208,6 +210,12 @@ void agent_tunnel_hang_up(struct agent_tunnel *tunnel, bool given_up)
     if (!tunnel->process_over)
         uv_timer_start(&tunnel->timer, on_tunnel_timer,
                        given_up ? TUNNEL_GIVEN_UP_MS : TUNNEL_HUNG_UP_MS, 0);
+}
+
+void agent_tunnel_cut_off(struct agent_tunnel *tunnel, const char *why)
+{
+    send_tunnel_end(tunnel, why);
+    agent_tunnel_hang_up(tunnel, true);
 }
 
 /* ---- the start ---- */

@@ -7,11 +7,13 @@
 #include "launcher/agent/agent_impl.h"
 #include "launcher/process/spawn.h"
 #include "launcher/tree/tunnel_end.h"
+#include "launcher/tree/tunnel_multicast.h"
 
 struct agent_tunnel {
     struct agent *agent;
     struct tunnel_end end;
-    uv_timer_t timer; /* sends the end, then kills */
+    struct tunnel_multicast multicast; /* unused before TUNNEL_DESCRIBE */
+    uv_timer_t timer;                  /* sends the end, then kills */
     uv_poll_t errors_poll;
     int errors; /* the command's stderr */
     size_t nerrors;
@@ -35,5 +37,8 @@ int agent_tunnel_credit(struct agent_tunnel *tunnel, uint32_t nbytes, struct err
 /* Writes nothing more into the tunnel. A command that is given up gets a signal, another one has time
  * to end by itself. */
 void agent_tunnel_hang_up(struct agent_tunnel *tunnel, bool given_up);
+
+/* Gives the command up, and says why in TUNNEL_END. */
+void agent_tunnel_cut_off(struct agent_tunnel *tunnel, const char *why);
 
 #endif

@@ -6,6 +6,8 @@
  *   TUNNEL_DESCRIBE  the description of the job goes into the tunnel, for the agent at the other
  *                    end, as it has come here
  *   TUNNEL_DATA      goes into the tunnel; TUNNEL_CREDIT lets as much come out of it
+ *   MULTICAST        goes into every tunnel of TUNNEL_DESCRIBE that has not ended, and what it carries
+ *                    is then handled here; a host that does not read is cut off
  *   TUNNEL_CLOSE     ends one
  *
  * Fails: frames that are malformed or come twice, and frames of a tunnel that was not opened. */
@@ -58,7 +60,9 @@ static int take_tunnel_data(struct agent_tunnel *tunnel, struct wire_reader *bod
 {
     size_t length = body->left;
     const void *data = wire_get_bytes(body, length);
-    return tunnel_end_take(&tunnel->end, data, length, err);
+    return tunnel->described
+               ? tunnel_multicast_take(&tunnel->multicast, &tunnel->end, data, length, err)
+               : tunnel_end_take(&tunnel->end, data, length, err);
 }
 
 int agent_on_tunnel_data(struct agent *agent, struct wire_reader *body, struct err *err)
@@ -140,4 +144,32 @@ static int close_agent_tunnel(struct agent_tunnel *tunnel, struct wire_reader *b
 int agent_on_tunnel_close(struct agent *agent, struct wire_reader *body, struct err *err)
 {
     return agent_tunnel_handle(agent, body, close_agent_tunnel, err);
+}
+
+/* Passes a whole frame on to the hosts below. */
+static void agent_tunnels_multicast(struct agent *agent, const struct wire_writer *frame)
+{
+    for (struct agent_tunnel *tunnel = agent->tunnels.first; tunnel; tunnel = tunnel->next) {
+        if (!tunnel->described || tunnel->hung_up || tunnel->told ||
+            tunnel_multicast_put(&tunnel->multicast, &tunnel->end, frame->data, frame->length))
+            continue;
+        agent_tunnel_cut_off(tunnel, "the agent there does not read what it is sent");
+    }
+}
+
+/* The hosts below get it first: what it carries may take a while here. */
+int agent_on_multicast(struct agent *agent, struct wire_reader *body, struct err *err)
+{
+    const struct wire_reader whole = *body;
+    uint16_t type = wire_get_u16(body);
+    if (body->failed || whole.left > AGENT_MULTICAST_MAX ||
+        (type != AGENT_START && type != AGENT_SIGNAL && type != AGENT_STOP))
+        return fail(err, HVD_ERR_PROTOCOL, "malformed MULTICAST frame");
+    struct wire_writer frame = { 0 };
+    frame_put(&frame, AGENT_MULTICAST, whole.at, whole.left);
+    int rc = frame.failed ? fail(err, HVD_ERR_NOMEM, "out of memory") : HVD_OK;
+    if (rc == HVD_OK)
+        agent_tunnels_multicast(agent, &frame);
+    wire_writer_fini(&frame);
+    return rc < 0 ? rc : agent_handle_frame(agent, type, body, err);
 }

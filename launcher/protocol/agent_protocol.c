@@ -50,6 +50,7 @@ const char *agent_frame_name(int type)
         [AGENT_HOST] = "HOST",
         [AGENT_TUNNEL_DESCRIBE] = "TUNNEL_DESCRIBE",
         [AGENT_TUNNEL_SCRIPT] = "TUNNEL_SCRIPT",
+        [AGENT_MULTICAST] = "MULTICAST",
     };
     return type > 0 && type < AGENT_FRAME_TYPES ? names[type] : "unknown";
 }
@@ -168,6 +169,11 @@ int agent_ready_decode(struct agent_ready *message, struct wire_reader *reader, 
     wire_get_string(reader, message->cuda, sizeof message->cuda);
     return agent_frame_finished(reader, AGENT_READY, err);
 }
+
+/* Behind the type, strings have their lengths. */
+_Static_assert(sizeof(uint16_t) + sizeof(struct agent_start) + 2 * sizeof(uint32_t) <=
+                   AGENT_MULTICAST_MAX,
+               "a MULTICAST can carry every START");
 
 void agent_start_encode(struct wire_writer *writer, const struct agent_start *message)
 {

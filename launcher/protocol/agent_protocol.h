@@ -61,6 +61,12 @@
  *                                                     as they came here, into the tunnel; once
  *   TUNNEL_CLOSE n, given up           ->             end its stdin; given up: end the command too
  *                                      <-  TUNNEL_END n, text: it has ended, and why; "" if in order
+ *   MULTICAST type, body               ->             a START, SIGNAL or STOP for this host and for
+ *                                                     all below it: put the MULTICAST into each
+ *                                                     tunnel of TUNNEL_DESCRIBE, between two frames
+ *                                                     of hvdrun, then handle what it carries. It
+ *                                                     overtakes what hvdrun has sent before to a
+ *                                                     host below, never what comes later
  *                                      <-  DRAIN      in an elastic job: SIGTERM has asked the agent to
  *                                                     end; its ranks run on, and are to leave
  *                                      <-  DONE       every process here is gone, but for so many
@@ -94,7 +100,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { AGENT_VERSION = 15 };
+enum { AGENT_VERSION = 16 };
 
 /* Bytes of one output stream that hvdrun may not have written yet, and the same limit for stdin. */
 enum { STREAM_WINDOW = 128 * 1024, STDIN_WINDOW = 64 * 1024 };
@@ -102,6 +108,9 @@ enum { STREAM_WINDOW = 128 * 1024, STDIN_WINDOW = 64 * 1024 };
 /* Bytes of a tunnel in one direction that its reader may not have taken yet; the number of tunnels
  * that an agent opens in its life, at most; bytes of TUNNEL_END's text, and a zero byte. */
 enum { TUNNEL_WINDOW = 256 * 1024, TUNNELS_MAX = 16384, TUNNEL_TEXT_SIZE = 200 };
+
+/* Bytes of a MULTICAST's body: none that it may carry is longer. */
+enum { AGENT_MULTICAST_MAX = 1024 };
 
 /* Bytes of a request or answer of EXCHANGE. */
 enum { AGENT_EXCHANGE_MAX = 4096 };
@@ -155,6 +164,7 @@ enum agent_frame {
     AGENT_HOST,
     AGENT_TUNNEL_DESCRIBE,
     AGENT_TUNNEL_SCRIPT,
+    AGENT_MULTICAST,
     AGENT_FRAME_TYPES
 };
 
