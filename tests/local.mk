@@ -388,6 +388,7 @@ unit_tests += \
 	tests/unit/rendezvous/world/job_declaration_test \
 	tests/unit/launcher/job/job_elastic_hosts_test \
 	tests/unit/launcher/job/job_elastic_test \
+	tests/unit/launcher/job/job_host_orders_test \
 	tests/unit/launcher/job/job_host_relay_test \
 	tests/unit/launcher/verdict/job_state_test \
 	tests/unit/launcher/verdict/stderr_failure_test \

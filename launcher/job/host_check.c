@@ -110,7 +110,7 @@ static void on_host_check_failed(void *context, int host, const struct agent_fai
 {
     struct host_check *check = context;
     host_check_judge(check, host, (enum host_step)failed->step, failed->exit_status, failed->text);
-    job_host_stop(&check->hosts[host].host, SIGKILL, 0);
+    job_host_stop(&check->hosts[host].host, SIGKILL, 0, CAST_TO_HOST);
 }
 
 static int64_t clock_now_ms(void)
@@ -138,7 +138,7 @@ static void on_alive(void *context, int index)
     checked->row.round_trip_us = checked->host.round_trip_us;
     checked->row.clock_ms += (int64_t)checked->host.round_trip_us / 2000;
     host_check_judge(check, index, STEP_READY, 0, "");
-    job_host_stop(&checked->host, SIGKILL, 0);
+    job_host_stop(&checked->host, SIGKILL, 0, CAST_TO_HOST);
 }
 
 static void on_lost(void *context, int index)
@@ -188,7 +188,7 @@ static void on_host_check_deadline(uv_timer_t *timer)
         host_check_judge(check, i, checked->host.step, STATUS_TIMEOUT,
                          "not ready in time (--start-timeout)");
         if (!checked->over && checked->host.phase == HOST_CONNECTING)
-            job_host_stop(&checked->host, SIGKILL, 0);
+            job_host_stop(&checked->host, SIGKILL, 0, CAST_TO_HOST);
         else
             host_over(check, i);
     }

@@ -126,7 +126,7 @@ static void check_start(struct job *job, struct job_host *host)
     job_output_say(job->output, "%s: %s", job_host_name(job, host->index), where);
     snprintf(host->lost_reason, sizeof host->lost_reason, "%s", where);
     if (host->phase == HOST_CONNECTING)
-        job_host_stop(host, SIGKILL, 0);
+        job_host_stop(host, SIGKILL, 0, CAST_TO_HOST);
     else
         job_host_end_agent(host);
 }

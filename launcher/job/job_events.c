@@ -72,7 +72,7 @@ static void give_batch_up(struct job *job, int host, const struct agent_failed *
         job_lose_worker(job, failed->rank, failed->exit_status, text);
     else
         refuse_batch(job, host, failed->exit_status, failed->text);
-    job_host_stop(job->hosts[host], SIGTERM, job->options->grace_ms);
+    job_host_stop(job->hosts[host], SIGTERM, job->options->grace_ms, CAST_TO_HOST);
 }
 
 static void on_job_events_failed(void *context, int host, const struct agent_failed *failed)

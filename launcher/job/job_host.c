@@ -138,7 +138,7 @@ static void on_connected(void *context, const struct host_stream *stream)
     job_host_describe(host, host->options, stream->tunnel);
     if (!host->suspended)
         return;
-    job_host_signal(host, SIGSTOP);
+    job_host_signal(host, SIGSTOP, CAST_TO_HOST);
     job_host_send_heartbeat(host);
 }
 

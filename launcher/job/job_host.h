@@ -15,6 +15,7 @@
 #include "launcher/protocol/clock_offset.h"
 #include "launcher/protocol/frame_link.h"
 #include "launcher/protocol/heartbeat_timeout.h"
+#include "launcher/tree/host_tree.h"
 #include "launcher/tree/tunnels.h"
 #include "launcher/verdict/link_history.h"
 
@@ -141,6 +142,8 @@ struct job_host {
     int unanswered;                     /* heartbeats since one was answered */
     uint64_t unanswered_us;             /* when the first of them was sent: uv_hrtime() */
     uint64_t round_trip_us;             /* of the last heartbeat; 0 if there was none */
+    uint64_t ordered_us;                /* the last START, SIGNAL or STOP on this link, also in a
+                                         * MULTICAST, was sent before then: uv_hrtime() */
     uint64_t echoed_us;                 /* when the last answered heartbeat was sent: uv_hrtime() */
     struct agent_ready facts;           /* valid once it is ready */
     char lost_reason[500];              /* why its link broke; "" for an end of file */
@@ -168,8 +171,14 @@ void job_host_open(struct job_host *host, struct connect_queue *pool, uv_loop_t 
 void job_host_connect_through(struct job_host *host, struct job_host *above);
 void job_host_connect_directly(struct job_host *host);
 
-/* Starts its ranks. `start` is what hvdrun's own host gets; others get it without own_address. */
-void job_host_start(struct job_host *host, const struct agent_start *start);
+/* Would a MULTICAST that hvdrun sends to `above` now, the parent of this host, reach this host, and
+ * overtake no START, SIGNAL or STOP that hvdrun has sent to this host itself? True also for a host
+ * that is done, because it needs none. */
+bool job_host_hears_multicast(const struct job_host *host, const struct job_host *above);
+
+/* Starts its ranks. `start` is what hvdrun's own host gets; others get it without own_address. Here
+ * and below, `cast` says how the frame gets to the host (host_tree.h). */
+void job_host_start(struct job_host *host, const struct agent_start *start, enum host_cast cast);
 
 /* Has the agent send a request to a process that listens on its host; see job_exchange(). */
 void job_host_exchange(struct job_host *host, uint32_t id, uint32_t ip, uint16_t port,
@@ -205,7 +214,7 @@ bool job_host_is_starting(const struct job_host *host);
 
 /* Stops the ranks there. A host that is still connecting is given up (on_connect_failed() with
  * status 0, later). */
-void job_host_stop(struct job_host *host, int signum, uint32_t grace_ms);
+void job_host_stop(struct job_host *host, int signum, uint32_t grace_ms, enum host_cast cast);
 
 /* Stops one rank there. A rank that does not run yet is stopped as soon as it does, and a host that
  * has no other ranks is stopped instead. Of a rank that has ended, what it has left behind is. */
@@ -213,7 +222,7 @@ void job_host_stop_rank(struct job_host *host, int rank, int signum, uint32_t gr
 
 /* Sends a signal to the ranks, if they run. SIGSTOP also announces that hvdrun is about to stop,
  * and SIGCONT that it goes on. */
-void job_host_signal(struct job_host *host, int signum);
+void job_host_signal(struct job_host *host, int signum, enum host_cast cast);
 void job_host_credit(struct job_host *host, int rank, enum output_stream stream, uint32_t nbytes);
 void job_host_stdin(struct job_host *host, const void *data, size_t length);
 

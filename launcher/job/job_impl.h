@@ -93,8 +93,9 @@ struct job_growth {
 /* job_tree.c: agents that start agents. */
 struct job_tree {
     struct host_tree shape;
-    bool fell_back;    /* hvdrun connects to all hosts that are not connected yet */
-    uint64_t asked_us; /* when job_tree_ask() was called last: uv_hrtime() */
+    enum host_cast *casts; /* by host of `shape` */
+    bool fell_back;        /* hvdrun connects to all hosts that are not connected yet */
+    uint64_t asked_us;     /* when job_tree_ask() was called last: uv_hrtime() */
 };
 
 struct job {
@@ -249,6 +250,11 @@ void job_tree_ask(struct job *job);
  * has not answered job_tree_ask() comes before those below it, of which nothing can be known. One
  * that has answered waits for those below it, and comes after them. */
 bool job_tree_comes_later(const struct job *job, const struct job_host *host);
+
+/* How a START, SIGNAL or STOP for all hosts gets to each of them. The first function decides it for
+ * one such frame, the other tells it for each host. */
+void job_tree_plan_casts(struct job *job);
+enum host_cast job_tree_cast(const struct job *job, int host);
 
 /* Does a host above this one explain that nothing comes from it? */
 bool job_tree_hides(const struct job *job, const struct job_host *host);

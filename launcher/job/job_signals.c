@@ -72,9 +72,10 @@ void job_suspension_check(struct job *job)
 
 static void signal_ranks(struct job *job, int signum)
 {
+    job_tree_plan_casts(job);
     for (int i = 0; i < job->state.nhosts; i++)
         if (job->hosts[i])
-            job_host_signal(job->hosts[i], signum);
+            job_host_signal(job->hosts[i], signum, job_tree_cast(job, i));
 }
 
 static void suspend(struct job *job)

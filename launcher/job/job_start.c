@@ -109,9 +109,10 @@ void job_start_ranks(struct job *job)
         job->start.started_ms = job_now_ms();
     if (!job->options->elastic)
         job_note(job, "every host is ready, starting the ranks (size %d)", job->state.nranks);
+    job_tree_plan_casts(job);
     for (int i = 0; i < job->state.nhosts; i++)
         if (job->hosts[i])
-            job_host_start(job->hosts[i], &start);
+            job_host_start(job->hosts[i], &start, job_tree_cast(job, i));
 }
 
 void job_on_rank_started(void *context, int rank, pid_t pid)

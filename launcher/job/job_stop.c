@@ -221,10 +221,11 @@ void job_stop_check(struct job *job)
 }
 
 /* If Slurm may be the cause, srun's words are waited for, which come when its tasks have ended. */
-static void stop_host(struct job_host *host, int signum, uint32_t grace_ms, bool from_outside)
+static void stop_host(struct job *job, struct job_host *host, bool from_outside)
 {
     host->awaits_cause |= host->srun && from_outside;
-    job_host_stop(host, signum, grace_ms);
+    job_host_stop(host, job->state.stop_signal, job->options->grace_ms,
+                  job_tree_cast(job, host->index));
 }
 
 void job_stop_hosts(struct job *job)
@@ -232,10 +233,10 @@ void job_stop_hosts(struct job *job)
     job_note(job, "stopping with signal %d", job->state.stop_signal);
     if (job->stop.since_ms == 0)
         job->stop.since_ms = uv_now(job->loop);
+    job_tree_plan_casts(job);
     for (int i = job->state.nhosts - 1; i >= 0; i--) /* hosts that wait for their turn get none */
         if (job->hosts[i])
-            stop_host(job->hosts[i], job->state.stop_signal, job->options->grace_ms,
-                      may_be_ended_from_outside(&job->state.verdict));
+            stop_host(job, job->hosts[i], may_be_ended_from_outside(&job->state.verdict));
     job_tree_ask(job);
     uint64_t asking_ms =
         job->state.stop_signal == SIGKILL ? 0 : job->options->grace_ms + STOP_INSIST_MS;

@@ -5,6 +5,12 @@
  *
  *   a host cannot be connected from the one above   hvdrun connects to it, and to all that still
  *                                                   wait, itself; one warning
+ *   START, SIGNAL or STOP for all hosts             hvdrun sends a MULTICAST to each host of the first
+ *                                                   level, whose agents pass it on. If a host would
+ *                                                   not hear it (job_host_hears_multicast()), hvdrun
+ *                                                   sends a frame to that host and to each host
+ *                                                   above it, and a MULTICAST to each other child of
+ *                                                   those
  *   a host is lost       after it, the hosts below it are lost, because of it
  *   a host is silent     the heartbeat timeout of the hosts below it does not run
  *   the job stops        a host is done after those below it; one that does not answer is killed
@@ -29,12 +35,36 @@ void job_tree_init(struct job *job)
         local[i] = connect_queue_is_local(job->pool, &target);
     }
     host_tree_init(&job->tree.shape, nhosts, width, local);
+    job->tree.casts = xcalloc((size_t)nhosts + 1, sizeof *job->tree.casts);
     free(local);
 }
 
 void job_tree_fini(struct job *job)
 {
     host_tree_fini(&job->tree.shape);
+    free(job->tree.casts);
+}
+
+static bool job_tree_hears_multicast(const struct job *job, int host)
+{
+    int parent = job->tree.shape.parents[host];
+    return parent != HOST_TREE_ROOT && job->hosts[host] && job->hosts[parent] &&
+           job_host_hears_multicast(job->hosts[host], job->hosts[parent]);
+}
+
+void job_tree_plan_casts(struct job *job)
+{
+    int nhosts = job->tree.shape.nhosts;
+    bool *hears = xcalloc((size_t)nhosts + 1, sizeof *hears);
+    for (int i = 0; i < nhosts; i++)
+        hears[i] = job_tree_hears_multicast(job, i);
+    host_tree_casts(&job->tree.shape, hears, job->tree.casts);
+    free(hears);
+}
+
+enum host_cast job_tree_cast(const struct job *job, int host)
+{
+    return host < job->tree.shape.nhosts ? job->tree.casts[host] : CAST_TO_HOST;
 }
 
 int job_tree_parent(const struct job *job, int host)

@@ -422,10 +422,10 @@ static bool step(struct fuzz_input *input)
         return send_bytes(input);
     case 1:
         if (host.phase == HOST_READY)
-            job_host_start(&host, &(struct agent_start){ .master_port = 1 });
+            job_host_start(&host, &(struct agent_start){ .master_port = 1 }, CAST_TO_HOST);
         return true;
     case 2:
-        job_host_stop(&host, 15, 5000);
+        job_host_stop(&host, 15, 5000, CAST_TO_HOST);
         return true;
     case 3:
         give_credit(input);

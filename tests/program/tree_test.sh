@@ -107,6 +107,15 @@ stop_with TERM
 is "a signal ends the job" 143 "$status"
 ok "with all of it" until_true no_survivors
 
+# A signal goes to the first level, and from agent to agent to every rank.
+how=start
+on_seven 2 sh -c 'trap "echo heard $HOROVOD_RANK; exit 0" USR1; echo "pid $HOROVOD_RANK $PPID"; while :; do sleep 1000 & wait; done'
+until_true all_run || complain "they do not run"
+kill -USR1 "$pid"
+finish_job
+is "a signal that is passed on ends the job well" 0 "$status"
+is "after every rank has heard it" 0123456 "$(grep -o 'heard .' "$tmp/out" | sort | tr -cd 0-9)"
+
 for wrong in 1 x -1 1025; do
     run "$HVDRUN" --tree-width "$wrong" -np 1 true
     is "--tree-width $wrong is refused" 2 "$status"
