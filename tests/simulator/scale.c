@@ -8,8 +8,8 @@
  * Prints a TSV line for each size and for each of two ways:
  *
  *   flat    hvdrun has a connection to every agent
- *   tree    an agent starts at most W others; hvdrun speaks to each through those above it, and the
- *           description of the job goes once over each link
+ *   tree    an agent starts at most W others; hvdrun speaks to each through those above it, and what
+ *           is the same for all goes once over each link: the description of the job, START and STOP
  *
  * In both what a host says or gets at one time is one message (scale_net.h).
  *
@@ -55,6 +55,7 @@ struct scale {
     int *asked;      /* by node: children to which hvdrun has asked it to connect */
     int *connecting; /* by node: children that it is connecting, or has connected */
     void (*on_arrived)(struct scale *scale, int node); /* what all are told comes to a node */
+    size_t told;                                       /* its bytes */
     bool *knows;                                       /* by node: that the job has failed */
     int nknow;
     uint64_t last_ns; /* the last host has learnt it, or hvdrun the last thing */
@@ -87,19 +88,31 @@ static void note_time(struct scale *scale)
 
 /* ---- messages ---- */
 
+static void on_told(void *context, int node);
+
+static void tell_children(struct scale *scale, int node)
+{
+    int first, count = scale_net_children(&scale->net, node, &first);
+    for (int i = 0; i < count; i++)
+        scale_net_send(&scale->net, node, first + i, scale->told, on_told, scale);
+}
+
+/* The agent passes it on first, as agent_on_multicast() does. */
 static void on_told(void *context, int node)
 {
     struct scale *scale = context;
+    tell_children(scale, node);
     scale->on_arrived(scale, node);
 }
 
-/* hvdrun tells all hosts the same. */
+/* hvdrun tells all hosts the same, by MULTICAST to those of the first level. */
 static void tell_all(struct scale *scale, size_t nbytes,
                      void (*on_arrived)(struct scale *scale, int node))
 {
     scale->on_arrived = on_arrived;
-    for (int node = 1; node <= scale->nhosts; node++)
-        scale_net_send(&scale->net, 0, node, nbytes, on_told, scale);
+    scale->told =
+        nbytes + (scale->mode == TREE ? sizeof(uint16_t) : 0); /* MULTICAST has the type */
+    tell_children(scale, 0);
 }
 
 /* ---- start ---- */
@@ -379,6 +392,7 @@ static void tell_of_failure(struct scale *scale)
 {
     struct membership_action action;
     size_t news = 0;
+    tell_all(scale, scale->sizes.stop, know);
     while (membership_next(&scale->membership, &action)) {
         if (action.act != MEMBERSHIP_NEWS)
             continue;
@@ -387,7 +401,6 @@ static void tell_of_failure(struct scale *scale)
                        on_news, scale);
     }
     scale_must(news > 0, "nobody is told of the failure");
-    tell_all(scale, scale->sizes.stop, know);
 }
 
 /* The launcher has seen the end of a process, and its connection has ended, too. */
@@ -648,6 +661,7 @@ static int check(const struct settings *settings)
     tell(true, "flat and tree jobs start, meet, fail and end"); /* or scale_must() ends */
     tell(tree[1].start < 4 * tree[0].start, "the start of a tree grows with the levels");
     tell(flat[1].start > 10 * flat[0].start, "that of a flat job grows with the hosts");
+    tell(tree[1].death < 4 * tree[0].death, "and so does the time until all know of a death");
     tell(flat[1].end > 10 * flat[0].end, "an end grows with the ranks");
     tell(tree[1].host >= narrow.heartbeat_timeout_ms,
          "a silent host is known after the heartbeat timeout");
