@@ -108,6 +108,18 @@ is "a signal ends the job" 143 "$status"
 ok "with all of it" until_true no_survivors
 
 # A signal goes to the first level, and from agent to agent to every rank.
+ranks_in_state() { # STATE COUNT
+    [ "$(for p in $(survivors | grep -oE '[0-9]+'); do cut -d' ' -f2,3 "/proc/$p/stat"; done 2>/dev/null | grep -c "(sleep) $1")" = "$2" ]
+}
+sleepers
+until_true ranks_in_state '[RSD]' 7
+kill -TSTP "$pid"
+ok "SIGTSTP stops all ranks" until_true ranks_in_state T 7
+ok "and hvdrun" until_true grep -q '^State:.T' "/proc/$pid/status"
+kill -CONT "$pid"
+ok "SIGCONT continues all ranks" until_true ranks_in_state '[RSD]' 7
+stop_with TERM
+is "and the job can be stopped" 143 "$status"
 how=start
 on_seven 2 sh -c 'trap "echo heard $HOROVOD_RANK; exit 0" USR1; echo "pid $HOROVOD_RANK $PPID"; while :; do sleep 1000 & wait; done'
 until_true all_run || complain "they do not run"
