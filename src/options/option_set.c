@@ -42,7 +42,7 @@ static int check_text(const struct option_row *row, const char *value, const cha
     if (!*value)
         return bad_input(err, source, "empty value: ''");
     if (row->choices && find_choice(row->choices, value) < 0)
-        return bad_input(err, source, "not one of them: '%s' (%s)",
+        return bad_input(err, source, "unknown value: '%s' (%s)",
                          show_token(&shown, value, strlen(value)), row->choices);
     return row->check ? row->check(value, source, err) : HVD_OK;
 }
