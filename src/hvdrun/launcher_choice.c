@@ -15,16 +15,18 @@
 static const char option[] = "--launcher";
 
 static const struct {
+    const char *program; /* which must be on this machine; NULL: none */
     const char *command; /* NULL: not by a command */
     const char *system;  /* whose hosts it reaches */
     const char *sign;    /* a variable that an allocation has; NULL: none is looked for */
 } launchers[LAUNCHERS] = {
-    [LAUNCHER_SLURM] = { NULL, "Slurm", NULL },
-    [LAUNCHER_PBSDSH] = { "pbsdsh -h %h", "PBS", "PBS_JOBID" },
-    [LAUNCHER_BLAUNCH] = { "blaunch %h", "LSF", "LSB_JOBID" },
-    [LAUNCHER_QRSH] = { "qrsh -inherit %h", "Grid Engine", "PE_HOSTFILE" },
+    [LAUNCHER_SLURM] = { "srun", NULL, "Slurm", NULL },
+    [LAUNCHER_PBSDSH] = { "pbsdsh", "pbsdsh -h %h", "PBS", "PBS_JOBID" },
+    [LAUNCHER_BLAUNCH] = { "blaunch", "blaunch %h", "LSF", "LSB_JOBID" },
+    [LAUNCHER_QRSH] = { "qrsh", "qrsh -inherit %h", "Grid Engine", "PE_HOSTFILE" },
     /* flux names hosts by rank */
-    [LAUNCHER_FLUX] = { "sh -c 'exec flux exec -r \"$(flux overlay lookup \"$0\")\" \"$@\"' %h",
+    [LAUNCHER_FLUX] = { "flux",
+                        "sh -c 'exec flux exec -r \"$(flux overlay lookup \"$0\")\" \"$@\"' %h",
                         "flux", "FLUX_JOB_ID" },
 };
 
@@ -35,6 +37,21 @@ static bool is_set(const struct launcher_facts *facts, const char *variable)
 {
     const char *value = facts->get(variable);
     return value && *value;
+}
+
+static int check_launcher_program(const struct launcher_facts *facts, enum launcher launcher,
+                                  struct err *err)
+{
+    const char *program = launchers[launcher].program;
+    char *path = NULL;
+    int status = program_find(program, facts->get("PATH"), &path, err);
+    free(path);
+    if (status == 0)
+        return HVD_OK;
+    return bad_input(err, option,
+                     "%s: %s is not found in $PATH (start hvdrun where the commands of %s are "
+                     "installed)",
+                     words[launcher], program, launchers[launcher].system);
 }
 
 /* ---- Slurm ---- */
@@ -70,17 +87,15 @@ static int check_slurm(const struct launcher_facts *facts, struct err *err)
 {
     struct host_list allocation = { 0 };
     const char *source;
-    char *path = NULL;
     struct shown shown;
     if (!is_set(facts, "SLURM_JOB_ID") ||
         !(is_set(facts, "SLURM_JOB_NODELIST") || is_set(facts, "SLURM_NODELIST")))
         return bad_input(err, option,
                          "slurm outside an allocation of Slurm (no $SLURM_JOB_ID or "
                          "$SLURM_JOB_NODELIST)");
-    if (program_find("srun", facts->get("PATH"), &path, err) != 0)
-        return bad_input(err, option, "slurm: srun is not found in $PATH");
-    free(path);
-    int rc = host_list_from_environment(&allocation, facts->get, &source, err);
+    int rc = check_launcher_program(facts, LAUNCHER_SLURM, err);
+    if (rc == HVD_OK)
+        rc = host_list_from_environment(&allocation, facts->get, &source, err);
     if (rc < 0)
         return rc;
     const struct host_slots *host = outside(facts->hosts, &allocation);
@@ -120,6 +135,16 @@ static int check_users(const struct launcher_facts *facts, struct err *err)
     return HVD_OK;
 }
 
+/* Hosts that are this machine need no program. A script may still name others. */
+static int check_launcher_command(const struct launcher_facts *facts, struct err *err)
+{
+    struct host_list none = { 0 };
+    int rc = check_users(facts, err);
+    if (rc < 0 || (facts->hosts->count > 0 && !outside(facts->hosts, &none)))
+        return rc;
+    return check_launcher_program(facts, facts->asked, err);
+}
+
 static int take_asked(struct launcher_choice *choice, const struct launcher_facts *facts,
                       struct err *err)
 {
@@ -133,7 +158,7 @@ static int take_asked(struct launcher_choice *choice, const struct launcher_fact
         return check_slurm(facts, err);
     if (facts->asked == LAUNCHER_LOCAL)
         return check_local(facts, err);
-    return choice->command ? check_users(facts, err) : HVD_OK;
+    return choice->command ? check_launcher_command(facts, err) : HVD_OK;
 }
 
 /* ssh; and what else there is, if this is an allocation. */

@@ -48,8 +48,8 @@ struct launcher_choice {
 };
 
 /* HVD_OK; or HVD_ERR_INVALID and one line if --launcher cannot be had: slurm outside an allocation,
- * for a host that is not in it, or without srun; local with another machine; a named user where the
- * batch system knows only its own. */
+ * or for a host that is not in it; local with another machine; a named user where the batch system
+ * knows only its own; a batch system whose command is not in $PATH. */
 int launcher_choose(struct launcher_choice *choice, const struct launcher_facts *facts,
                     struct err *err);
 

@@ -136,12 +136,12 @@ is "more ranks than the allocation has are status 2" 2 "$status"
 like "the line has both numbers" '7 ranks asked for, but 6 slots on 3 hosts' "$tmp/err"
 run env PATH="$real" "$HVDRUN" --launcher slurm -np 1 true
 case $(PATH=$real command -v srun) in
-'') is "without srun slurm is status 2" "2 hvdrun: error: --launcher: slurm: srun is not found in \$PATH" "$status $(cat "$tmp/err")" ;;
+'') is "without srun slurm is status 2" "2 hvdrun: error: --launcher: slurm: srun is not found in \$PATH (start hvdrun where the commands of Slurm are installed)" "$status $(cat "$tmp/err")" ;;
 *) skip "without srun slurm is status 2" "srun is installed" ;;
 esac
 mkdir "$tmp/none"
 run env PATH="$tmp/none" "$HVDRUN" --launcher slurm -np 1 true
-is "without srun slurm is status 2, whatever is installed" "2 hvdrun: error: --launcher: slurm: srun is not found in \$PATH" "$status $(cat "$tmp/err")"
+is "without srun slurm is status 2, whatever is installed" "2 hvdrun: error: --launcher: slurm: srun is not found in \$PATH (start hvdrun where the commands of Slurm are installed)" "$status $(cat "$tmp/err")"
 
 # What srun would take for options of the user's
 run env SLURM_CONF=/etc/slurm.conf SLURM_STDINMODE=none SLURM_STDOUTMODE="$tmp/away" SLURM_STDERRMODE="$tmp/away" SLURM_UNBUFFEREDIO=1 SLURM_TIMELIMIT=1 \
