@@ -16,6 +16,7 @@
 
 #include "lib/base/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum {
@@ -36,6 +37,8 @@ struct host_slots {
 struct host_list {
     struct host_slots *hosts; /* owned; no two have the same name, whatever their case */
     int count;                /* 1..HOST_COUNT_MAX once parsed */
+    const char *source;       /* borrowed; the option, file or "$VARIABLE" for messages, or NULL */
+    bool is_allocation;       /* the hosts are those of a batch system */
 };
 
 /* Parses the value of -H. `text` need not be terminated. `source` is the option as the user wrote

@@ -60,17 +60,22 @@ static int least_slots(const struct host_list *hosts, int np)
     }
 }
 
-static int too_few_slots(const struct host_list *hosts, int np, struct err *err)
+int rank_plan_too_few_slots(const struct host_list *hosts, const char *option, int np,
+                            struct err *err)
 {
     struct text_buffer text = { 0 };
+    struct shown source;
     int slots = host_list_slots(hosts);
-    text_buffer_printf(&text, "%d ranks asked for, but %d slot%s on %d host%s (", np, slots,
-                       slots == 1 ? "" : "s", hosts->count, hosts->count == 1 ? "" : "s");
+    text_buffer_printf(&text, "%d ranks asked for, but ", np);
+    if (hosts->source)
+        text_buffer_printf(&text, "%s has ", show_source(&source, hosts->source));
+    text_buffer_printf(&text, "%d slot%s on %d host%s (", slots, slots == 1 ? "" : "s",
+                       hosts->count, hosts->count == 1 ? "" : "s");
     list_hosts(&text, hosts, 1, ", ");
-    text_buffer_put_string(&text, "); write ");
+    text_buffer_printf(&text, "); write %s", hosts->is_allocation ? "-H " : "");
     list_hosts(&text, hosts, least_slots(hosts, np), ",");
     char *problem = text_buffer_take(&text);
-    int rc = bad_input(err, "-np", "%s", problem);
+    int rc = bad_input(err, option, "%s", problem);
     free(problem);
     return rc;
 }
@@ -78,9 +83,9 @@ static int too_few_slots(const struct host_list *hosts, int np, struct err *err)
 /* Without -np every slot gets a rank, so the slots alone may be too many. */
 static int too_many_slots(const struct host_list *hosts, struct err *err)
 {
-    return bad_input(err, NULL, "%d slots on %d host%s, and a job has at most %d ranks (-np)",
-                     host_list_slots(hosts), hosts->count, hosts->count == 1 ? "" : "s",
-                     WORLD_SIZE_MAX);
+    return bad_input(
+        err, hosts->source, "%d slots on %d host%s, and a job has at most %d ranks (-np)",
+        host_list_slots(hosts), hosts->count, hosts->count == 1 ? "" : "s", WORLD_SIZE_MAX);
 }
 
 static void deal_rank(struct rank_plan *plan, int host)
@@ -184,7 +189,7 @@ int rank_plan_make(struct rank_plan *plan, const struct host_list *hosts, int np
     if (np > WORLD_SIZE_MAX)
         return too_many_slots(hosts, err);
     if (np > host_list_slots(hosts))
-        return too_few_slots(hosts, np, err);
+        return rank_plan_too_few_slots(hosts, "-np", np, err);
     deal_ranks(plan, hosts, np, order);
     gather_ranks(plan);
     place_ranks(plan);

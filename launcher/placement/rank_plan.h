@@ -44,10 +44,14 @@ struct rank_plan {
 };
 
 /* Places `np` ranks; 0: one in every slot. Returns HVD_OK; or HVD_ERR_INVALID when np is not
- * 0..WORLD_SIZE_MAX or larger than the slots ("-np: 3 ranks asked for, but 2 slots on 1 host
- * (localhost:2); write localhost:3"), and the plan is empty. */
+ * 0..WORLD_SIZE_MAX or larger than the slots (rank_plan_too_few_slots()), and the plan is empty. */
 int rank_plan_make(struct rank_plan *plan, const struct host_list *hosts, int np,
                    enum rank_order order, struct err *err);
+
+/* Fails with HVD_ERR_INVALID and what to write: "-np: 3 ranks asked for, but -H has 2 slots on 1
+ * host (localhost:2); write localhost:3". `option` is the one that gave `np`. */
+int rank_plan_too_few_slots(const struct host_list *hosts, const char *option, int np,
+                            struct err *err);
 
 /* The plan as a table for people: a header line and a line per rank, columns rank, host,
  * local_rank, local_size, cross_rank, cross_size. The caller frees it. */

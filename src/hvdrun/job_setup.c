@@ -38,8 +38,13 @@ static int read_given_hosts(struct job_setup *setup, struct err *err)
 {
     const char *source;
     int found = host_list_from_environment(&setup->hosts, getenv, &source, err);
-    if (found != 0)
-        return found < 0 ? found : HVD_OK;
+    if (found < 0)
+        return found;
+    if (found > 0) {
+        setup->hosts.source = source;
+        setup->hosts.is_allocation = true;
+        return HVD_OK;
+    }
     int rc = hvdrun_options_need_np(setup->options, err);
     if (rc == HVD_OK)
         host_list_make_local(&setup->hosts, setup->options->np);
@@ -51,12 +56,14 @@ static int read_hosts(struct job_setup *setup, struct err *err)
     const struct hvdrun_options *options = setup->options;
     if (options->discovery_script)
         return discovery_run_now(&setup->discovery, &setup->hosts, &setup->stopped_by, err);
-    if (options->hostfile)
-        return host_list_read_hostfile(&setup->hosts, options->hostfile, err);
-    if (options->hosts)
-        return host_list_parse(&setup->hosts, options->hosts, strlen(options->hosts),
-                               options->hosts_source, err);
-    return read_given_hosts(setup, err);
+    if (!options->hostfile && !options->hosts)
+        return read_given_hosts(setup, err);
+    int rc = options->hostfile
+                 ? host_list_read_hostfile(&setup->hosts, options->hostfile, err)
+                 : host_list_parse(&setup->hosts, options->hosts, strlen(options->hosts),
+                                   options->hosts_source, err);
+    setup->hosts.source = options->hostfile ? options->hostfile : options->hosts_source;
+    return rc;
 }
 
 static uint64_t wall_clock_ms(void)
@@ -203,8 +210,7 @@ static int check_elastic_slots(const struct job_setup *setup, struct err *err)
     int slots = host_list_slots(&setup->hosts), min = setup->options->min_np;
     if (setup->options->discovery_script || min <= slots)
         return HVD_OK;
-    return bad_input(err, "--min-np", "%d ranks, but %d slot%s on %d host%s", min, slots,
-                     slots == 1 ? "" : "s", setup->hosts.count, setup->hosts.count == 1 ? "" : "s");
+    return rank_plan_too_few_slots(&setup->hosts, "--min-np", min, err);
 }
 
 /* The ranks of the first world, as far as there are slots for them now. */

@@ -133,7 +133,7 @@ is "a host outside the allocation is status 2" "2 hvdrun: error: --launcher: slu
     "$status $(cat "$tmp/err")"
 run "$HVDRUN" -np 7 true
 is "more ranks than the allocation has are status 2" 2 "$status"
-like "the line has both numbers" '7 ranks asked for, but 6 slots on 3 hosts' "$tmp/err"
+like "the line has both numbers" '7 ranks asked for, but \$SLURM_JOB_NODELIST has 6 slots on 3 hosts' "$tmp/err"
 run env PATH="$real" "$HVDRUN" --launcher slurm -np 1 true
 case $(PATH=$real command -v srun) in
 '') is "without srun slurm is status 2" "2 hvdrun: error: --launcher: slurm: srun is not found in \$PATH (start hvdrun where the commands of Slurm are installed)" "$status $(cat "$tmp/err")" ;;

@@ -178,6 +178,21 @@ START_TEST(a_count_that_cannot_be_placed_is_refused_in_words)
 }
 END_TEST
 
+START_TEST(the_place_where_the_hosts_are_written_is_named)
+{
+    set_hosts("a,b");
+    hosts.source = "hosts.txt";
+    rank_plan_make(&plan, &hosts, 3, RANKS_BY_SLOT, &err);
+    ck_assert_str_eq(err.text, "-np: 3 ranks asked for, but hosts.txt has 2 slots on 2 hosts "
+                               "(a:1, b:1); write a:2,b:2");
+    hosts.source = "$LSB_HOSTS";
+    hosts.is_allocation = true;
+    rank_plan_make(&plan, &hosts, 3, RANKS_BY_SLOT, &err);
+    ck_assert_str_eq(err.text, "-np: 3 ranks asked for, but $LSB_HOSTS has 2 slots on 2 hosts "
+                               "(a:1, b:1); write -H a:2,b:2");
+}
+END_TEST
+
 START_TEST(the_largest_world_on_the_most_hosts_adds_up)
 {
     static const enum rank_order orders[] = { RANKS_BY_SLOT, RANKS_BY_NODE };
@@ -235,6 +250,7 @@ static Suite *suite(void)
     tcase_add_test(plans, equal_hosts_are_homogeneous);
     tcase_add_test(plans, a_host_that_gets_no_rank_is_left_out);
     tcase_add_test(plans, a_count_that_cannot_be_placed_is_refused_in_words);
+    tcase_add_test(plans, the_place_where_the_hosts_are_written_is_named);
     tcase_add_test(plans, without_a_number_every_slot_gets_a_rank);
     tcase_add_loop_test(plans, the_largest_world_on_the_most_hosts_adds_up, 0, 2);
     tcase_add_test(plans, the_table_is_aligned);
