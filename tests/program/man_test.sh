@@ -171,6 +171,12 @@ if [ -x "$HVDRUN" ]; then
     awk '/^\.It Fl/ { for (i = 2; i < NF; i++) if ($i == "Fl") print "-" $(i + 1) }' "$pages/hvd-bandwidth.1" \
         >"$tmp/documented"
     same "the options in hvd-bandwidth(1) are those of --help" "$tmp/options" "$tmp/documented"
+
+    # hvd-tune(1)
+    "$HVD_TUNE" --help | sed -n 's/^  \(-.*\)/\1/p' | tr -s ', ' '\n' | grep '^-.' >"$tmp/options"
+    awk '/^\.It Fl/ { for (i = 2; i < NF; i++) if ($i == "Fl") print "-" $(i + 1) }' "$pages/hvd-tune.1" \
+        >"$tmp/documented"
+    same "the options in hvd-tune(1) are those of --help" "$tmp/options" "$tmp/documented"
 else
     skip "hvdrun(1) is installed" "no hvdrun"
     skip "the options in hvdrun(1) are those of --help" "no hvdrun"
@@ -181,5 +187,6 @@ else
     skip "the defaults of --help are in hvdrendezvousd(8)" "no hvdrun"
     skip "hvd-bandwidth(1) is installed" "no hvdrun"
     skip "the options in hvd-bandwidth(1) are those of --help" "no hvdrun"
+    skip "the options in hvd-tune(1) are those of --help" "no hvdrun"
 fi
 finish

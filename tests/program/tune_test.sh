@@ -32,6 +32,8 @@ refuses "-e: less than 8192: '8191'" -e 8191 -np 2
 refuses "-e: not a number: '99999999999999999999'" -e 99999999999999999999 -np 2
 refuses "-o: missing value" -o
 refuses "-o: empty value" -o '' -np 2
+refuses "-o: no such directory: '/none' (for '/none/x')" -o /none/x -np 2
+refuses "-o: is a directory: '$tmp'" -o "$tmp" -np 2
 
 # bad SENTENCE TEXT: no rank gets beyond hvd_init()
 bad() {
