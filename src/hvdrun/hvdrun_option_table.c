@@ -301,7 +301,8 @@ static const struct option_row rows[] = {
       .group = output },
     { .names = { "--report" },
       .metavar = "FILE",
-      .help = "write to FILE, as JSON, how each rank and host ended, and why the job ended",
+      .help = "write to FILE (- for standard output), as JSON, how each rank and host ended, and "
+              "why the job ended",
       .kind = OPTION_TEXT,
       .offset = MEMBER(report),
       .check = check_path,

@@ -348,6 +348,13 @@ int hvdrun_options_need_np(const struct hvdrun_options *options, struct err *err
                      "missing (how many ranks? or -H HOST:SLOTS,... for a rank in every slot)");
 }
 
+/* "-" is standard output, as for most programs. */
+static void choose_report(struct hvdrun_options *options)
+{
+    if (options->report && strcmp(options->report, "-") == 0)
+        options->report = "/dev/stdout";
+}
+
 /* All steps after the words of the command line. */
 static int hvdrun_options_complete(struct hvdrun_options *options, struct options_seen *seen,
                                    struct err *err)
@@ -366,6 +373,7 @@ static int hvdrun_options_complete(struct hvdrun_options *options, struct option
         return rc;
     choose_interfaces(options, seen);
     choose_ports(options);
+    choose_report(options);
     if ((rc = choose_tree_width(options, seen, err)) < 0)
         return rc;
     note_setters(options, seen);

@@ -34,6 +34,17 @@ START_TEST(the_smallest_line_gets_the_defaults)
 }
 END_TEST
 
+START_TEST(a_report_to_a_dash_is_for_standard_output)
+{
+    char *dash[] = { "hvdrun", "-np", "1", "--report", "-", "true", NULL };
+    parse_well(dash);
+    ck_assert_str_eq(options.report, "/dev/stdout");
+    char *file[] = { "hvdrun", "-np", "1", "--report", "./-", "true", NULL };
+    parse_well(file);
+    ck_assert_str_eq(options.report, "./-");
+}
+END_TEST
+
 START_TEST(every_option_sets_its_member)
 {
     char *argv[] = { "hvdrun",
@@ -241,6 +252,7 @@ int main(void)
     Suite *suite = suite_create("hvdrun_options");
     TCase *lines = lines_of(suite);
     tcase_add_test(lines, the_smallest_line_gets_the_defaults);
+    tcase_add_test(lines, a_report_to_a_dash_is_for_standard_output);
     tcase_add_test(lines, every_option_sets_its_member);
     tcase_add_test(lines, hosts_remember_how_they_were_given);
     tcase_add_test(lines, both_spellings_of_hostfile_are_known);
