@@ -20,6 +20,7 @@ struct own_walk {
     int links;    /* followed so far */
     bool make;    /* create missing directories */
     bool foreign; /* the walk has met a link of another user */
+    bool in_link; /* in the target of a link, of which the caller's path has no component */
 };
 
 static int walk(int at, const char *path, struct own_walk *walked, struct err *err);
@@ -63,8 +64,19 @@ static int open_component(int at, const char *name, bool make)
     return fd;
 }
 
-/* Goes on from `at` to the component `name`. */
-static int step(int at, const char *name, struct own_walk *walked, struct err *err)
+/* Goes on from `at` to the target of a link. */
+static int walk_link(int at, const char *target, struct own_walk *walked, struct err *err)
+{
+    bool in_link = walked->in_link;
+    walked->in_link = true;
+    int fd = walk(at, target, walked, err);
+    walked->in_link = in_link;
+    return fd;
+}
+
+/* Goes on from `at` to the component `name`, which a message names, unless it is the `last` one of
+ * the caller's path: the caller names that. */
+static int step(int at, const char *name, bool last, struct own_walk *walked, struct err *err)
 {
     struct stat status;
     char target[PATH_MAX];
@@ -81,8 +93,11 @@ static int step(int at, const char *name, struct own_walk *walked, struct err *e
                                      : fail(err, HVD_ERR_SYSTEM, "%s", strerror(ENOTDIR));
     close(fd);
     struct shown shown;
-    return rc < 0 ? fail_context(err, "'%s'", show_token(&shown, name, strlen(name)))
-                  : walk(at, target, walked, err);
+    if (rc == HVD_OK)
+        return walk_link(at, target, walked, err);
+    return last && !walked->in_link
+               ? rc
+               : fail_context(err, "'%s'", show_token(&shown, name, strlen(name)));
 }
 
 /* Walks from `at`, or from the root, to a directory. */
@@ -101,7 +116,7 @@ static int walk(int at, const char *path, struct own_walk *walked, struct err *e
         if (snprintf(name, sizeof name, "%.*s", (int)length, path) >= (int)sizeof name)
             fd = fail(err, HVD_ERR_SYSTEM, "%s", strerror(ENAMETOOLONG));
         else
-            fd = step(from, name, walked, err);
+            fd = step(from, name, !path[length + strspn(path + length, "/")], walked, err);
         close(from);
     }
     return fd;
@@ -168,7 +183,7 @@ static int create_behind_link(int directory, const char *name, struct own_walk *
     char *slash = strrchr(target, '/'), *last = slash ? slash + 1 : target;
     char folder[PATH_MAX] = "";
     memcpy(folder, target, (size_t)(last - target));
-    int parent = walk(directory, folder, walked, err);
+    int parent = walk_link(directory, folder, walked, err);
     if (parent < 0)
         return parent;
     rc = own_path_create_last(parent, last, walked, err);

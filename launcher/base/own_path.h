@@ -10,7 +10,7 @@
  * is refused.
  *
  * Fails with the kernel's error, and with HVD_ERR_SYSTEM for a file of another user. The caller
- * adds the name of the file or directory. */
+ * adds the path; the message has the component in front, if it is not the last of the path. */
 #ifndef LAUNCHER_BASE_OWN_PATH_H
 #define LAUNCHER_BASE_OWN_PATH_H
 

@@ -189,15 +189,15 @@ if [ "$(id -u)" = 0 ] && chown 65534 "$tmp/file" 2>/dev/null; then
     mkdir -p "$tmp/trap/rank.0" && ln -s "$tmp/victim" "$tmp/trap/rank.0/stdout" && chown -h 65534 "$tmp/trap/rank.0/stdout"
     in_the_way "a link of another user is not followed" "'$tmp/trap/rank.0/stdout': a symbolic link of another user (uid 65534)"
     mkdir -p "$tmp/trap" && ln -s "$tmp/real" "$tmp/trap/rank.0" && chown -h 65534 "$tmp/trap/rank.0"
-    in_the_way "nor one to a directory" "'$tmp/trap/rank.0': 'rank.0': a symbolic link of another user (uid 65534)"
+    in_the_way "nor one to a directory" "'$tmp/trap/rank.0': a symbolic link of another user (uid 65534)"
     ln -s "$tmp/real" "$tmp/trap" && chown -h 65534 "$tmp/trap"
-    in_the_way "nor one on the way" "'$tmp/trap': 'trap': a symbolic link of another user (uid 65534)"
+    in_the_way "nor one on the way" "'$tmp/trap': a symbolic link of another user (uid 65534)"
     mkdir -p "$tmp/trap/rank.0" && echo theirs >"$tmp/trap/rank.0/stdout" && chown 65534 "$tmp/trap/rank.0/stdout"
     in_the_way "a file of another user is not written to" "'$tmp/trap/rank.0/stdout': a file of another user (uid 65534)"
     ln -s "$tmp/victim" "$tmp/trap" && chown -h 65534 "$tmp/trap"
     run "$HVDRUN" -np 1 --report "$tmp/trap" touch "$tmp/started"
     is "nor does --report follow such a link" \
-        "73 hvdrun: error: --report: cannot create: '$tmp/trap': 'trap': a symbolic link of another user (uid 65534)" \
+        "73 hvdrun: error: --report: cannot create: '$tmp/trap': a symbolic link of another user (uid 65534)" \
         "$status $(cat "$tmp/err")"
     is "and what it leads to is as it was" precious "$(cat "$tmp/victim" "$tmp/started" 2>/dev/null)"
 else

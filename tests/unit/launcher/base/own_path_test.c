@@ -25,7 +25,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    static const char *const names[] = { "a/b/file", "a/b", "a", "link" };
+    static const char *const names[] = { "a/b/file", "a/b", "a/file", "a", "link" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (unlinkat(at, names[i], 0) < 0)
             unlinkat(at, names[i], AT_REMOVEDIR);
@@ -107,6 +107,27 @@ START_TEST(what_is_no_directory_is_refused_with_its_cause)
 }
 END_TEST
 
+static const struct {
+    const char *path, *text;
+} named[] = { { "a/file", "Not a directory" },
+              { "a/file/", "Not a directory" },
+              { "a/file/b", "'file': Not a directory" },
+              { "link", "'file': Not a directory" },
+              { "link/b", "'file': Not a directory" } };
+
+START_TEST(a_component_is_named_unless_the_path_ends_with_it)
+{
+    struct err err = { 0 };
+    int fd = own_path_directory(at, "a", &err);
+    ck_assert_msg(fd >= 0, "%s", err.text);
+    close(own_path_create(fd, "file", &err));
+    close(fd);
+    ck_assert_int_eq(symlinkat("a/file", at, "link"), 0);
+    ck_assert_int_lt(own_path_directory(at, named[_i].path, &err), 0);
+    ck_assert_str_eq(err.text, named[_i].text);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("own_path");
@@ -119,6 +140,8 @@ int main(void)
     tcase_add_test(tcase, an_own_link_is_followed);
     tcase_add_loop_test(tcase, what_is_no_directory_is_refused_with_its_cause, 0,
                         sizeof ends / sizeof *ends);
+    tcase_add_loop_test(tcase, a_component_is_named_unless_the_path_ends_with_it, 0,
+                        sizeof named / sizeof *named);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
