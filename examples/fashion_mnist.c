@@ -22,6 +22,7 @@
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <cblas.h>
 
@@ -52,14 +53,15 @@ struct fashion {
 
 enum { STEPS_PER_COMMIT = 10 };
 
-/* The ranks of this host share its cores. Returns the threads of each for matrix products. */
+/* The ranks of this host share its cores, unless the user has set the number of threads, which
+ * OpenBLAS reads itself. Returns the threads of each rank for matrix products. */
 static int share_cores(void)
 {
     cpu_set_t usable;
     int cores = sched_getaffinity(0, sizeof usable, &usable) == 0 ? CPU_COUNT(&usable) : 1;
-    int threads = cores / hvd_local_size() > 1 ? cores / hvd_local_size() : 1;
-    openblas_set_num_threads(threads);
-    return threads;
+    if (!getenv("OPENBLAS_NUM_THREADS") && !getenv("OMP_NUM_THREADS"))
+        openblas_set_num_threads(cores / hvd_local_size() > 1 ? cores / hvd_local_size() : 1);
+    return openblas_get_num_threads();
 }
 
 static void announce(struct fashion *fashion)

@@ -82,6 +82,10 @@ runs_alone() {
         last_line_has '^result ranks=1 epochs=1 accuracy=0\.[0-9]{4} images_per_s=[0-9]+ identical=yes$'
 }
 
+threads_are_those_of_the_user() {
+    (export OMP_NUM_THREADS=1; status_is 0 alone $tiny) && once out ', 1 thread for each rank$'
+}
+
 two_ranks_agree() {
     status_is 0 two $small --epochs 2 &&
         last_line_has 'result ranks=2 epochs=2 accuracy=0\.[0-9]{4} images_per_s=[0-9]+ identical=yes$' &&
@@ -238,8 +242,9 @@ test_that() {
     cat "$work/notes"
 }
 
-echo "1..24"
+echo "1..25"
 test_that runs_alone "it runs alone and ends with a result line"
+test_that threads_are_those_of_the_user "OMP_NUM_THREADS is the number of threads"
 test_that two_ranks_agree "two ranks end with identical parameters and one result line"
 test_that one_step_is_equal "a step of two ranks x 64 is that of one rank x 128, to rounding"
 test_that steps_are_equal "so are the steps of Adam"
