@@ -156,6 +156,7 @@ unit_tests = \
 	tests/unit/lib/engine/processors_test \
 	tests/unit/lib/training/rates_test \
 	tests/unit/lib/reduce/reduce_test \
+	tests/unit/lib/base/quiet_thread_test \
 	tests/unit/lib/base/rank_end_test \
 	tests/unit/lib/request/request_test \
 	tests/unit/lib/collective/ring_schedule_test \
