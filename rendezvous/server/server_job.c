@@ -51,14 +51,26 @@ static struct world next_world(struct rendezvous_job *job)
     return (struct world){ &job->next->membership, job->next->ranks, &job->next->told_origin };
 }
 
+/* On the heap: it is too large for a small stack. */
+static void put_welcome(const struct world *world, int rank, struct join_session *session,
+                        struct wire_writer *out)
+{
+    struct join_welcome *welcome = malloc(sizeof *welcome);
+    if (!welcome) {
+        out->failed = true;
+        return;
+    }
+    membership_welcome(world->membership, rank, welcome);
+    welcome->worker = world->ranks[rank].worker;
+    join_session_welcome(session, out, welcome);
+    free(welcome);
+}
+
 static void put_message(const struct world *world, const struct membership_action *action,
                         struct join_session *session, struct wire_writer *out)
 {
-    struct join_welcome welcome;
     if (action->act == MEMBERSHIP_WELCOME) {
-        membership_welcome(world->membership, action->rank, &welcome);
-        welcome.worker = world->ranks[action->rank].worker;
-        join_session_welcome(session, out, &welcome);
+        put_welcome(world, action->rank, session, out);
     } else if (action->act == MEMBERSHIP_REFUSE) {
         struct err err;
         rank_end_fail(&err, action->cause);

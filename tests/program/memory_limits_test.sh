@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Ranks that share memory, one of which has no descriptor, or too little address space, for the memory of the others:
-# what lies there is copied, and the results are right. What a rank has no room for is its own failure. tests/unit/lib/link/link_shm_refusal_test.c has each case alone.
+# what lies there is copied, and the results are right. What a rank has no room for is its own failure. A small stack will do. tests/unit/lib/link/link_shm_refusal_test.c has each case alone.
 . "$srcdir/tests/tap.sh"
 export HOROVOD_LOG_HIDE_TIME=1
 
@@ -16,6 +16,17 @@ acts="init shared shutdown"
 
 said='^\[1\]<stderr>:\[I\]: shared memory of a rank of this host cannot be mapped:'
 copied="$said .*; what lies there is copied\$"
+
+# ---- stack ----
+
+# Frames of a sanitizer are larger, and the environment is on the stack, too.
+if [ "$SANITIZERS" = no ]; then
+    # shellcheck disable=SC2016
+    run env -i PATH="$PATH" LD_LIBRARY_PATH="${LD_LIBRARY_PATH-}" sh -c 'ulimit -s 80; exec "$@"' sh "$HVDRUN" -np 2 "$WORLD" init collectives shutdown
+    is "hvdrun and ranks with a stack of 80 KiB" 0 "$status"
+else
+    skip "hvdrun and ranks with a stack of 80 KiB" "sanitizers need more"
+fi
 
 # ---- address space ----
 
