@@ -291,23 +291,40 @@ static void resume(struct agent *agent)
     agent->ranks.suspended = false;
 }
 
+/* As agent_signal_ranks(). Allocates `*groups`, those that got the signal; returns their number. */
+static int signal_groups(struct agent *agent, int signum, pid_t **groups)
+{
+    int count = 0;
+    *groups = xcalloc((size_t)agent->ranks.count + 1, sizeof **groups);
+    for (int i = 0; i < agent->ranks.count; i++) {
+        pid_t group = agent->ranks.list[i]->pid;
+        if (agent->ranks.list[i]->running && kill(-group, signum) == 0)
+            (*groups)[count++] = group;
+    }
+    return count;
+}
+
 /* The commands of tunnels end with their stdin, after the hosts below; but nobody waits for them
  * once the link has ended. */
-static void signal_descendants(struct agent *agent, int signum)
+static void signal_descendants(struct agent *agent, int signum, const pid_t *groups, int ngroups)
 {
     pid_t *spared;
     int nspared = agent_tunnels_pids(agent, &spared);
     if (agent->phase == AGENT_ORPHANED)
-        process_tree_signal(signum, NULL, 0);
+        process_tree_signal_outside(signum, groups, ngroups, NULL, 0);
     else if (nspared == 0 || agent_has_other_children(agent))
-        process_tree_signal(signum, spared, nspared);
+        process_tree_signal_outside(signum, groups, ngroups, spared, nspared);
     free(spared);
 }
 
+/* A process gets a signal that it may handle once: a second SIGINT would interrupt what a Python
+ * script does after the first. */
 void agent_signal_everything(struct agent *agent, int signum)
 {
-    agent_signal_ranks(agent, signum);
-    signal_descendants(agent, signum);
+    pid_t *groups;
+    int ngroups = signal_groups(agent, signum, &groups);
+    signal_descendants(agent, signum, groups, signum == SIGKILL ? 0 : ngroups);
+    free(groups);
     if (signum == SIGKILL) {
         cgroup_kill(&agent->ranks.cgroup);
         return;

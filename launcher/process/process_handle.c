@@ -11,19 +11,19 @@
 #include <sys/pidfd.h>
 #include <unistd.h>
 
-/* "PID (NAME) STATE PPID ..." and STARTTIME as field 22; NAME may hold anything, also ") ". */
+/* "PID (NAME) STATE PPID PGRP ..." and STARTTIME as field 22; NAME may hold anything, also ") ". */
 static bool parse_stat(struct process *process, const char *stat)
 {
     const char *after_name = strrchr(stat, ')');
     char state;
-    int parent;
+    int parent, group;
     unsigned long long started;
     if (!after_name || sscanf(after_name + 1,
-                              " %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+                              " %c %d %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
                               "%*s %*s %llu",
-                              &state, &parent, &started) != 3)
+                              &state, &parent, &group, &started) != 4)
         return false;
-    *process = (struct process){ atoi(stat), parent, state, started, false };
+    *process = (struct process){ atoi(stat), parent, group, state, started, false };
     return true;
 }
 

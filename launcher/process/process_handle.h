@@ -16,7 +16,7 @@
 /* The fields of /proc/PID/stat. `pid` and `started` together identify a process for as long as the
  * machine runs, unless a number comes round within one clock tick (10 ms). */
 struct process {
-    pid_t pid, parent;
+    pid_t pid, parent, group;
     char state;
     uint64_t started; /* clock ticks since the machine was started */
     bool below;       /* for process_tree.c: a descendant of this process */

@@ -72,10 +72,10 @@ static int by_pid(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool is_spared(pid_t pid, const pid_t *spared, int nspared)
+static bool is_one_of(pid_t pid, const pid_t *list, int count)
 {
-    for (int i = 0; i < nspared; i++)
-        if (spared[i] == pid)
+    for (int i = 0; i < count; i++)
+        if (list[i] == pid)
             return true;
     return false;
 }
@@ -98,7 +98,7 @@ static void mark_descendants(struct process_table *table, const pid_t *spared, i
     for (bool changed = true; changed;) {
         changed = false;
         for (size_t i = 0; i < table->count; i++)
-            if (!table->list[i].below && !is_spared(table->list[i].pid, spared, nspared) &&
+            if (!table->list[i].below && !is_one_of(table->list[i].pid, spared, nspared) &&
                 is_descendant(table, table->list[i].parent, self))
                 table->list[i].below = changed = true;
     }
@@ -190,7 +190,7 @@ static int kill_children(const pid_t *spared, int nspared)
     int count = process_tree_children(&children), lived = 0;
     int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     for (int i = 0; i < count; i++) {
-        if (is_spared(children[i], spared, nspared) || is_zombie(proc, children[i]))
+        if (is_one_of(children[i], spared, nspared) || is_zombie(proc, children[i]))
             continue;
         kill(children[i], SIGKILL);
         lived++;
@@ -203,6 +203,12 @@ static int kill_children(const pid_t *spared, int nspared)
 
 int process_tree_signal(int signum, const pid_t *spared, int nspared)
 {
+    return process_tree_signal_outside(signum, NULL, 0, spared, nspared);
+}
+
+int process_tree_signal_outside(int signum, const pid_t *groups, int ngroups, const pid_t *spared,
+                                int nspared)
+{
     struct process_table table = process_tree_look(spared, nspared);
     int count = 0;
     if (signum == SIGKILL && count_alive(&table) >= FREEZE_FROM)
@@ -211,7 +217,7 @@ int process_tree_signal(int signum, const pid_t *spared, int nspared)
         if (!is_alive(&table.list[i]))
             continue;
         count++;
-        if (signum != 0)
+        if (signum != 0 && !is_one_of(table.list[i].group, groups, ngroups))
             signal_seen(&table, &table.list[i], signum);
     }
     free(table.list);

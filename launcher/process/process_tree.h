@@ -32,6 +32,11 @@ int process_tree_children(pid_t **children);
  * them. The `nspared` children in `spared`, and all below them, are left out. */
 int process_tree_signal(int signum, const pid_t *spared, int nspared);
 
+/* The same, but members of the `ngroups` process groups get no signal: kill(2) has sent it to their
+ * groups. */
+int process_tree_signal_outside(int signum, const pid_t *groups, int ngroups, const pid_t *spared,
+                                int nspared);
+
 /* Stops every running descendant that is not spared, as above, until no running one is found. Returns the number of stopped
  * processes; `*stopped`, which the caller frees, names them for process_tree_continue(). That call
  * continues only these, not processes that had been stopped before. */

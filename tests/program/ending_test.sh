@@ -111,6 +111,7 @@ ok "F35: SIGPIPE ends neither hvdrun nor its agent" until_said '\[1\]<stdout>:go
 ok "and SIGINT is passed on as SIGINT" until_said '^\[0\]<stdout>:got SIGINT'
 stop_with TERM
 is "F30: the first signal is the status" 130 "$status"
+is "F30: each rank that handles it gets it once" 2 "$(grep -c 'got SIGINT' "$tmp/out")"
 start "$HVDRUN" -np 2 sh -c 'echo "pid $$"; exec "$0" stay' "$ACT"
 until_said '\[0\].*pid' && until_said '\[1\].*pid'
 rank1=$(sed -n 's/^\[1\].*pid //p' "$tmp/out")

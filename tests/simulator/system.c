@@ -176,6 +176,21 @@ static bool is_spared(const struct sim_process *process, const pid_t *spared, in
 
 int process_tree_signal(int signum, const pid_t *spared, int nspared)
 {
+    return process_tree_signal_outside(signum, NULL, 0, spared, nspared);
+}
+
+/* A rank and what it has started are one here. */
+static bool is_of_group(const struct sim_process *process, const pid_t *groups, int ngroups)
+{
+    for (int i = 0; i < ngroups; i++)
+        if (process->pid == groups[i])
+            return true;
+    return false;
+}
+
+int process_tree_signal_outside(int signum, const pid_t *groups, int ngroups, const pid_t *spared,
+                                int nspared)
+{
     const struct sim_process *self = sim_current();
     int count = 0;
     for (struct sim_process *at = sim_processes(), *next; at; at = next) {
@@ -183,7 +198,8 @@ int process_tree_signal(int signum, const pid_t *spared, int nspared)
         if (!at->alive || !sim_is_descendant(at, self) || is_spared(at, spared, nspared))
             continue;
         count++;
-        sim_kill(at, signum);
+        if (!is_of_group(at, groups, ngroups))
+            sim_kill(at, signum);
     }
     return count;
 }

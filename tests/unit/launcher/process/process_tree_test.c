@@ -196,6 +196,27 @@ START_TEST(who_has_left_the_session_and_lost_its_parent_is_a_descendant)
 }
 END_TEST
 
+/* A child that leads a process group of its own. */
+static pid_t start_leader(void)
+{
+    pid_t pid = start_child();
+    ck_assert_int_eq(setpgid(pid, pid), 0);
+    return pid;
+}
+
+START_TEST(members_of_a_group_that_is_left_out_get_no_signal_and_are_counted)
+{
+    int status;
+    pid_t member = start_leader(), other = start_leader();
+    ck_assert_int_eq(process_tree_signal_outside(SIGUSR1, &member, 1, NULL, 0), 2);
+    ck_assert_int_eq(waitpid(other, &status, 0), other);
+    ck_assert_int_eq(WTERMSIG(status), SIGUSR1);
+    ck_assert_int_eq(process_tree_signal_outside(SIGUSR2, &other, 1, NULL, 0), 1);
+    ck_assert_int_eq(waitpid(member, &status, 0), member);
+    ck_assert_int_eq(WTERMSIG(status), SIGUSR2);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *suite = suite_create("process_tree");
@@ -206,6 +227,7 @@ static Suite *suite(void)
     tcase_add_test(numbers, a_handle_never_signals_who_has_the_number_now);
     tcase_add_test(numbers, nobody_has_no_handle);
     tcase_add_loop_test(numbers, without_pidfds_descendants_are_signalled_by_number, 0, 2);
+    tcase_add_test(numbers, members_of_a_group_that_is_left_out_get_no_signal_and_are_counted);
     tcase_add_test(numbers, who_has_left_the_session_and_lost_its_parent_is_a_descendant);
     suite_add_tcase(suite, numbers);
     return suite;
