@@ -450,6 +450,7 @@ unit_tests += \
 	tests/unit/launcher/ssh/ssh_agent_test \
 	tests/unit/launcher/ssh/ssh_config_test \
 	tests/unit/launcher/ssh/ssh_dial_test \
+	tests/unit/launcher/ssh/ssh_confine_test \
 	tests/unit/launcher/ssh/ssh_host_key_test \
 	tests/unit/launcher/ssh/ssh_keys_test \
 	tests/unit/launcher/ssh/ssh_process_test \

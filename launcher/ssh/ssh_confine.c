@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -17,8 +18,8 @@
 /* Allowed with any arguments. */
 static const char *const confined_calls[] = {
     /* descriptors that are open */
-    "close", "getsockopt", "read", "readv", "recvfrom", "recvmsg", "sendmsg", "sendto", "shutdown",
-    "write", "writev",
+    "close", "getsockopt", "read", "readv", "recv", "recvfrom", "send", "shutdown", "write",
+    "writev",
     /* the loop */
     "epoll_create1", "epoll_ctl", "epoll_pwait", "epoll_pwait2", "epoll_wait", "eventfd2", "pipe2",
     "poll", "ppoll",
@@ -33,15 +34,21 @@ static const char *const confined_calls[] = {
     "sched_yield", "sigaltstack"
 };
 
-/* Not fcntl(F_SETOWN), by which the kernel would send a signal to another process. */
+/* Not fcntl(F_SETOWN), by which the kernel would send a signal to another process.
+ *
+ * Not sendto() with an address, nor sendmsg(), whose address a filter cannot see: with MSG_FASTOPEN
+ * they connect a TCP socket that its host has reset to any other address.
+ *
+ * TCP_QUICKACK is the only option of a socket that ssh_session.c sets. At the other levels that these
+ * sockets have, its number means a priority (SOL_SOCKET) or the TTL of datagrams (IPPROTO_IP). */
 static const struct syscall_argument confined_arguments[] = {
     { "fcntl", 1, UINT32_MAX, F_GETFD },   { "fcntl", 1, UINT32_MAX, F_SETFD },
     { "fcntl", 1, UINT32_MAX, F_GETFL },   { "fcntl", 1, UINT32_MAX, F_SETFL },
     { "fcntl64", 1, UINT32_MAX, F_GETFD }, { "fcntl64", 1, UINT32_MAX, F_SETFD },
     { "fcntl64", 1, UINT32_MAX, F_GETFL }, { "fcntl64", 1, UINT32_MAX, F_SETFL },
-    { "ioctl", 1, UINT32_MAX, FIONBIO },   { "setsockopt", 1, UINT32_MAX, IPPROTO_TCP },
-    { "mmap", 2, PROT_EXEC, 0 },           { "mmap2", 2, PROT_EXEC, 0 },
-    { "mprotect", 2, PROT_EXEC, 0 },
+    { "ioctl", 1, UINT32_MAX, FIONBIO },   { "setsockopt", 2, UINT32_MAX, TCP_QUICKACK },
+    { "sendto", 4, UINT64_MAX, 0 },        { "mmap", 2, PROT_EXEC, 0 },
+    { "mmap2", 2, PROT_EXEC, 0 },          { "mprotect", 2, PROT_EXEC, 0 },
 };
 
 static void limit(enum __rlimit_resource what, rlim_t most)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hvdssh and its processes: what they are told and report, how they end, and what they may not do.
- * A host is the other end of a socket. */
+/* hvdssh and its processes: what they are told and report, and how they end. A host is the other end
+ * of a socket. */
 #include "launcher/base/syscall_filter.h"
 #include "launcher/process/children.h"
-#include "launcher/ssh/ssh_confine.h"
 #include "launcher/ssh/ssh_helper_impl.h"
 #include "tests/support/unit.h"
 
@@ -13,7 +12,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -337,62 +335,6 @@ START_TEST(a_process_has_no_variable_of_the_job)
 }
 END_TEST
 
-/* Bits of the calls that a confined process could make all the same. */
-static int try_calls(int fd)
-{
-    static char name[] = "true";
-    char *argv[] = { name, NULL };
-    int done = 0;
-    done |= open("/dev/null", O_RDONLY) >= 0 ? 1 : 0;
-    done |= socket(AF_INET, SOCK_STREAM, 0) >= 0 ? 2 : 0;
-    done |= kill(getppid(), 0) == 0 ? 4 : 0;
-    done |= fcntl(fd, F_SETOWN, getppid()) == 0 ? 8 : 0;
-    done |=
-        mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED
-            ? 16
-            : 0;
-    pid_t pid = fork();
-    if (pid == 0)
-        _exit(0);
-    done |= pid > 0 ? 32 : 0;
-    execv("/bin/true", argv); /* then the status is 0 as well, but the pipe stays empty */
-    return done;
-}
-
-START_TEST(a_confined_process_opens_nothing_and_reaches_no_other_process)
-{
-    int answer[2], done = -1;
-    if (!syscall_filter_exists())
-        return;
-    ck_assert_int_eq(pipe(answer), 0);
-    pid_t pid = fork();
-    if (pid == 0) {
-        done = ssh_confine() ? try_calls(answer[0]) : -2;
-        _exit(write(answer[1], &done, sizeof done) != sizeof done);
-    }
-    ck_assert_int_eq(read(answer[0], &done, sizeof done), sizeof done);
-    waitpid(pid, NULL, 0);
-    ck_assert_int_eq(done, 0);
-    close(answer[0]);
-    close(answer[1]);
-}
-END_TEST
-
-START_TEST(without_a_filter_a_process_goes_on_and_says_so)
-{
-    static const char *const calls[] = { "brk",   "exit_group", "mmap",      "munmap",
-                                         "write", "prlimit64",  "getrlimit", "setrlimit" };
-    static const struct syscall_list no_filters = { calls, sizeof calls / sizeof *calls, NULL, 0 };
-    int status;
-    pid_t pid = fork();
-    if (pid == 0)
-        _exit((syscall_filter_exists() && syscall_filter_apply(&no_filters, NULL) < 0) ||
-              (syscall_filter_exists() && ssh_confine()));
-    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-    ck_assert_int_eq(status, 0);
-}
-END_TEST
-
 /* ---- messages ---- */
 
 START_TEST(a_report_is_read_as_it_was_written_and_its_texts_are_printable)
@@ -464,8 +406,6 @@ int main(void)
     suite_add_tcase(suite, hosts);
     TCase *alone = tcase_create("alone");
     tcase_add_test(alone, nothing_is_left_when_hvdrun_is_killed);
-    tcase_add_test(alone, a_confined_process_opens_nothing_and_reaches_no_other_process);
-    tcase_add_test(alone, without_a_filter_a_process_goes_on_and_says_so);
     tcase_add_test(alone, a_report_is_read_as_it_was_written_and_its_texts_are_printable);
     tcase_add_test(alone, an_order_is_read_as_it_was_written);
     suite_add_tcase(suite, alone);
