@@ -164,6 +164,12 @@ int ssh_helper_start(struct ssh_helper *helper, uint32_t number,
     return fail_errno(err, HVD_ERR_SYSTEM, errno, "hvdssh takes no host");
 }
 
+void ssh_helper_kill(struct ssh_helper *helper, uint32_t number)
+{
+    if (helper->fd >= 0)
+        send(helper->fd, &number, sizeof number, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 /* ---- the start ---- */
 
 static void keep_environment(struct string_list *list)

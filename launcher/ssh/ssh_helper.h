@@ -3,9 +3,10 @@
  * starting libssh2 takes some milliseconds; a fork does not.
  *
  *   start  u32 number, and three descriptors: socket, control, stream (ssh_serve.h)
+ *   kill   u32 number, and no descriptor
  *   told   u32 number   u32 what: 0 the process has ended, 1 there is none   u32 wait status or errno
  *
- * Both are packets of a SOCK_SEQPACKET socket, with integers of this machine. hvdssh ends when that
+ * All are packets of a SOCK_SEQPACKET socket, with integers of this machine. hvdssh ends when that
  * socket does, and kills the processes that are left; they also die with it. */
 #ifndef LAUNCHER_SSH_SSH_HELPER_H
 #define LAUNCHER_SSH_SSH_HELPER_H

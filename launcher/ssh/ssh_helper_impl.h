@@ -55,6 +55,9 @@ struct ssh_process {
 int ssh_helper_start(struct ssh_helper *helper, uint32_t number,
                      const int sockets[SSH_HELPER_SOCKETS], struct err *err);
 
+/* Ends a process whatever it does; nothing happens if it has ended. */
+void ssh_helper_kill(struct ssh_helper *helper, uint32_t number);
+
 /* A process was freed. */
 void ssh_helper_on_freed(struct ssh_helper *helper);
 

@@ -2,7 +2,7 @@
 /* Orders, reports and the end of a process; see ssh_process.h.
  *
  *   running -> its socket has ended -> hvdssh has told how it ended, or is late -> dead
- *   any     -> closing -> its socket has ended, or it is late                   -> freed */
+ *   any     -> closing -> its socket has ended, or it is late -> killed, if it lives -> freed */
 #include "launcher/ssh/ssh_helper_impl.h"
 
 #include "launcher/base/uv_must.h"
@@ -49,6 +49,7 @@ static void ssh_process_free(struct ssh_process *process)
 {
     if (uv_is_closing((uv_handle_t *)&process->poll))
         return;
+    ssh_helper_kill(process->helper, process->number);
     uv_close((uv_handle_t *)&process->poll, on_ssh_process_closed);
     uv_close((uv_handle_t *)&process->timer, on_ssh_process_closed);
     close_descriptor(&process->control);

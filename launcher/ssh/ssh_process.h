@@ -45,8 +45,8 @@ void ssh_process_end_stream(struct ssh_process *process);
 /* The socket to the host, for tcp_acknowledged(). */
 int ssh_process_socket(const struct ssh_process *process);
 
-/* Hangs up; no event follows. The memory is freed when the process has ended, or is late. NULL is
- * fine. */
+/* Hangs up; no event follows. A process that does not end soon is killed, and the memory is freed.
+ * NULL is fine. */
 void ssh_process_close(struct ssh_process *process);
 
 #endif

@@ -2,6 +2,7 @@
 /* hvdssh: libssh2 for hvdrun, in a process for each host (launcher/ssh/ssh_helper.h).
  *
  *   load libssh2 -> a start comes: fork -> confine the child -> session with the host -> exit
+ *                -> a kill comes: kill the child
  *                -> a child has ended: tell hvdrun how
  *                -> hvdrun has hung up: kill the children that are left, exit
  *
@@ -108,8 +109,16 @@ static size_t take_descriptors(struct msghdr *message, int sockets[SSH_HELPER_SO
     return nbytes / sizeof *sockets;
 }
 
+/* The process has not been reaped, so no other one has its pid. */
+static void kill_host(const struct hvdssh *hvdssh, uint32_t number)
+{
+    for (size_t i = 0; i < hvdssh->count; i++)
+        if (hvdssh->served[i].number == number)
+            kill(hvdssh->served[i].pid, SIGKILL);
+}
+
 /* False if hvdrun has hung up. */
-static bool take_start(struct hvdssh *hvdssh)
+static bool take_message(struct hvdssh *hvdssh)
 {
     union {
         struct cmsghdr header;
@@ -132,6 +141,8 @@ static bool take_start(struct hvdssh *hvdssh)
     size_t count = take_descriptors(&message, sockets);
     if (count == SSH_HELPER_SOCKETS)
         serve_host(hvdssh, number, sockets);
+    else if (count == 0 && !(message.msg_flags & MSG_CTRUNC))
+        kill_host(hvdssh, number);
     else
         tell_hvdrun(number, SSH_HELPER_NOT_STARTED, EMFILE);
     for (size_t i = 0; i < count; i++)
@@ -171,7 +182,7 @@ static void serve_hvdrun(struct hvdssh *hvdssh)
     for (;;) {
         int ready = ppoll(&hvdrun, 1, NULL, &hvdssh->waiting);
         reap(hvdssh);
-        if (ready > 0 && !take_start(hvdssh))
+        if (ready > 0 && !take_message(hvdssh))
             return;
     }
 }

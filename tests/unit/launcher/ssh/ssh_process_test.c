@@ -266,6 +266,32 @@ START_TEST(hvdssh_that_is_not_there_is_named)
 }
 END_TEST
 
+START_TEST(a_process_that_does_not_end_is_killed)
+{
+    char byte;
+    start(&seen[0]);
+    shake(&seen[0]);
+    greets(&seen[0]);
+    pid_t pid = only_process();
+    struct pollfd ended = { .fd = pidfd_open(pid, 0), .events = POLLIN };
+    ck_assert(ended.fd >= 0);
+    kill(pid, SIGSTOP);
+    ssh_process_close(seen[0].process);
+    seen[0].process = NULL;
+    while (helper->first)
+        uv_run(&loop, UV_RUN_ONCE);
+    ck_assert_int_eq(poll(&ended, 1, PATIENCE_MS), 1);
+    while (read(seen[0].host, &byte, 1) == 1) /* the rest of the banner, then the end */
+        ;
+    start(&seen[1]); /* hvdssh lives */
+    shake(&seen[1]);
+    greets(&seen[1]);
+    close(ended.fd);
+    close(seen[0].host);
+    close(seen[1].host);
+}
+END_TEST
+
 /* Runs in a process of its own, which is then killed: writes the pids of hvdssh and of the host's
  * process. */
 static void be_hvdrun(int answer)
@@ -402,6 +428,7 @@ int main(void)
     tcase_add_test(hosts, without_hvdssh_its_hosts_end_and_none_can_be_started);
     tcase_add_test(hosts, a_report_that_is_none_ends_the_process);
     tcase_add_test(hosts, hvdssh_that_is_not_there_is_named);
+    tcase_add_test(hosts, a_process_that_does_not_end_is_killed);
     tcase_add_test(hosts, a_process_has_no_variable_of_the_job);
     suite_add_tcase(suite, hosts);
     TCase *alone = tcase_create("alone");
