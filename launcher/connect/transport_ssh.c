@@ -180,10 +180,11 @@ static void on_transport_ssh_report(void *context, const struct ssh_report *repo
 }
 
 /* The process has crashed, was killed, or has run out of memory. */
-static void on_transport_ssh_dead(void *context, const char *text)
+static void on_transport_ssh_dead(void *context, bool no_resource, const char *text)
 {
     struct ssh_transport *transport = context;
     char longer[400];
+    (void)no_resource; /* the process was made, since it has exchanged keys */
     if (transport->over || transport->ended)
         return;
     snprintf(longer, sizeof longer, "ssh connection to %s: %s", transport->peer, text);

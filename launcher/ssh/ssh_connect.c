@@ -133,12 +133,12 @@ static void on_ssh_connect_report(void *context, const struct ssh_report *report
         on_shaken(connect, report);
 }
 
-static void on_ssh_connect_dead(void *context, const char *text)
+static void on_ssh_connect_dead(void *context, bool no_resource, const char *text)
 {
     struct ssh_connect *connect = context;
     snprintf(connect->problem, sizeof connect->problem, "%s: exchange of keys: %s", connect->peer,
              text);
-    ssh_connect_give_up(connect, connect->problem);
+    end_without(connect, no_resource ? text : connect->problem, no_resource);
 }
 
 static void shake_hands(struct ssh_connect *connect, int fd)

@@ -103,12 +103,13 @@ static void on_told(struct ssh_helper *helper, const struct ssh_helper_told *tol
     char how[96], text[160];
     if (!process)
         return;
-    if (told->what == SSH_HELPER_NOT_STARTED)
+    bool no_resource = told->what == SSH_HELPER_NOT_STARTED;
+    if (no_resource)
         snprintf(how, sizeof how, "cannot make a process: %s", strerror((int)told->value));
     else
         wait_status_text(how, sizeof how, (int)told->value);
     snprintf(text, sizeof text, "hvdssh %s", how);
-    ssh_process_on_end(process, text);
+    ssh_process_on_end(process, no_resource, text);
 }
 
 static void on_ssh_helper_poll(uv_poll_t *poll, int status, int events)
@@ -137,7 +138,7 @@ static void on_helper_end(void *context, pid_t pid, int wait_status)
     uv_timer_stop(&helper->limit);
     for (struct ssh_process *at = helper->first, *next; at; at = next) {
         next = at->next;
-        ssh_process_on_end(at, text);
+        ssh_process_on_end(at, false, text);
     }
     ssh_helper_check(helper);
 }

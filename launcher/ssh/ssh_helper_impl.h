@@ -43,7 +43,7 @@ struct ssh_process {
     uv_poll_t poll;              /* of `control` */
     uv_timer_t timer;
     int open_handles;
-    bool control_ended, dead_told, closing;
+    bool control_ended, dead_told, closing, no_resource;
     char end_text[160]; /* "" while not known */
     struct ssh_process_events events;
     void *context;
@@ -63,7 +63,7 @@ void ssh_helper_on_freed(struct ssh_helper *helper);
 
 /* ---- ssh_process.c ---- */
 
-/* The end of the process is known now. A later call does nothing. */
-void ssh_process_on_end(struct ssh_process *process, const char *text);
+/* The end of the process is known now. A later call does nothing. `no_resource`: see on_dead(). */
+void ssh_process_on_end(struct ssh_process *process, bool no_resource, const char *text);
 
 #endif

@@ -64,13 +64,15 @@ static void tell_dead(struct ssh_process *process)
     process->dead_told = true;
     uv_timer_stop(&process->timer);
     shutdown(process->socket, SHUT_RDWR);
-    process->events.on_dead(process->context, process->end_text);
+    process->events.on_dead(process->context, process->no_resource, process->end_text);
 }
 
-void ssh_process_on_end(struct ssh_process *process, const char *text)
+void ssh_process_on_end(struct ssh_process *process, bool no_resource, const char *text)
 {
-    if (!*process->end_text)
+    if (!*process->end_text) {
         snprintf(process->end_text, sizeof process->end_text, "%s", text);
+        process->no_resource = no_resource;
+    }
     tell_dead(process);
 }
 
@@ -80,7 +82,7 @@ static void on_ssh_process_late(uv_timer_t *timer)
     if (process->closing)
         ssh_process_free(process);
     else
-        ssh_process_on_end(process, "hvdssh has ended");
+        ssh_process_on_end(process, false, "hvdssh has ended");
 }
 
 /* Its socket has ended, or it is not heard any more. */

@@ -18,8 +18,9 @@ struct ssh_process_events {
     void (*on_report)(void *context, const struct ssh_report *report);
 
     /* The process has ended by itself ("hvdssh killed by signal 11 (SIGSEGV)"), or talks nonsense.
+     * `no_resource`: it was never made, because this machine lacks a descriptor or a process.
      * Called once, as the last event. The process may be closed from here. */
-    void (*on_dead)(void *context, const char *text);
+    void (*on_dead)(void *context, bool no_resource, const char *text);
 };
 
 /* Takes `socket`, connected to the host. NULL and `err` (HVD_ERR_SYSTEM) if there is no process;

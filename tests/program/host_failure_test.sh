@@ -80,6 +80,14 @@ chmod +x "$tmp/late/hvdssh"
 fails "without waiting for a hvdssh that does not end, that" 69 "on nosuchhost\\.invalid: .*" \
     "$tmp/late/hvdrun" -np 2 -H "$(target 0):1,nosuchhost.invalid:1" touch "$tmp/started"
 
+# hvdssh can have no more descriptors than it opens while it is loaded, so it gets two of the three of a host.
+mkdir "$tmp/few"
+cp "$builddir/hvdrun" "$builddir/hvdagent" "$tmp/few"
+printf '#!/bin/sh\nexec prlimit --nofile=5 "%s"\n' "$builddir/hvdssh" >"$tmp/few/hvdssh"
+chmod +x "$tmp/few/hvdssh"
+fails "a process of hvdssh that cannot be made" 71 "on $one: connect: hvdssh cannot make a process: Too many" \
+    "$tmp/few/hvdrun" -np 1 -H "$(target 1):1" touch "$tmp/started"
+
 ssh_config "$tmp/config" '/^Port/d' "Host $one" 'Port 9' 'Host *' "Port ${ssh_port:-22}"
 refuses "a port on which nobody listens" 69 "on $one: .*refused" "$tmp/config"
 fails "a command that reaches nobody" 69 "on $one: .*it is broken" \

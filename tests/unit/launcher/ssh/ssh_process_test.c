@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@ struct seen {
     struct ssh_report report; /* the last one */
     int reports;
     char dead[160];
+    bool no_resource; /* said when it died */
 };
 
 static uv_loop_t loop;
@@ -41,10 +43,11 @@ static void on_report(void *context, const struct ssh_report *report)
     of->reports++;
 }
 
-static void on_dead(void *context, const char *text)
+static void on_dead(void *context, bool no_resource, const char *text)
 {
     struct seen *of = context;
     ck_assert_str_eq(of->dead, "");
+    of->no_resource = no_resource;
     snprintf(of->dead, sizeof of->dead, "%s", text);
 }
 
@@ -230,6 +233,7 @@ START_TEST(without_hvdssh_its_hosts_end_and_none_can_be_started)
     kill(helper->pid, SIGKILL);
     run_until_dead(&seen[0]);
     ck_assert_str_eq(seen[0].dead, "hvdssh killed by signal 9 (SIGKILL)");
+    ck_assert(!seen[0].no_resource);
     int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     ck_assert_ptr_null(ssh_process_start(helper, fd, &events, &seen[1], &err));
     ck_assert_str_eq(err.text, "hvdssh killed by signal 9 (SIGKILL)");
@@ -263,6 +267,26 @@ START_TEST(hvdssh_that_is_not_there_is_named)
     int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     ck_assert_ptr_null(ssh_process_start(helper, fd, &events, &seen[0], &err));
     ck_assert_str_eq(err.text, "/nowhere/hvdssh: No such file or directory");
+}
+END_TEST
+
+/* hvdssh gets fewer descriptors than were sent. */
+START_TEST(a_process_that_hvdssh_cannot_make_is_a_lack_of_resources)
+{
+    struct rlimit before, no_more;
+    start(&seen[1]);
+    shake(&seen[1]);
+    greets(&seen[1]); /* hvdssh is loaded */
+    ck_assert_int_eq(prlimit(helper->pid, RLIMIT_NOFILE, NULL, &before), 0);
+    no_more = (struct rlimit){ 3, before.rlim_max };
+    ck_assert_int_eq(prlimit(helper->pid, RLIMIT_NOFILE, &no_more, NULL), 0);
+    start(&seen[0]);
+    run_until_dead(&seen[0]);
+    ck_assert_int_eq(prlimit(helper->pid, RLIMIT_NOFILE, &before, NULL), 0);
+    ck_assert_str_eq(seen[0].dead, "hvdssh cannot make a process: Too many open files");
+    ck_assert(seen[0].no_resource);
+    close(seen[0].host);
+    close(seen[1].host);
 }
 END_TEST
 
@@ -428,6 +452,7 @@ int main(void)
     tcase_add_test(hosts, without_hvdssh_its_hosts_end_and_none_can_be_started);
     tcase_add_test(hosts, a_report_that_is_none_ends_the_process);
     tcase_add_test(hosts, hvdssh_that_is_not_there_is_named);
+    tcase_add_test(hosts, a_process_that_hvdssh_cannot_make_is_a_lack_of_resources);
     tcase_add_test(hosts, a_process_that_does_not_end_is_killed);
     tcase_add_test(hosts, a_process_has_no_variable_of_the_job);
     suite_add_tcase(suite, hosts);
