@@ -22,8 +22,10 @@
 #include <unistd.h>
 
 /* What the loader, libcrypto and sanitizers read. */
-static const char *const kept_variables[] = { "LD_LIBRARY_PATH", "OPENSSL_CONF", "ASAN_OPTIONS",
-                                              "LSAN_OPTIONS",    "TSAN_OPTIONS", "UBSAN_OPTIONS" };
+static const char *const kept_variables[] = {
+    "LD_LIBRARY_PATH", "OPENSSL_CONF", "OPENSSL_CONF_INCLUDE", "OPENSSL_MODULES", "OPENSSL_ENGINES",
+    "ASAN_OPTIONS",    "LSAN_OPTIONS", "TSAN_OPTIONS",         "UBSAN_OPTIONS"
+};
 
 /* ---- the end ---- */
 

@@ -71,6 +71,7 @@ static void use_helper(void)
     memset(seen, 0, sizeof seen);
     setenv("HVD_JOB_KEY", "secret", 1);
     setenv("SSH_AUTH_SOCK", "/nowhere", 1);
+    setenv("OPENSSL_MODULES", "/nowhere", 1);
     helper = ssh_helper_use(&shared, &loop, children, path);
     ck_assert_msg(helper->err.code == HVD_OK, "%s", helper->err.text);
 }
@@ -366,7 +367,7 @@ static size_t read_proc(pid_t pid, const char *name, char *text, size_t size)
     return n > 0 ? (size_t)n : 0;
 }
 
-START_TEST(a_process_has_no_variable_of_the_job)
+START_TEST(a_process_has_variables_of_libcrypto_and_none_of_the_job)
 {
     char text[4000], mode[32];
     start(&seen[0]);
@@ -377,6 +378,7 @@ START_TEST(a_process_has_no_variable_of_the_job)
     ck_assert_ptr_null(memmem(text, n, "HVD_JOB_KEY", 11));
     ck_assert_ptr_null(memmem(text, n, "SSH_AUTH_SOCK", 13));
     ck_assert_ptr_null(memmem(text, n, "HOME=", 5));
+    ck_assert(n == 0 || memmem(text, n, "OPENSSL_MODULES=/nowhere", 24));
     read_proc(pid, "status", text, sizeof text);
     snprintf(mode, sizeof mode, "\nSeccomp:\t%d\n", syscall_filter_exists() ? 2 : 0);
     ck_assert_msg(!syscall_filter_exists() || strstr(text, mode), "%s", text);
@@ -454,7 +456,7 @@ int main(void)
     tcase_add_test(hosts, hvdssh_that_is_not_there_is_named);
     tcase_add_test(hosts, a_process_that_hvdssh_cannot_make_is_a_lack_of_resources);
     tcase_add_test(hosts, a_process_that_does_not_end_is_killed);
-    tcase_add_test(hosts, a_process_has_no_variable_of_the_job);
+    tcase_add_test(hosts, a_process_has_variables_of_libcrypto_and_none_of_the_job);
     suite_add_tcase(suite, hosts);
     TCase *alone = tcase_create("alone");
     tcase_add_test(alone, nothing_is_left_when_hvdrun_is_killed);
