@@ -58,7 +58,17 @@ leaves_to_ssh() {
 ssh-keygen -q -t rsa -b 2048 -N '' -f "$tmp/rsa"
 cat "$tmp/rsa.pub" >>"$ssh_folder/authorized_keys"
 ssh_config "$tmp/rsa-config" "s|^IdentityFile.*|IdentityFile $tmp/rsa|"
-leaves_to_ssh "an RSA key" "RSA key $tmp/rsa: libssh2 " with_config "$tmp/rsa-config" "$HVDRUN"
+# with_rsa SENTENCE PATTERN COMMAND...: since 1.11 libssh2 uses an RSA key itself; before, as leaves_to_ssh.
+with_rsa() {
+    if pkg-config --atleast-version=1.11 libssh2; then
+        sentence=$1
+        shift 2
+        reaches "$sentence" "$(target 1):1" "$@"
+    else
+        leaves_to_ssh "$@"
+    fi
+}
+with_rsa "an RSA key" "RSA key $tmp/rsa: libssh2 " with_config "$tmp/rsa-config" "$HVDRUN"
 ssh-keygen -q -t ed25519 -N '' -f "$tmp/authority"
 ssh-keygen -q -t ed25519 -N '' -f "$tmp/certified"
 ssh-keygen -q -s "$tmp/authority" -I test -n "$(id -un)" "$tmp/certified.pub"
@@ -73,13 +83,25 @@ mkdir "$tmp/home"
 reaches "a key that only ssh-agent has" "$(target 1):1" with_config "$tmp/agent" env HOME="$tmp/home" "$HVDRUN"
 ssh-add -q -D 2>/dev/null
 ssh-add -q "$tmp/rsa" 2>/dev/null
-leaves_to_ssh "an RSA key that only ssh-agent has" "RSA key .*: libssh2 " \
+with_rsa "an RSA key that only ssh-agent has" "RSA key .*: libssh2 " \
     with_config "$tmp/agent" env HOME="$tmp/home" "$HVDRUN"
+ssh-keygen -q -t ed25519 -N 'a passphrase' -f "$tmp/encrypted"
+cat "$tmp/encrypted.pub" >>"$ssh_folder/authorized_keys"
+printf '#!/bin/sh\necho "a passphrase"\n' >"$tmp/askpass"
+chmod +x "$tmp/askpass"
+ssh-add -q -D 2>/dev/null
+SSH_ASKPASS=$tmp/askpass SSH_ASKPASS_REQUIRE=force DISPLAY=: ssh-add -q "$tmp/encrypted" 2>/dev/null
+reaches "an encrypted key that ssh-agent has" "$(target 1):1" with_config "$tmp/no-key" "$HVDRUN" -i "$tmp/encrypted"
+ssh_config "$tmp/only" '/^Identit/d' 'IdentitiesOnly yes' "IdentityFile $tmp/none"
+run on 0 with_config "$tmp/only" "$HVDRUN" -np 1 -H "$(target 1):1" true
+is "with IdentitiesOnly, a key of ssh-agent that no file names is of no use" 77 "$status"
+like "which is said" "^hvdrun: FAILED on $(host 1): login: .*ssh-agent: no key of the identity files" "$tmp/err"
 stop_ssh_agent
 cp "$ssh_folder/known_hosts" "$tmp/hashed"
 ssh-keygen -q -H -f "$tmp/hashed" >/dev/null 2>&1
 ssh_config "$tmp/hashed-config" "s|^UserKnownHostsFile.*|UserKnownHostsFile $tmp/hashed|"
 reaches "hashed known_hosts" "$(target 1):1" with_config "$tmp/hashed-config" "$HVDRUN"
+reaches "which have the port, too" "$(target 1):1" with_config "$tmp/hashed-config" "$HVDRUN" -p "$port"
 
 # Other ways
 reaches "--remote-shell" "$(target 1):1" "$HVDRUN" --remote-shell 'ssh -q %h'
