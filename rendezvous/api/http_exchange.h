@@ -20,12 +20,13 @@ struct http_service;
 
 /* What a handler may do to the workers of a job. */
 struct http_workers {
-    /* Asks every rank of a job what it is doing, unless that is under way; the watchers of the job
-     * are woken when all have answered. HVD_ERR_NOMEM, HVD_ERR_INVALID when places are not known
-     * yet. */
+    /* Asks every rank of a job what it is doing, unless a rank query is under way; wakes the
+     * watchers of the job when all ranks have answered. HVD_ERR_NOMEM, HVD_ERR_INVALID when
+     * places are not known yet. */
     int (*ask)(struct http_service *service, struct rendezvous_job *job, uint64_t now_ms);
 
-    /* Ends a job of a service's. Workers that wait are refused, those that are in it are told. */
+    /* Ends a job of a service. Refuses the workers that wait, and tells the workers that are in
+     * its world. */
     void (*end)(struct http_service *service, struct rendezvous_job *job, const char *why,
                 uint64_t now_ms);
 
@@ -43,7 +44,7 @@ struct http_service {
     struct job_table *job_table;
     struct metrics *metrics;
     const struct http_workers *workers;
-    struct memory_budget coming; /* what has come of requests that are not whole, or not begun */
+    struct memory_budget coming; /* bytes received of requests that are incomplete or queued */
     struct wait_list woken;      /* requests that can go on */
     uint64_t epoch_ms;           /* since 1970, when the loop's clock said 0 */
 };

@@ -27,13 +27,13 @@
 
 #include <string.h>
 
-/* Longer than the ranks' own time: an answer that is a little late is still taken along. */
+/* Longer than RANK_QUERY_MS, so that an answer that is a little late is included. */
 enum { ASK_MS = RANK_QUERY_MS + 500 };
 
 /* Requests that may wait for the end of a job; one more is answered at once. */
 enum { ONLOOKERS_MAX = 32 };
 
-/* What the query of GET /v1/jobs/ID says. */
+/* The query of GET /v1/jobs/ID. */
 struct job_query {
     bool ask, wait, output;
     uint64_t wait_ms;
@@ -54,7 +54,7 @@ static cJSON *list(const struct http_service *service, const struct http_exchang
     return json_build_finish(&build);
 }
 
-/* A query where none means anything: true, and the answer. */
+/* For a path without queries. If the request has one, fills in the answer and returns true. */
 static bool has_query(const struct http_exchange *exchange, struct http_answer *answer)
 {
     if (exchange->path.query.data)
@@ -70,7 +70,8 @@ bool http_jobs(struct http_service *service, struct http_exchange *exchange,
     return true;
 }
 
-/* The id that the path names, if the client may: otherwise false, and the answer. */
+/* The id that the path names. Fills in the answer and returns false if the id is malformed, or
+ * the client may not see that job. */
 static bool named(const struct http_service *service, const struct http_exchange *exchange,
                   char id[JOB_ID_SIZE], struct http_answer *answer)
 {
@@ -117,7 +118,7 @@ static bool word_is(struct http_text word, const char *text)
     return word.length == strlen(text) && memcmp(word.data, text, word.length) == 0;
 }
 
-/* One word of the query; each once, and not both that hold the request. */
+/* One word of the query. Each word may occur once, and "ask" and "wait" exclude each other. */
 static bool read_word(struct job_query *query, struct http_text word)
 {
     bool held = query->ask || query->wait;
@@ -145,7 +146,8 @@ static bool read_query(struct job_query *query, struct http_text text)
     }
 }
 
-/* False: the ranks have been asked, and not all of them have answered. */
+/* Returns false while the request must wait: the ranks have been asked, and some have not
+ * answered. */
 static bool http_jobs_ask(struct http_service *service, struct http_exchange *exchange,
                           struct rendezvous_job *job)
 {
@@ -153,7 +155,7 @@ static bool http_jobs_ask(struct http_service *service, struct http_exchange *ex
     if (exchange->last || !job->ranks)
         return true;
     if (first && service->workers->ask(service, job, exchange->now_ms) < 0)
-        return true; /* what was known before is told */
+        return true; /* the answer has what was known before */
     if (!rank_query_is_open(&job->rank_query))
         return true;
     if (first)
@@ -171,8 +173,8 @@ static bool http_jobs_has_room(const struct wait_list *list)
     return count < ONLOOKERS_MAX;
 }
 
-/* False: the job goes on. Who is woken has waited for long enough: more may never be heard on that
- * connection (struct rendezvous_stream). */
+/* Returns false while the request must wait for the end of the job. A request that is woken is
+ * always answered, because its carrier may close the connection soon (struct rendezvous_stream). */
 static bool wait_for_end(struct http_exchange *exchange, struct rendezvous_job *job,
                          uint64_t wait_ms)
 {
@@ -206,7 +208,7 @@ bool http_job(struct http_service *service, struct http_exchange *exchange,
     return true;
 }
 
-/* A job that is there is not made another one. */
+/* A declaration cannot change an existing job; fills in the answer if it would. */
 static bool is_as_declared(const struct rendezvous_job *job,
                            const struct job_declaration *declaration, struct http_answer *answer)
 {
@@ -222,7 +224,7 @@ static bool is_as_declared(const struct rendezvous_job *job,
     return false;
 }
 
-/* There is such a job, or none was before. */
+/* Returns the declared job, which may have existed before; or NULL and the answer. */
 static struct rendezvous_job *declare(struct http_service *service, const char *id,
                                       const struct job_declaration *declaration, uint64_t now_ms,
                                       struct http_answer *answer)

@@ -30,7 +30,7 @@ static struct key_value_bytes http_key_value_bytes_of(struct http_text text)
     return (struct key_value_bytes){ text.data, text.length };
 }
 
-/* An answer without a word. */
+/* An answer with these bytes as its body, even if there are none. */
 static void answer_bytes(struct http_answer *answer, int status, struct key_value_bytes bytes)
 {
     answer->status = status;
@@ -62,7 +62,7 @@ struct rendezvous_job *http_key_value_job(const struct http_service *service,
     return NULL;
 }
 
-/* Scopes that are paths of ours. */
+/* Scopes that are paths of the rendezvous itself. */
 static const struct {
     const char *scope;
     int status;
@@ -151,7 +151,7 @@ static bool is_gloo(const struct http_exchange *exchange)
     return exchange->access.level != HTTP_ANYBODY && !exchange->access.credentials;
 }
 
-/* How long a GET is held, and what is said if nothing has come. */
+/* How long a GET is held, and the status if the key has not come by then. */
 struct patience {
     uint64_t ms;
     int status;
@@ -231,7 +231,7 @@ static bool new_gloo_may_put(struct http_service *service, struct http_exchange 
     return true;
 }
 
-/* Where a worker of an elastic job takes notifications. */
+/* The addresses at which a worker of an elastic job takes notifications. */
 static void notice_listener(struct http_service *service, const struct http_exchange *exchange,
                             const struct http_key_value_target *target)
 {

@@ -25,12 +25,13 @@ struct rendezvous_slot;
 
 enum { HTTP_GLOO_HOLD_MS = 1000 };
 
-/* The job that the request is about; NULL, and the answer, if there is none (any more). */
+/* The job that the request is about. NULL, and the answer, if the job does not exist or has
+ * ended. */
 struct rendezvous_job *http_key_value_job(const struct http_service *service,
                                           const struct http_exchange *exchange,
                                           struct http_answer *answer);
 
-/* What a handler of /SCOPE/KEY works with. */
+/* The arguments of a handler of /SCOPE/KEY. */
 struct http_key_value_target {
     struct rendezvous_job *job;
     struct key_value_bytes scope, key;
@@ -40,11 +41,11 @@ struct http_key_value_target {
 bool http_key_value_target(struct http_key_value_target *target, const struct http_service *service,
                            const struct http_exchange *exchange, struct http_answer *answer);
 
-/* Fills in the answer to what the store has refused with `status`. */
+/* Fills in the answer to a request that the store has refused with `status`. */
 void http_key_value_refuse(struct http_answer *answer, int status,
                            const struct http_key_value_target *target);
 
-/* No query: false, and the answer, if there is one. */
+/* Fills in the answer and returns false if the request has a query. */
 bool http_key_value_no_query(const struct http_exchange *exchange, struct http_answer *answer);
 
 #endif

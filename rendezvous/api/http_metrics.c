@@ -24,10 +24,10 @@ static void ask_all(struct http_service *service, const char *job_id, uint64_t n
     TAILQ_FOREACH(at, &service->job_table->list, link)
     if (metrics_has_ranks(at, job_id) && at->connected > 0)
         service->workers->ask(service, at,
-                              now_ms); /* without memory: what was known before is told */
+                              now_ms); /* without memory: the answer has what was known before */
 }
 
-/* Joins those that wait for a rank query, as long as one is under way. */
+/* Joins the watchers of a job whose rank query is under way; false if there is none. */
 static bool waits(struct http_service *service, const char *job_id, struct waiter *waiter)
 {
     struct rendezvous_job *at;

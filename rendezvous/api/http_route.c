@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { JSON_BODY_MAX = 4096 }; /* what is said of a job, or to be added */
+enum { JSON_BODY_MAX = 4096 }; /* the declaration of a job, or the number to add */
 
-/* The rows of one path stand together; what is more special stands first. */
+/* The rows of one path stand together, and more specific paths stand first. */
 static const struct http_route routes[] = {
     { "/", "/", HTTP_GET, true, 0, http_page },
     { "/healthz", "/healthz", HTTP_GET, true, 0, http_healthz },

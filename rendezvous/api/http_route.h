@@ -16,7 +16,7 @@
 
 struct http_route {
     const char *path; /* segments that are "*" stand for any */
-    const char *name; /* in metrics: as the comment above has them */
+    const char *name; /* the path in metrics, as in the comment above */
     enum http_method method;
     bool open; /* to everybody */
     size_t body_max;
@@ -35,7 +35,7 @@ int http_route_index(const struct http_route *route);
 int http_route_count(void);
 const char *http_route_name(int index);
 
-/* The handlers, in files of such names, but for the first. */
+/* The handlers. Each is in the file of its name, except the first. */
 http_handler_fn http_healthz;
 http_handler_fn http_page, http_metrics;
 http_handler_fn http_jobs, http_job, http_job_put, http_job_delete;

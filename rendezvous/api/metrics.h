@@ -29,7 +29,7 @@ enum {
     METRICS_RANKS_MAX = 4096
 };
 
-/* What a connection turned out to be. */
+/* The kind of a connection, by its first bytes. */
 enum metrics_kind { METRICS_UNAUTHENTICATED, METRICS_HTTP, METRICS_WORKER, METRICS_KINDS };
 
 struct metrics {
@@ -50,7 +50,7 @@ struct metrics {
 /* `route` as http_route_index(), or -1. */
 void metrics_request(struct metrics *metrics, int route, int status);
 
-/* From a job's first HELLO to its last. */
+/* Adds the time from the first HELLO of a job to its last one. */
 void metrics_joined(struct metrics *metrics, uint64_t elapsed_ms);
 
 /* Appends the text: everything above, and of the job table: jobs by state, workers by state, keys
@@ -58,11 +58,12 @@ void metrics_joined(struct metrics *metrics, uint64_t elapsed_ms);
 void metrics_write(struct wire_writer *out, const struct metrics *metrics,
                    const struct job_table *job_table);
 
-/* What the ranks had counted when they were last asked, of the job of that id, or of all (NULL). */
+/* The counters of ranks as of their last answers: of the job with that id, or of all jobs
+ * (NULL). */
 void metrics_write_ranks(struct wire_writer *out, const struct job_table *job_table,
                          const char *job_id);
 
-/* Is this job one of them, with ranks that count? */
+/* Does `job` have counters of ranks, and has it that id (NULL: any)? */
 bool metrics_has_ranks(const struct rendezvous_job *job, const char *job_id);
 
 /* For metrics_write() and tests: the upper bound of a bucket. */

@@ -2,7 +2,8 @@
 /* Counting; see metrics.h. metrics_text.c writes the text. */
 #include "rendezvous/api/metrics.h"
 
-/* In powers of ten and what lies evenly between them: of one machine to a cluster that starts. */
+/* Each two to three times the bound before: from the start of a job on one machine to that on a
+ * large cluster. */
 static const int bounds_ms[METRICS_JOIN_BUCKETS] = { 1,   2,   5,    10,   30,    100,
                                                      300, 500, 1000, 3000, 10000, 30000 };
 

@@ -12,7 +12,7 @@
 
 enum { LABELS_SIZE = JOB_ID_SIZE + 32 };
 
-/* One that has series of its own. */
+/* A rank that has series of its own. */
 struct counted_rank {
     const struct rendezvous_job *job;
     int rank;
@@ -118,7 +118,7 @@ static void put_uptime(struct wire_writer *out, const struct counted_rank *count
                  (double)counted->stats.uptime_ns / 1e9);
 }
 
-/* Without a label in the job of hvdrun, which is alone. */
+/* The job of hvdrun is the only one, and so has no label. */
 static void put_of_job(struct wire_writer *out, const char *family,
                        const struct rendezvous_job *job, int64_t value)
 {
@@ -128,7 +128,7 @@ static void put_of_job(struct wire_writer *out, const char *family,
         metrics_line(out, "%s{job=\"%s\"} %" PRId64 "\n", family, job->id, value);
 }
 
-/* Stalled ranks are counted by job, as one that stays away stalls all others. */
+/* Stalled ranks are counted by job, because one rank that stays away stalls all other ranks. */
 static void put_stalled(struct wire_writer *out, const struct job_table *job_table,
                         const char *job_id)
 {

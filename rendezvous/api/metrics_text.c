@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prometheus' text; see metrics.h. A family is announced by HELP and TYPE, then come its samples;
- * those of one family stand together, and no two have the same labels. */
+/* Prometheus' text; see metrics.h. Each family begins with HELP and TYPE and continues with its
+ * samples, no two of which have the same labels. */
 #include "rendezvous/api/http_route.h"
 #include "rendezvous/api/metrics.h"
 #include "rendezvous/api/metrics_line.h"

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* Members that all parts use. */
+/* Arguments that all parts use. */
 struct view {
     struct json_build build;
     const struct rendezvous_job *job;
@@ -96,7 +96,7 @@ static void put_times(struct view *view, cJSON *json)
         put_null(view, json, "ended");
 }
 
-/* What the launcher has told. */
+/* The members that only a launcher knows. */
 static void put_launch(struct view *view, cJSON *json)
 {
     static const struct launcher_view none = { 0 };
@@ -168,7 +168,7 @@ static void put_hosts(struct view *view, const struct host_groups *groups)
                              groups->starts[h + 1] - groups->starts[h]);
 }
 
-/* Why it cannot say itself what it is doing is known better here. */
+/* If a rank cannot answer, membership knows the reason. */
 static void put_status_text(struct view *view, cJSON *object, int rank)
 {
     char absent[MEMBERSHIP_TEXT_MAX + 1];

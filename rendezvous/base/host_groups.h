@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks, or workers that have none yet, brought together by their hosts. Arithmetic only. */
+/* Groups ranks, or workers without a rank, by host. Pure. */
 #ifndef RENDEZVOUS_BASE_HOST_GROUPS_H
 #define RENDEZVOUS_BASE_HOST_GROUPS_H
 

@@ -19,11 +19,12 @@ void json_build_init(struct json_build *build);
 /* The object, or NULL if anything has failed. */
 cJSON *json_build_finish(struct json_build *build);
 
-/* Adds what was made elsewhere, which is freed if it cannot be added; NULL: it was not made. */
+/* Adds a value that another function has made, and frees it if it cannot be added. NULL, if it
+ * could not be made, counts as a failure. */
 void json_add(struct json_build *build, cJSON *parent, cJSON *item);
 
-/* `name` is borrowed for ever: a literal; NULL: the next element of an array. `parent` may be NULL
- * after a failure, and so is what is returned then. */
+/* `name` is borrowed for ever: a literal; NULL: the next element of an array. After a failure
+ * `parent` may be NULL, and NULL is returned. */
 cJSON *json_object(struct json_build *build, cJSON *parent, const char *name);
 cJSON *json_array(struct json_build *build, cJSON *parent, const char *name);
 void json_bool(struct json_build *build, cJSON *parent, const char *name, bool value);
@@ -32,13 +33,13 @@ void json_number(struct json_build *build, cJSON *parent, const char *name, doub
 /* Milliseconds as seconds. */
 void json_seconds(struct json_build *build, cJSON *parent, const char *name, uint64_t ms);
 
-/* As the two above, or null. */
+/* A number or a time in seconds, or null. */
 void json_number_if(struct json_build *build, cJSON *parent, const char *name, bool known,
                     double value);
 void json_seconds_if(struct json_build *build, cJSON *parent, const char *name, bool known,
                      uint64_t ms);
 
-/* Any bytes; what is not printable UTF-8 becomes '?'. */
+/* `text` may have any bytes; those that are not printable UTF-8 become '?'. */
 void json_text(struct json_build *build, cJSON *parent, const char *name, const char *text,
                size_t length);
 void json_string(struct json_build *build, cJSON *parent, const char *name, const char *text);

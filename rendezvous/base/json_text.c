@@ -14,7 +14,7 @@ static bool json_text_is_digit(char byte)
     return byte >= '0' && byte <= '9';
 }
 
-/* A number may have these, wherever they stand. */
+/* The characters of numbers. */
 static bool is_of_number(char byte)
 {
     return json_text_is_digit(byte) || (byte && strchr("+-.eE", byte));

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* At the one job's server a wrong name costs the same as the right one. */
+/* A launcher's rendezvous takes the same time for a wrong name as for the right one. */
 static void keyring_job_key(const struct keyring *keyring, const char *id, struct job_key *key)
 {
     if (keyring->kept && keyring->kept(keyring->context, id, key))

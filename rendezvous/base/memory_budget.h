@@ -21,7 +21,7 @@ static inline size_t memory_budget_left(const struct memory_budget *budget)
     return budget->max > budget->used ? budget->max - budget->used : 0;
 }
 
-/* False: there is not so much left, and nothing is taken. */
+/* Returns false, and takes nothing, if less is left. */
 static inline bool memory_budget_take(struct memory_budget *budget, size_t nbytes)
 {
     if (nbytes > memory_budget_left(budget))

@@ -30,9 +30,9 @@ struct rendezvous_member {
     const char *host; /* as the launcher names it; ranks with the same host share it */
 };
 
-/* What the launcher learns. Ranks are numbers of workers in all events, also those in a struct
- * rank_end (`rank`, `because_of`). All may call anything here, rendezvous_destroy() too, except
- * running the loop. */
+/* The events for the launcher. Ranks are numbers of workers in all events, also those in a
+ * struct rank_end (`rank`, `because_of`). All may call anything here, rendezvous_destroy() too,
+ * except running the loop. */
 struct rendezvous_events {
     /* The first world is complete: every rank has said HELLO. */
     void (*complete)(void *context);
@@ -71,7 +71,7 @@ struct rendezvous_events {
      * that is not known yet. May be NULL. */
     void (*disconnected)(void *context, int rank);
 
-    /* Somebody wants to see the last lines that `rank` has written to stdout or stderr: at most
+    /* Returns the last lines that `rank` has written to stdout or stderr, for a client: at most
      * `nbytes`, each line ended by a newline. The caller frees it; NULL: none. May be NULL. */
     char *(*output)(void *context, int rank, bool of_stderr, size_t nbytes);
 
@@ -104,18 +104,18 @@ struct rendezvous_options {
     struct rendezvous_events events;
     void *context;
 
-    /* For those who look; copied. */
+    /* For status and JSON; copied. */
     const char *command, *user; /* NULL: not known */
     uint64_t started_ms;        /* when the launcher was started, since 1970 */
 };
 
-/* How the process of a rank has ended, for those who look. Borrowed for the call. */
+/* How the process of a rank has ended, for status and JSON. Borrowed for the call. */
 struct rendezvous_end {
     struct rank_end_how how;
     bool terminated; /* after the launcher had told it to end */
 };
 
-/* What the launcher says of the whole job, for those who look. Borrowed for the call. */
+/* The launcher's verdict on the job, for status and JSON. Borrowed for the call. */
 struct rendezvous_verdict {
     const char *text; /* one line */
     int exit_status;  /* of the launcher */

@@ -33,7 +33,7 @@ void text_line_add_time(struct text_line *line, uint64_t ms)
         text_line_add(line, "%" PRIu64 " ms", ms);
 }
 
-/* Once one was left out, so are all that follow. */
+/* Once a rank was left out, all later ranks are, too. */
 void rank_runs_add(struct rank_runs *runs, int rank, bool joins)
 {
     runs->ranks++;

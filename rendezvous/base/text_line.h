@@ -32,7 +32,7 @@ struct rank_run {
     int first, end;
 };
 
-/* More cannot be shown in a line. */
+/* More ranges do not fit in a line. */
 enum { RANK_RUNS_MAX = 64 };
 
 /* Zeroed: no ranks. */

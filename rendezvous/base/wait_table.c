@@ -11,7 +11,7 @@ void wait_table_init(struct wait_table *table)
     }
 }
 
-/* All bits of the hash are used. */
+/* Every bit of the hash affects the index. */
 static struct wait_table_entry *entry_of(struct wait_table *table, uint32_t hash)
 {
     hash ^= hash >> 16;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests that are held until something that has a name happens: a wait list (wait_list.h) for
- * each hash of a name. What happens is marked at once, and those that wait for it are woken when it
- * suits the caller; others of the same hash are woken as well, and wait again. */
+/* Requests that are held until an event with a name occurs: a wait list (wait_list.h) for each
+ * hash of a name. An event is marked when it occurs, and the requests that wait for it are woken
+ * when the caller asks for them. Requests for other names with the same hash are woken, too, and
+ * wait again. */
 #ifndef RENDEZVOUS_BASE_WAIT_TABLE_H
 #define RENDEZVOUS_BASE_WAIT_TABLE_H
 
@@ -24,16 +25,16 @@ struct wait_table {
 /* Its address must not change any more. */
 void wait_table_init(struct wait_table *table);
 
-/* Where to wait for a name of this hash. */
+/* The list in which requests for names with this hash wait. */
 struct wait_list *wait_table_list(struct wait_table *table, uint32_t hash);
 
-/* It has happened. */
+/* Marks the event of a name with this hash. */
 void wait_table_mark(struct wait_table *table, uint32_t hash);
 
-/* Those that wait for what was marked since the last call go to `woken`. */
+/* Moves the requests for the names that were marked since the last call to `woken`. */
 void wait_table_wake(struct wait_table *table, struct wait_list *woken);
 
-/* All go to `woken`. */
+/* Moves all requests to `woken`. */
 void wait_table_wake_all(struct wait_table *table, struct wait_list *woken);
 
 #endif

@@ -35,7 +35,7 @@
 #include <stdint.h>
 
 enum http_level {
-    HTTP_ANYBODY,   /* has shown nothing */
+    HTTP_ANYBODY,   /* without credentials */
     HTTP_OF_JOB,    /* may do what concerns `job` */
     HTTP_OF_SERVICE /* may do everything */
 };
@@ -52,7 +52,7 @@ struct http_access {
 struct http_gate {
     const struct keyring *keyring; /* borrowed, outlives the connection */
     enum rendezvous_origin origin;
-    unsigned char nonce[NONCE_SIZE]; /* generated when it is first told */
+    unsigned char nonce[NONCE_SIZE]; /* generated when it is first sent */
     bool nonce_told;
     uint64_t counter; /* the largest that was proved; at 2^64-1 nothing can follow */
 };
@@ -61,8 +61,8 @@ void http_gate_init(struct http_gate *gate, const struct keyring *keyring,
                     enum rendezvous_origin origin);
 void http_gate_fini(struct http_gate *gate);
 
-/* What the request shows. 0, also if that is nothing, or the HTTP status of a refusal; `access` is
- * HTTP_ANYBODY in both cases. */
+/* Checks the credentials of a request. Returns 0, or the HTTP status of a refusal. `access` is
+ * HTTP_ANYBODY after a refusal, and if the request has no credentials. */
 int http_gate_check(struct http_gate *gate, const struct http_request *request,
                     struct http_access *access);
 

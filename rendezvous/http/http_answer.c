@@ -48,7 +48,7 @@ size_t http_answer_length(const struct http_answer *answer)
     return answer->made.length > 0 ? answer->made.length : answer->length;
 }
 
-/* 204 is the one status of ours that ends with its head; its length may not be told. */
+/* Of the statuses in use only 204 has no body, and it must not have Content-Length. */
 static void put_length(struct wire_writer *out, int status, size_t length)
 {
     char line[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An answer, and how it becomes bytes. */
+/* An answer, and its encoding. */
 #ifndef RENDEZVOUS_HTTP_HTTP_ANSWER_H
 #define RENDEZVOUS_HTTP_HTTP_ANSWER_H
 
@@ -10,12 +10,12 @@
 
 enum { HTTP_ALLOW_SIZE = 64 };
 
-/* The body is the first of these that is there: `made`, unless it is empty (freed by
+/* The body is the first of these that is set: `made`, unless it is empty (freed by
  * http_answer_fini()); `body`, borrowed until the answer has been put; the status in words. */
 struct http_answer {
     int status;
     const char *type;            /* Content-Type, borrowed for ever; NULL: text/plain */
-    char allow[HTTP_ALLOW_SIZE]; /* of 405: the methods that there are; "": none told */
+    char allow[HTTP_ALLOW_SIZE]; /* of 405: the methods that the path has; "": no header Allow */
     const char *body;
     size_t length;
     bool has_body; /* `body` counts, even if it is empty */
@@ -34,8 +34,8 @@ size_t http_answer_length(const struct http_answer *answer);
 
 enum http_connection { HTTP_CLOSE, HTTP_KEEP_ALIVE };
 
-/* Appends head and body, in one piece; 500 if there was no memory for `made`. Names of headers are
- * spelled exactly as Horovod's workers expect them. No answer is to be kept by anybody on the way
+/* Appends head and body, in one piece; 500 if there was no memory for `made`. Names of headers
+ * are spelled exactly as Horovod's workers expect them. No cache may keep an answer
  * (Cache-Control: no-store). 204 has neither body nor length. */
 void http_answer_put(struct wire_writer *out, const struct http_answer *answer, bool head_only,
                      enum http_connection connection);

@@ -20,7 +20,7 @@ static int set_job(struct http_credentials *credentials, struct http_text id)
     return key_owner_parse(&credentials->owner, id.data, id.length) ? OK : UNREADABLE;
 }
 
-/* As people write it: digits alone, no zeros in front. */
+/* Digits only, without leading zeros. */
 static int set_counter(struct http_credentials *credentials, struct http_text text)
 {
     uint64_t value = 0;
@@ -34,7 +34,7 @@ static int set_counter(struct http_credentials *credentials, struct http_text te
     return valid ? OK : UNREADABLE;
 }
 
-/* Keys, digests and proofs are of one size, and so is how they are written. */
+/* Keys, digests and proofs have the same size. */
 static bool http_credentials_decode(unsigned char out[32], struct http_text hex)
 {
     struct job_key bytes;

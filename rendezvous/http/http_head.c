@@ -91,7 +91,7 @@ static int http_head_end_line(struct http_head *head)
     return empty ? HTTP_HEAD_WHOLE : HTTP_HEAD_MORE;
 }
 
-/* Bytes that the present line may still have. */
+/* How many more bytes the current line may have. */
 static size_t room(const struct http_head *head)
 {
     size_t length = head->text.length - head->line;
@@ -116,7 +116,7 @@ static bool is_text(unsigned char byte)
     return (byte >= ' ' && byte < 0x7f) || byte == '\t';
 }
 
-/* As much of the line as is here and has room. */
+/* Takes the part of the line that has been received and has room. */
 static size_t take_text(struct http_head *head, const char *data, size_t length)
 {
     size_t most = room(head), used = 0;
@@ -128,7 +128,7 @@ static size_t take_text(struct http_head *head, const char *data, size_t length)
     return used;
 }
 
-/* What take_text() has left: the end of a line, or what must not be. */
+/* Takes the byte that take_text() has left: the end of a line, or a forbidden character. */
 static int take_byte(struct http_head *head, unsigned char byte)
 {
     if (head->after_cr != (byte == '\n'))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The head of an HTTP request, cut out of a byte stream line by line. Whatever two readers of HTTP
- * could understand in different ways (request smuggling) is refused here.
+/* The head of an HTTP request, cut out of a byte stream line by line. A head that two HTTP
+ * parsers could read differently (request smuggling) is refused here.
  *
  * Happy path: bytes are taken until the empty line; the head is then whole, in `text`, and
  * http_head_next() gives its lines to http_request.h.
@@ -46,7 +46,7 @@ int http_head_take(struct http_head *head, const char *data, size_t length, size
  * the first call. The text is borrowed from the head. */
 bool http_head_next(const struct http_head *head, size_t *at, struct http_text *line);
 
-/* The parts of a line, which point into it. False for a line that a head cannot have. */
+/* Splits a line into parts that point into it. Returns false if the line is malformed. */
 struct http_request_line {
     struct http_text method, target;
     int major, minor;
@@ -58,7 +58,7 @@ struct http_header {
 };
 bool http_header_split(struct http_text line, struct http_header *header);
 
-/* An empty line instead of a request: nobody that deserves an answer. */
+/* The client has sent an empty line instead of a request, and gets no answer. */
 bool http_head_empty(const struct http_head *head);
 
 /* Wipes and frees the bytes; ready for the next head. A zeroed struct is ready as well. */

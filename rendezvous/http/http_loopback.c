@@ -17,7 +17,7 @@ static bool is_loopback_ipv4(struct http_text name)
     return inet_pton(AF_INET, text, &address) == 1 && ntohl(address.s_addr) >> 24 == 127;
 }
 
-/* Nothing, or ":" and 1 to 5 digits. */
+/* Is `text` empty, or ":" and 1 to 5 digits? */
 static bool is_port(struct http_text text)
 {
     if (text.length == 0)

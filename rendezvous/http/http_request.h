@@ -22,7 +22,7 @@
 
 enum { HTTP_BODY_MAX = 4 * 1024 * 1024 };
 
-/* Those of RFC 9110, and PATCH (RFC 5789). */
+/* The methods of RFC 9110, and PATCH (RFC 5789). */
 enum http_method {
     HTTP_GET,
     HTTP_HEAD,
@@ -41,9 +41,9 @@ struct http_request {
     const char *target; /* a path and maybe a query, still encoded; borrowed from the head */
     size_t target_length;
     uint64_t body_length;
-    bool keep_alive; /* the client would like to go on */
+    bool keep_alive; /* the client wants to keep the connection */
     bool http10;
-    bool waits; /* for "100 Continue" before it sends its body */
+    bool waits; /* the client waits for "100 Continue" before it sends its body */
     struct http_text authorization, host, origin, fetch_site; /* without blanks around; NULL if not
                                                                  there; borrowed as well */
 };

@@ -14,7 +14,7 @@ enum { HTTP_WAIT_SECONDS_MAX = 60 };
 /* False if `text` has another form, or is more than HTTP_WAIT_SECONDS_MAX. */
 bool http_seconds_parse(struct http_text text, uint64_t *ms);
 
-/* The same behind "wait=", which `text` must begin with. */
+/* Reads "wait=SECONDS". */
 bool http_seconds_wait(struct http_text text, uint64_t *ms);
 
 #endif

@@ -9,7 +9,7 @@ enum { HTTP_STATUSES = 19 };
 /* The row of a status in the table; HTTP_STATUSES for a status that is not in it. */
 int http_status_index(int status);
 
-/* The other way round; 0 for HTTP_STATUSES. */
+/* The status of a row; 0 for HTTP_STATUSES. */
 int http_status_code(int index);
 
 /* "Not Found"; "" for a status that is not in the table. */

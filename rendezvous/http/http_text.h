@@ -43,7 +43,8 @@ static inline void http_text_drop_blanks_at_end(struct http_text *text)
         text->length--;
 }
 
-/* Takes what stands before `c`, and `c`. False, and nothing is taken, if there is no `c`. */
+/* Removes the bytes up to and including `c`, and returns the bytes before it in `before`.
+ * Returns false, and removes nothing, if there is no `c`. */
 static inline bool http_text_take_until(struct http_text *text, char c, struct http_text *before)
 {
     const char *end = memchr(text->data, c, text->length);

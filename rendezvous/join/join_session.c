@@ -141,7 +141,7 @@ static int on_goodbye(struct join_session *session, const struct frame *frame,
     return 1;
 }
 
-/* What a worker may say when. */
+/* The frames that a worker may send in each state, and their handlers. */
 static const struct {
     enum join_session_state state;
     enum join_type type;

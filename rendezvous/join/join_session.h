@@ -54,8 +54,8 @@ void join_session_fini(struct join_session *session);
 /* Takes some of the bytes and says how many; 0 when out of memory. */
 size_t join_session_take(struct join_session *session, const void *data, size_t length);
 
-/* What the bytes taken so far say: 1 and an event; 0 if more bytes are needed; a negative status if
- * the connection must end. Appends what is to be sent, before the end too. */
+/* Parses the bytes taken so far. Returns 1 and an event; 0 if more bytes are needed; a negative
+ * status if the connection must end. Appends the bytes to send, also before the end. */
 int join_session_next(struct join_session *session, struct join_event *event,
                       struct wire_writer *out, struct err *err);
 

@@ -20,7 +20,7 @@ void http_session_init(struct http_session *session, struct http_service *servic
     http_gate_init(&session->gate, keyring, origin);
 }
 
-/* 0, or the status of the failure; what is kept counts for all clients together. */
+/* 0, or the status of the failure. The bytes of the bodies of all clients count together. */
 static int http_session_keep(struct http_session *session, struct wire_writer *kept,
                              const char *data, size_t length)
 {
@@ -55,7 +55,7 @@ void http_session_fini(struct http_session *session)
     http_gate_fini(&session->gate);
 }
 
-/* Counts an answer of `length` bytes, and says whether there may be another. */
+/* Counts an answer of `length` bytes. Returns false if it must be the last one. */
 static bool count_answer(struct http_session *session, size_t length)
 {
     session->answered++;
@@ -67,7 +67,8 @@ static bool count_answer(struct http_session *session, size_t length)
            (session->known || session->answered < HTTP_UNAUTHENTICATED_REQUESTS_MAX);
 }
 
-/* The answer to the present request, which is over with it. False if the connection is, too. */
+/* Puts the answer to the current request, which ends the request. Returns false if the
+ * connection ends, too. */
 static bool put_answer(struct http_session *session, const struct http_answer *answer,
                        bool keep_alive, struct turn *turn)
 {
@@ -84,13 +85,15 @@ static bool put_answer(struct http_session *session, const struct http_answer *a
     return goes_on;
 }
 
-/* For what leaves us not knowing where the next request begins, or not wanting to. */
+/* Refuses a request and ends the connection, because the beginning of the next request is
+ * unknown or unwanted. */
 static bool http_session_refuse(struct http_session *session, int status, struct turn *turn)
 {
     return put_answer(session, &(struct http_answer){ .status = status }, false, turn);
 }
 
-/* The head says enough. A body would have to be read before there can be another request. */
+/* Refuses a request by its head alone. If it has a body the connection ends, since the body is
+ * not read. */
 static bool refuse_head(struct http_session *session, struct http_answer *answer, struct turn *turn)
 {
     char header[HTTP_CHALLENGE_SIZE + 32], challenge[HTTP_CHALLENGE_SIZE];
@@ -146,7 +149,7 @@ static bool drops_body(const struct http_session *session)
     return session->route->method == HTTP_GET && !session->exchange.access.digest_known;
 }
 
-/* 0, or the status of the refusal: who may not, or a body that is not wanted. */
+/* 0, or the status of the refusal: the client is not authorized, or the body is too long. */
 static int check_head(struct http_session *session)
 {
     struct http_access *access = &session->exchange.access;
@@ -162,7 +165,7 @@ static int check_head(struct http_session *session)
     return too_long && !drops_body(session) ? 413 : 0;
 }
 
-/* Decides by the head alone what becomes of the request. */
+/* Checks the head, and refuses the request or begins to receive its body. */
 static bool begin_body(struct http_session *session, struct turn *turn)
 {
     struct http_answer answer = { 0 };
@@ -226,7 +229,7 @@ static bool take_body(struct http_session *session, const char *data, size_t len
     return status ? http_session_refuse(session, status, turn) : true;
 }
 
-/* What comes while a request is held waits for its turn. */
+/* Bytes that arrive while a request is held are kept until it is answered. */
 static bool put_ahead(struct http_session *session, const char *data, size_t length)
 {
     if (length > HTTP_AHEAD_MAX - session->ahead.length)
@@ -264,7 +267,8 @@ bool http_session_receive(struct http_session *session, const char *data, size_t
     return http_session_take(session, data, length, &turn);
 }
 
-/* A held request, and then what has come meanwhile. */
+/* Calls the handler of the held request again, and then takes the bytes that have arrived
+ * meanwhile. */
 static bool http_session_go_on(struct http_session *session, uint64_t now_ms,
                                struct wire_writer *out)
 {

@@ -33,7 +33,7 @@ enum {
     HTTP_HEAD_MS = 5000,
     HTTP_REQUEST_MS = 15000,
     HTTP_IDLE_MS = 60000,
-    HTTP_HOLD_MS = 60000 /* whatever the handler would like */
+    HTTP_HOLD_MS = 60000 /* a limit, whatever the handler wants */
 };
 enum {
     HTTP_UNAUTHENTICATED_REQUESTS_MAX = 100,
@@ -58,7 +58,7 @@ struct http_session {
     struct http_exchange exchange; /* of the present request */
     struct wire_writer body;       /* as much as has come */
     uint64_t body_left;            /* bytes that have not */
-    struct wire_writer ahead;      /* what came while a request was held */
+    struct wire_writer ahead;      /* bytes that arrived while a request was held */
     int answered;
     struct {
         int answers;

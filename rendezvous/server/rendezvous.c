@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-/* What is late, and how long is read then. */
+/* How late the timer must be, and how long input is read then before deadlines are looked at. */
 enum { LATE_MS = 500, READ_MS = 1000 };
 
 struct rendezvous {

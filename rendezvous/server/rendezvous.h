@@ -34,13 +34,13 @@ struct rendezvous_service_options {
      * have not come whole, the rest for values. 0: no limit but that of each job and connection. */
     size_t memory_max;
 
-    /* How many connections its carriers have descriptors for; 0: not known. Unauthenticated clients
-     * leave those of it alone that workers and clients have. */
+    /* How many connections its carriers have descriptors for; 0: not known. Unauthenticated
+     * clients cannot take those that workers and authenticated clients have. */
     int connections_max;
 
     uint64_t start_timeout_ms; /* of jobs that are not declared with another */
 
-    /* Something has happened to a job: one line without its name. Borrowed for the call. */
+    /* An event of a job: one line without its name. Borrowed for the call. */
     void (*say)(void *context, const char *job, const char *text);
     void *context;
 };
@@ -60,12 +60,12 @@ struct rendezvous_connection *rendezvous_accept(struct rendezvous *rendezvous,
                                                 struct rendezvous_stream *stream,
                                                 enum rendezvous_origin origin);
 
-/* Bytes from the other side. May call stream->send() and stream->close(), of this connection and of
- * others. */
+/* Takes bytes from the peer. May call stream->send() and stream->close(), of this connection and
+ * of others. */
 void rendezvous_receive(struct rendezvous_connection *connection, const void *data, size_t length);
 
-/* The other side has hung up, or its carrier is gone. Frees the connection; its stream is not
- * touched. */
+/* The peer has hung up, or its carrier is gone. Frees the connection, and does not touch its
+ * stream. */
 void rendezvous_hangup(struct rendezvous_connection *connection);
 
 /* These three calls, for a carrier that cannot include this header. */
@@ -101,8 +101,8 @@ void rendezvous_rank_started(struct rendezvous *rendezvous, int rank, int pid);
  * explain it before. */
 void rendezvous_rank_ended(struct rendezvous *rendezvous, int rank, const struct rank_end_how *how);
 
-/* The same for those who look; how it ended may be told again when more is known. To be called
- * before the one above. */
+/* The same for status and JSON. May be called again when more is known about the end. Call this
+ * before rendezvous_ended(). */
 void rendezvous_tell_end(struct rendezvous *rendezvous, int rank, const struct rendezvous_end *end);
 
 /* The key of a service is another from now on, for clients that show the service's and for jobs to
@@ -114,8 +114,8 @@ void rendezvous_tell_verdict(struct rendezvous *rendezvous,
                              const struct rendezvous_verdict *verdict);
 
 /* Asks every rank what it is doing; the answers come through `report`, also before this returns.
- * Who has not answered after 2 s is said to be silent. While an asking is under way another one
- * adds nothing. HVD_ERR_NOMEM when out of memory. */
+ * A rank that has not answered after 2 s is reported as silent. While a rank query is under way
+ * another call does nothing. HVD_ERR_NOMEM when out of memory. */
 int rendezvous_ask(struct rendezvous *rendezvous, struct err *err);
 
 /* Closes every connection and timer; frees itself when the loop has run once more. NULL is fine. */

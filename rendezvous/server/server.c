@@ -157,7 +157,7 @@ static struct rendezvous_connection *connection_of(struct waiter *waiter)
                                                              http.waiter));
 }
 
-/* Says whether anything has happened. */
+/* Returns whether anything has changed. */
 static bool resume_woken(struct server *server)
 {
     struct waiter *waiter = TAILQ_FIRST(&server->service.woken);
@@ -202,8 +202,8 @@ void server_leave(struct server *server)
     server->trim = false;
 }
 
-/* The connection is over for us; its memory stays until server_leave(). */
-static void bury(struct rendezvous_connection *connection)
+/* Marks the connection as over. Its memory stays until server_leave(). */
+static void server_mark_over(struct rendezvous_connection *connection)
 {
     if (connection->job)
         server_worker_gone(connection);
@@ -216,7 +216,7 @@ static void bury(struct rendezvous_connection *connection)
 void server_end(struct rendezvous_connection *connection)
 {
     struct rendezvous_stream *stream = connection->stream;
-    bury(connection);
+    server_mark_over(connection);
     stream->close(stream);
 }
 
@@ -231,9 +231,9 @@ bool server_flush(struct rendezvous_connection *connection, struct wire_writer *
     return written;
 }
 
-/* Its worker, if it is one, has disconnected. */
-static void over(struct rendezvous_connection *connection,
-                 void (*end)(struct rendezvous_connection *connection))
+/* Ends the connection with `end`. Its worker, if it has one, has disconnected. */
+static void server_lose_connection(struct rendezvous_connection *connection,
+                                   void (*end)(struct rendezvous_connection *connection))
 {
     struct server *server = connection->server;
     struct rendezvous_job *job = connection->job;
@@ -245,14 +245,14 @@ static void over(struct rendezvous_connection *connection,
 
 void server_send_away(struct rendezvous_connection *connection)
 {
-    over(connection, server_end);
+    server_lose_connection(connection, server_end);
 }
 
 void server_hangup(struct rendezvous_connection *connection, uint64_t now_ms)
 {
     struct server *server = connection->server;
     server_enter(server, now_ms);
-    over(connection, bury);
+    server_lose_connection(connection, server_mark_over);
     server_leave(server);
 }
 
@@ -332,8 +332,9 @@ void server_tick(struct server *server, uint64_t now_ms)
     server->due_ms = search_deadline(server);
 }
 
-/* Searched while that is quick, so that a job at work wakes nobody. Of thousands the earliest is
- * kept, one wake-up may find nothing to do, and those that come close together share one. */
+/* With few connections and jobs the deadlines are searched, so that a running job causes no
+ * wake-up. With thousands the earliest deadline is kept: a wake-up may find nothing to do, and
+ * deadlines close to each other share one. */
 uint64_t server_deadline(const struct server *server)
 {
     int searched = server->count[SERVER_UNAUTHENTICATED] + server->count[SERVER_CLIENT] +

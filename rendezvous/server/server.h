@@ -115,7 +115,8 @@ void server_change_key(struct server *server, const struct job_key *key);
 void server_close(struct server *server);
 void server_fini(struct server *server);
 
-/* As their namesakes in rendezvous.h; the last seven for the one job of a launcher's. */
+/* Each as the call of the same name in rendezvous.h. The last seven are for the job of a
+ * launcher. */
 struct rendezvous_connection *server_accept(struct server *server, struct rendezvous_stream *stream,
                                             enum rendezvous_origin origin, uint64_t now_ms);
 void server_receive(struct rendezvous_connection *connection, const void *data, size_t length,
@@ -134,8 +135,8 @@ void server_tell_end(struct server *server, int rank, const struct rendezvous_en
 void server_tell_verdict(struct server *server, const struct rendezvous_verdict *verdict,
                          uint64_t now_ms);
 
-/* When server_tick() is wanted next, or SERVER_NEVER. In a crowd maybe earlier than needed, and by
- * up to SERVER_COARSE_MS later. */
+/* When server_tick() must be called next, or SERVER_NEVER. With thousands of connections it may
+ * be earlier than needed, or up to SERVER_COARSE_MS later. */
 enum { SERVER_COARSE_MS = 32 };
 uint64_t server_deadline(const struct server *server);
 void server_tick(struct server *server, uint64_t now_ms);

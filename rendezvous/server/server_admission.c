@@ -9,7 +9,8 @@ static bool has_said_open(const struct rendezvous_connection *unauthenticated)
            unauthenticated->join.state == JOIN_SESSION_CHALLENGED;
 }
 
-/* Who has said OPEN is probably a worker whose HELLO is on its way. */
+/* The oldest client that has not sent OPEN, or else the oldest. A client that has sent OPEN is
+ * probably a worker whose HELLO is on its way. */
 static struct rendezvous_connection *least_wanted(struct server *server)
 {
     struct rendezvous_connection *at;
@@ -19,8 +20,8 @@ static struct rendezvous_connection *least_wanted(struct server *server)
     return TAILQ_FIRST(&server->connections[SERVER_UNAUTHENTICATED]);
 }
 
-/* Workers that jobs still wait for, as many as one job may have: who declares jobs must not give
- * unauthenticated clients more room than that. */
+/* The number of workers that jobs still wait for, at most WORLD_SIZE_MAX: a client that declares
+ * jobs must not make more room than that for unauthenticated clients. */
 static int expected(const struct server *server)
 {
     int64_t workers = 0;
@@ -30,7 +31,7 @@ static int expected(const struct server *server)
     return workers < WORLD_SIZE_MAX ? (int)workers : WORLD_SIZE_MAX;
 }
 
-/* How many unauthenticated clients there may be. */
+/* The limit on unauthenticated clients. */
 static int room(const struct server *server)
 {
     int wanted = SERVER_UNAUTHENTICATED_MAX;

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* To each rank that is in the world. */
+/* Sends `update` to each rank that is in the world. */
 static void tell_update(struct server *server, struct rendezvous_job *job,
                         const struct join_update *update)
 {
@@ -52,7 +52,7 @@ static void refuse_removed(struct server *server, struct rendezvous_job *job, in
     refuse_waiting(server, job, worker, HVD_ERR_REMOVED, text);
 }
 
-/* The members leave the waiting for their ranks. */
+/* The connections of the members get the ranks of the new world. */
 static void make_world(struct server *server, struct rendezvous_job *job)
 {
     struct err err;
@@ -86,7 +86,7 @@ static void elastic_do(struct server *server, struct rendezvous_job *job,
     }
 }
 
-/* A service decides itself who is to come. */
+/* In a service, decides the members of the next world. */
 static void server_elastic_decide(struct server *server, struct rendezvous_job *job)
 {
     struct err err;

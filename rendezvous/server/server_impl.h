@@ -23,7 +23,7 @@ void server_gloo_listens(struct http_service *service, int worker, const char *t
 void server_end_job(struct http_service *service, struct rendezvous_job *job, const char *why,
                     uint64_t now_ms);
 
-/* Something wants server_tick() at `deadline_ms`. */
+/* Notes that server_tick() must be called at `deadline_ms`. */
 void server_due(struct server *server, uint64_t deadline_ms);
 
 /* Moves a connection among those of another role. */
@@ -41,15 +41,15 @@ bool server_flush(struct rendezvous_connection *connection, struct wire_writer *
 void server_end(struct rendezvous_connection *connection);
 void server_send_away(struct rendezvous_connection *connection);
 
-/* Requests go on whose carrier goes before the verdict comes. */
+/* Wakes the requests whose carrier may be gone before the verdict comes. */
 void server_wake_brief(struct server *server, struct wait_list *waiters);
 
 /* A session's answer goes out and, unless it `goes_on`, the connection ends. */
 void server_http_went(struct rendezvous_connection *connection, bool goes_on,
                       struct wire_writer *out);
 
-/* What a worker says, or that its connection is over without a word. The connection of a worker
- * that is refused ends. */
+/* The messages of a worker, and the end of its connection without GOODBYE. The connection of a
+ * worker that is refused ends. */
 void server_on_hello(struct rendezvous_connection *connection, const struct join_hello *hello);
 void server_on_report(struct rendezvous_connection *connection, const struct join_report *report);
 void server_on_word(struct rendezvous_connection *connection, const struct rank_end *word);
@@ -71,10 +71,10 @@ void server_tell_to_wait(struct rendezvous_connection *connection, uint64_t unti
 void server_job_say(struct server *server, const char *job, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* All have come to the world of a job: tells the launcher. */
+/* The world of a job is complete: reports it to the launcher. */
 void server_on_complete(struct server *server, struct rendezvous_job *job);
 
-/* The world is about to be replaced: its connections are nowhere from now on. */
+/* The world is about to be replaced: its connections have the place SERVER_NOWHERE from now on. */
 void server_leave_world(struct server *server, struct rendezvous_job *job);
 
 /* A HELLO for an elastic job. */
@@ -94,9 +94,9 @@ void server_query_end(struct server *server, struct rendezvous_job *job);
 /* Time has passed for a job. */
 void server_job_tick(struct server *server, struct rendezvous_job *job);
 
-/* Tells the texts of rank queries as far as they are known: whatever has happened may have
- * completed some. Then, once those that watched have their answer, begins what the launcher asked
- * meanwhile; says whether it did. */
+/* Reports the texts of rank queries that the last event has completed. When the watchers of a
+ * query have their answer, begins the query that the launcher has asked for meanwhile, and
+ * returns true if there was one. */
 void server_report(struct server *server);
 bool server_ask_again(struct server *server);
 

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* To the people of a service. */
+/* Reports a line to the operator of a service. */
 void server_job_say(struct server *server, const char *job, const char *format, ...)
 {
     char text[JOIN_TEXT_MAX];
@@ -95,7 +95,8 @@ static void tell_rank(struct server *server, const struct world *world,
         membership_broke(world->membership, action->rank, server->now_ms);
 }
 
-/* To the launcher, once: who is in the world now. It may cause the next world meanwhile. */
+/* Reports the members of the world to the launcher, once. The launcher may cause the next world
+ * meanwhile. */
 static void tell_world(struct server *server, struct rendezvous_job *job)
 {
     int *workers = job->membership.workers;
@@ -129,7 +130,7 @@ void server_on_complete(struct server *server, struct rendezvous_job *job)
                        job->size, epoch);
 }
 
-/* Nobody is left of a service's job. */
+/* Closes a job of a service that has ended or failed. */
 static void check_over(struct server *server, struct rendezvous_job *job)
 {
     if (!rendezvous_job_is_over(job) || !job->store)
@@ -153,7 +154,7 @@ static struct rank_end end_for_launcher(const struct world *world, const struct 
     return told;
 }
 
-/* To the launcher, once. */
+/* Reports the first failure to the launcher, once. */
 static void tell_origin(struct server *server, const struct world *world)
 {
     if (*world->told_origin || world->membership->origin.status == HVD_OK || server->closed)
@@ -227,7 +228,7 @@ void server_leave_world(struct server *server, struct rendezvous_job *job)
     }
 }
 
-/* Not all workers will come: those that wait are told why. */
+/* The start has failed: refuses the workers that wait, with the reason. */
 static void clear_pending_workers(struct server *server, struct rendezvous_job *job)
 {
     struct pending_workers *pending = &job->pending;
@@ -252,8 +253,8 @@ static void assign_ranks(struct server *server, struct rendezvous_job *job)
     server_carry_out(server, job);
 }
 
-/* It can tell then that we have fallen silent, and what it waited for. One that cannot be told has
- * disconnected. */
+/* Tells a worker how long to wait and for what, so that it notices a silent rendezvous. A worker
+ * that cannot be told counts as disconnected. */
 void server_tell_to_wait(struct rendezvous_connection *connection, uint64_t until_ms,
                          struct join_waiting *waiting)
 {
@@ -286,7 +287,7 @@ static void tell_pending_worker_to_wait(struct rendezvous_connection *connection
     server_tell_to_wait(connection, pending->deadline_ms, &waiting);
 }
 
-/* From now on it is a worker of the job's. */
+/* Makes the connection that of a worker of the job. */
 void server_take_in(struct rendezvous_connection *connection, struct rendezvous_job *job,
                     struct server_place place)
 {
@@ -297,7 +298,7 @@ void server_take_in(struct rendezvous_connection *connection, struct rendezvous_
         job->first_ms = connection->server->now_ms;
 }
 
-/* A rank that has left the world comes for the next epoch. */
+/* A rank that has left the world joins the next epoch. */
 static int join_again(struct rendezvous_connection *connection, struct rendezvous_job *job,
                       const struct join_hello *hello, struct err *err)
 {
@@ -474,8 +475,8 @@ static void tell_left(struct server *server, const struct world *world, int rank
         server->events.left(server->context, world->ranks[rank].worker, &told);
 }
 
-/* Only who is in a world has one that can break. A world that another has replaced is of no
- * interest any more. */
+/* Only a rank of a world may say that its world is broken. The word of a rank whose world has
+ * been replaced is ignored. */
 void server_on_word(struct rendezvous_connection *connection, const struct rank_end *word)
 {
     struct server *server = connection->server;
@@ -529,7 +530,8 @@ void server_on_broken(struct server *server, struct rendezvous_job *job, struct 
     server_carry_out(server, job);
 }
 
-/* A worker of Horovod's own gives up without saying for whom it has waited. */
+/* A worker of Horovod's own does not say for which ranks it has waited when it gives up, so this
+ * is reported in its place. */
 static void tell_missing(struct server *server, struct rendezvous_job *job)
 {
     char text[JOIN_TEXT_MAX];

@@ -61,7 +61,7 @@ int server_ask_job(struct http_service *service, struct rendezvous_job *job, uin
     return rc;
 }
 
-/* The launcher hears of every rank. */
+/* Reports the text of every rank to the launcher. */
 void server_query_end(struct server *server, struct rendezvous_job *job)
 {
     bool asked = job->asked_by_launcher && server->events.report;

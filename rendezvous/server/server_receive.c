@@ -5,8 +5,9 @@
  * ends. */
 #include "rendezvous/server/server_impl.h"
 
-/* Says whether there may be more. What was wrong with a connection that ends is of no interest: an
- * unauthenticated client's mistakes are its own, a rank's end is told by its membership. */
+/* Returns whether there may be another frame. The error of a connection that ends is dropped:
+ * the mistake of an unauthenticated client is not reported, and the end of a rank is reported by
+ * its membership. */
 static bool next_frame(struct rendezvous_connection *connection)
 {
     struct join_event event;
@@ -41,7 +42,7 @@ static void receive_frames(struct rendezvous_connection *connection, const char 
     }
 }
 
-/* A client that is authenticated makes room for one that is not. */
+/* A client that has authenticated no longer counts as an unauthenticated one. */
 static void become_client(struct rendezvous_connection *connection)
 {
     struct server *server = connection->server;

@@ -40,7 +40,7 @@ struct key_value {
     size_t size;  /* of scopes and items, as they cost */
     size_t taken; /* of it, from the budget */
     struct memory_budget *budget;
-    struct memory_budget own; /* without a limit, until another is shared */
+    struct memory_budget own; /* without a limit, until key_value_share() replaces it */
     struct wait_table waiting;
 };
 
@@ -135,7 +135,7 @@ static void scope_destroy(void *scope)
     free(scope);
 }
 
-/* After every change: the limit was looked at before it. */
+/* Updates the size after a change. The limit was checked before the change. */
 static void update_budget(struct key_value *store)
 {
     store->budget->used += store->size - store->taken;
@@ -251,8 +251,8 @@ static bool insert(struct key_value *store, struct scope *scope, struct key_valu
     return true;
 }
 
-/* Whether `length` bytes may be the key's value: `scope` and `old` are NULL if they do not exist.
- */
+/* May the key's value have `length` bytes? `scope` and `old` are NULL if they do not exist.
+ * */
 static bool key_value_has_room(const struct key_value *store, const struct scope *scope,
                                struct key_value_bytes scope_name, struct key_value_bytes key,
                                const struct item *old, size_t length)
@@ -267,7 +267,7 @@ static bool key_value_has_room(const struct key_value *store, const struct scope
            (scope || store->unplanned < KEY_VALUE_SCOPES_MAX);
 }
 
-/* FNV-1a. Names that are made to collide only wake those who waited under either. */
+/* FNV-1a. Names that are chosen to collide only wake requests for each other. */
 static uint32_t hash(uint32_t seed, struct key_value_bytes name)
 {
     for (size_t i = 0; i < name.length; i++)
@@ -317,7 +317,7 @@ int key_value_get(const struct key_value *store, struct key_value_bytes scope,
     return OK;
 }
 
-/* Not planned: the key goes, and with the last one the scope. */
+/* Removes a key of a scope that is not planned, and with the last key the scope. */
 static void remove_item(struct key_value *store, struct scope *scope, struct item *item)
 {
     scope->keys--;

@@ -45,7 +45,7 @@ struct key_value;
 /* A name as above, of at most `max` bytes (KEY_VALUE_SCOPE_MAX or KEY_VALUE_KEY_MAX). */
 bool key_value_name_valid(struct key_value_bytes name, size_t max);
 
-/* NULL when out of memory; destroying NULL is fine. What still waits is left alone. */
+/* NULL when out of memory; destroying NULL is fine. Waiting requests are not woken. */
 struct key_value *key_value_create(void);
 void key_value_destroy(struct key_value *store);
 
@@ -74,15 +74,16 @@ int key_value_delete(struct key_value *store, struct key_value_bytes scope,
 int key_value_add(struct key_value *store, struct key_value_bytes scope, struct key_value_bytes key,
                   int64_t number, int64_t *sum);
 
-/* Where a request waits for this key, and maybe for others too; stays valid as long as the store.
- */
+/* The list in which requests wait for this key, and maybe for other keys, too. Valid as long as
+ * the store.
+ * */
 struct wait_list *key_value_waiters(struct key_value *store, struct key_value_bytes scope,
                                     struct key_value_bytes key);
 
-/* Those whose key may have come since the last call go to `woken`. */
+/* Moves the requests whose key may have come since the last call to `woken`. */
 void key_value_wake(struct key_value *store, struct wait_list *woken);
 
-/* The store will go away: all that wait go to `woken`. */
+/* Moves all waiting requests to `woken`, before the store is destroyed. */
 void key_value_wake_all(struct key_value *store, struct wait_list *woken);
 
 /* For status and metrics. */

@@ -17,7 +17,7 @@ enum { PORT_DIGITS = 5, PORT_MAX = 65535 };
 
 #define EXPECTED "ADDRESS:PORT, such as 127.0.0.1:29400 or [::]:29400"
 
-/* -1 if it is none. */
+/* Returns the number, or -1 if the text is not a port. */
 static int parse_port(const char *text)
 {
     size_t length = strlen(text);
@@ -27,7 +27,7 @@ static int parse_port(const char *text)
     return port <= PORT_MAX ? port : -1;
 }
 
-/* 0, or another number if it is no address. */
+/* Returns 0, or another number if the text is not an address. */
 static int tcp_address_parse_host(struct sockaddr_storage *address, const char *host, int port)
 {
     char plain[TCP_ADDRESS_SIZE];

@@ -15,13 +15,13 @@ enum { TCP_ADDRESS_SIZE = 80 };
 /* HVD_ERR_INVALID, and one line that quotes the text. */
 int tcp_address_parse(struct sockaddr_storage *address, const char *text, struct err *err);
 
-/* The same form again, numbers only. */
+/* Writes the address in the same form, with numbers only. */
 void tcp_address_format(char text[TCP_ADDRESS_SIZE], const struct sockaddr_storage *address);
 
 socklen_t tcp_address_length(const struct sockaddr_storage *address);
 int tcp_address_port(const struct sockaddr_storage *address);
 
-/* Reached from this machine only. */
+/* Can the address be reached from this machine only? */
 bool tcp_address_is_loopback(const struct sockaddr_storage *address);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One connection of a port:
- *   read what is there, hand it over, send what the rendezvous says to it at once; what the socket
- *   does not take is queued, and until that is gone nothing more is read.
- * The rendezvous ends it: what is queued goes out, our side is shut down, and what the client still
- * sends is read away until it closes too; a socket closed on unread bytes would take the answer
- * back. The client ends it, or it breaks: what came before is still handed over, then
- * rendezvous_hangup(). Nothing goes out for TCP_PORT_WRITE_MS, or what is queued goes out too
- * slowly, or too much is queued, for it or for all, or there is no memory for it: the same. Of
- * those that the rendezvous has ended no more than TCP_LINGERING_MAX may take their time to read
- * and to close, unless they have much to read. */
+ *   read what is there, hand it over, send what the rendezvous answers at once; what the socket does
+ *   not take is queued, and until the queue is empty nothing more is read.
+ * When the rendezvous ends the connection, the queue is sent, our side is shut down, and further
+ * input is read and dropped until the client closes, too: closing a socket with unread bytes would
+ * discard the answer. At most TCP_LINGERING_MAX connections may end so slowly, unless a client has
+ * much to read. When the client ends the connection, or the connection breaks, the input before the
+ * end is handed over, and then rendezvous_hangup() is called. The same happens when nothing could be
+ * sent for TCP_PORT_WRITE_MS, when the queue is sent too slowly, when it is too large, alone or with
+ * all other queues, or when memory for it runs out. */
 #include "rendezvous/tcp/tcp_connection.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ static void set_deadline(struct tcp_connection *connection, uint64_t deadline_ms
         tcp_port_watch(connection->port);
 }
 
-/* Something must go out in time, and all of it too. */
+/* Sets the deadlines for the next byte and for all that is queued. */
 static void set_write_timeout(struct tcp_connection *connection)
 {
     uint64_t deadline_ms = uv_now(connection->port->loop) + TCP_PORT_WRITE_MS;
@@ -86,7 +86,7 @@ void tcp_connection_end(struct tcp_connection *connection)
     tcp_connection_forget(connection);
 }
 
-/* From now on the socket is readable, and reading it says the end. */
+/* Shuts the socket down. It is readable from now on, and reading finds its end. */
 static void break_off(struct tcp_connection *connection)
 {
     connection->broken = true;
@@ -95,7 +95,7 @@ static void break_off(struct tcp_connection *connection)
     shutdown(connection->fd, SHUT_RDWR);
 }
 
-/* How many bytes have gone out. */
+/* Returns how many bytes were sent. */
 static size_t send_now(struct tcp_connection *connection, const void *data, size_t length)
 {
     ssize_t n;
@@ -136,7 +136,7 @@ static void await(struct tcp_connection *connection)
     uv_poll_start(&connection->poll, event, on_event);
 }
 
-/* All has gone out, and the rendezvous has ended it. */
+/* The rendezvous has ended the connection, and all that was queued is sent. */
 static void linger(struct tcp_connection *connection)
 {
     if (connection->port->closing || shutdown(connection->fd, SHUT_WR) < 0) {
@@ -187,7 +187,8 @@ static void on_event(uv_poll_t *poll, int status, int events)
 
 void tcp_connection_expire(struct tcp_connection *connection, uint64_t now_ms)
 {
-    if (is_queued(connection)) /* nobody may have tried while all of us stood still */
+    if (is_queued(connection)) /* the whole process may have been stopped, and nobody has tried
+                                * to send */
         tcp_connection_flush(connection);
     if (connection->deadline_ms != 0 && now_ms >= connection->deadline_ms)
         tcp_connection_end(connection);
@@ -206,7 +207,7 @@ static bool too_much_is_queued(const struct tcp_connection *connection)
                                       connection->port->queues > connection->port->queues_max);
 }
 
-/* Makes room at the end of what is queued by forgetting what has been sent. */
+/* Makes room at the end of the queue by removing the bytes that were sent. */
 static void enqueue(struct tcp_connection *connection, const void *data, size_t length)
 {
     struct wire_writer *queue = &connection->queue;
@@ -237,8 +238,7 @@ static void stream_send(struct rendezvous_stream *stream, const void *data, size
     await(connection);
 }
 
-/* Unauthenticated clients are sent away as fast as they come, and may never read what they are
- * sent. */
+/* Unauthenticated clients are refused as fast as they come, and may never read their answer. */
 static bool may_linger(const struct tcp_connection *connection)
 {
     return connection->port->lingering < TCP_LINGERING_MAX ||

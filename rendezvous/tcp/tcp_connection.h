@@ -11,11 +11,13 @@
 
 enum {
     TCP_READ_SIZE = 64 * 1024,
-    TCP_QUEUE_MAX = 64 << 20,   /* who has let so much pile up is hung up on */
-    TCP_QUEUES_MAX = 256 << 20, /* when all queues of a port take so much, no more large ones */
+    TCP_QUEUE_MAX = 64 << 20,   /* a client with more bytes in its queue is disconnected */
+    TCP_QUEUES_MAX = 256 << 20, /* when all queues of a port take so much, no queue becomes large */
     TCP_LINGER_MS = 2000,       /* how long a client may take to see that we have closed */
-    TCP_LINGERING_MAX = 256,    /* no more of them, with those that have not read all before */
-    TCP_UNAUTHENTICATED_QUEUE_MAX = 128 * 1024, /* who has more in the queue is authenticated */
+    TCP_LINGERING_MAX = 256,    /* at most so many, including those that have not read all that
+                                 * was sent */
+    TCP_UNAUTHENTICATED_QUEUE_MAX = 128 * 1024, /* a client with more bytes in its queue is
+                                                 * authenticated */
     TCP_TICK_MS = 250
 };
 
@@ -25,10 +27,10 @@ struct tcp_connection {
     struct rendezvous_stream stream;
     struct tcp_port *port;
     struct rendezvous_connection *session; /* NULL: it is over for the rendezvous */
-    struct tcp_connection *next, **link;   /* link: what points at this one */
+    struct tcp_connection *next, **link;   /* the pointer to this connection */
     struct wire_writer queue;              /* bytes from `sent` on have not gone out yet */
     size_t sent;
-    size_t counted;       /* of the queue's memory, among that of all */
+    size_t counted;       /* bytes of the queue, as counted in the port's sum */
     uint64_t deadline_ms; /* of the loop's clock; 0: none */
     uint64_t read_by_ms;  /* when all that is queued must have gone out */
     int fd;
@@ -44,7 +46,7 @@ struct tcp_port {
     void *origin_context;
     int fd; /* -1: not listening any more */
     uv_poll_t poll;
-    uv_timer_t tick; /* runs while somebody has a deadline, or accepting is paused */
+    uv_timer_t tick; /* runs while a connection has a deadline, or accepting is paused */
     int handles;     /* of libuv's, not closed yet; the port is freed with the last of them */
     bool paused;     /* there was no descriptor for one more */
     bool closing;
@@ -53,7 +55,7 @@ struct tcp_port {
     struct tcp_connection *connections;
     struct sockaddr_storage bound;
     char address[TCP_ADDRESS_SIZE];
-    char chunk[TCP_READ_SIZE]; /* what was read last, from whomever */
+    char chunk[TCP_READ_SIZE]; /* the bytes that were read last, from any connection */
 };
 
 /* Takes the accepted socket `fd`, and serves what has come already. */

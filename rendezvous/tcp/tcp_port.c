@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A listening socket; tcp_connection.c has what becomes of its connections.
- *   bind, listen, accept up to TCP_PORT_TURN at a time and start each.
- * Without a descriptor for one more, those that come wait in the kernel until a connection ends, or
- * a moment has passed. The socket's options are inherited by those it accepts. TCP_DEFER_ACCEPT is
- * not used: who says nothing would wait in the kernel's short queue, where nobody counts
- * unauthenticated clients, and not here, where they are few and short-lived. */
+/* A listening socket; its connections are in tcp_connection.c. bind, listen, accept up to
+ * TCP_PORT_TURN at a time and start each. When descriptors have run out, new connections wait in
+ * the kernel until a connection ends, or a moment has passed. Accepted sockets inherit the
+ * options of the listening socket. TCP_DEFER_ACCEPT is not used: silent clients would fill the
+ * kernel's short queue, where nobody counts them, whereas here they are limited in number and
+ * time. */
 #include "rendezvous/tcp/tcp_port.h"
 
 #include "rendezvous/tcp/tcp_connection.h"
@@ -33,7 +33,8 @@ static void on_tick(uv_timer_t *tick)
     struct tcp_port *port = tick->data;
     uint64_t now_ms = uv_now(port->loop);
     tcp_port_resume(port);
-    /* Ending one may end others; none is freed before the loop goes on, and `next` leads on. */
+    /* Ending a connection may end other connections. None is freed before the loop continues, so
+     * `next` stays valid. */
     for (struct tcp_connection *c = port->connections; c; c = c->next)
         if (c->deadline_ms != 0 && now_ms >= c->deadline_ms)
             tcp_connection_expire(c, now_ms);
@@ -99,7 +100,7 @@ static int fail_listen(struct err *err, const char *address)
     return fail_errno(err, HVD_ERR_SYSTEM, errno, "listen on %s", address);
 }
 
-/* A listening socket, and what it is bound to; or fails. */
+/* Makes the listening socket, and finds out its address. */
 static int open_socket(struct tcp_port *port, struct err *err)
 {
     struct sockaddr *bound = (struct sockaddr *)&port->bound;

@@ -34,16 +34,16 @@ struct tcp_port;
 struct tcp_port *tcp_port_open(uv_loop_t *loop, const char *address, struct rendezvous *rendezvous,
                                struct err *err);
 
-/* Where a client comes from, as the kernel says of its connected socket; without this all of them
- * are RENDEZVOUS_ELSEWHERE. */
+/* Sets the function that finds out from the kernel where a connected client comes from. Without
+ * one, all clients are RENDEZVOUS_ELSEWHERE. */
 typedef enum rendezvous_origin tcp_port_origin_fn(void *context, int fd);
 void tcp_port_set_origin(struct tcp_port *port, tcp_port_origin_fn *origin, void *context);
 
-/* What it is bound to, "ADDRESS:PORT"; borrowed. */
+/* The address of the port, "ADDRESS:PORT"; borrowed. */
 const char *tcp_port_address(const struct tcp_port *port);
 int tcp_port_number(const struct tcp_port *port);
 
-/* Only this machine can reach it. */
+/* Can only this machine reach the port? */
 bool tcp_port_is_loopback(const struct tcp_port *port);
 
 /* Accepts no more. */

@@ -225,7 +225,7 @@ static struct rendezvous_member *members_copy(const struct rendezvous_member *me
     return copy;
 }
 
-/* How the members differ from those that are in the world or were, and wait for the next. */
+/* How the members differ from the workers that are, or were, in the world and wait for the next. */
 static int elastic_difference(const struct elastic *elastic)
 {
     int hosts = 0;

@@ -31,7 +31,7 @@
 
 enum elastic_state { ELASTIC_ABSENT, ELASTIC_WAITING, ELASTIC_PRESENT };
 
-/* What HELLO has told of a worker. */
+/* The contents of a worker's HELLO. */
 struct elastic_hello {
     char *host; /* owned */
     int pid, processors;
@@ -72,7 +72,7 @@ struct elastic {
     int numbered;                      /* the highest number of one that has come, and 1 */
     int waiting;                       /* workers that wait */
     struct rendezvous_member *members; /* of the next world, in order of rank; owned with hosts */
-    int nmembers;                      /* 0: nobody has said who */
+    int nmembers;                      /* 0: the members are not known */
     bool running;                      /* a world was made, and has not broken */
     uint32_t next_epoch;
     bool has_update;
@@ -119,12 +119,12 @@ void elastic_broke(struct elastic *elastic);
 /* The next thing to do; false when all is done. To be called until then after every event. */
 bool elastic_next(struct elastic *elastic, struct elastic_action *action);
 
-/* What to make of ELASTIC_WORLD: its epoch, and what a member has said. */
+/* For ELASTIC_WORLD: the epoch of the world, and the HELLO of a member. */
 uint32_t elastic_epoch(const struct elastic *elastic);
 const struct elastic_hello *elastic_hello_of(const struct elastic *elastic, int worker);
 
-/* The world was made of the members: they are present, and nobody is intended any more than
- * them. */
+/* The world was made of the members, which are present from now on. The next world has the same
+ * members until others are intended. */
 void elastic_made(struct elastic *elastic, uint32_t epoch);
 
 /* The state of a worker, also of a number that nobody has. */

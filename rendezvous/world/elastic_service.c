@@ -9,14 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Those that may be members, the oldest first. */
+/* The workers that may be members, the oldest first. */
 struct candidates {
     int *workers;
     const char **hosts;
     int count;
 };
 
-/* When those that wait have come; UINT64_MAX or 0 if nobody has. */
+/* When the first and the last of the waiting workers came; UINT64_MAX and 0 if none waits. */
 struct arrivals {
     uint64_t first_ms, last_ms;
     uint64_t first_back_ms; /* of those that were in the world */
@@ -49,14 +49,14 @@ static struct arrivals find_arrivals(const struct elastic *elastic)
     return arrivals;
 }
 
-/* When the ranks that have not come back are given up. */
+/* When ranks that have not come back are no longer waited for. */
 static uint64_t back_deadline(const struct elastic_service *service,
                               const struct arrivals *arrivals)
 {
     return elastic_service_after(arrivals->first_back_ms, service->start_timeout_ms);
 }
 
-/* When those that wait are refused if they are too few. */
+/* When the waiting workers are refused if they are too few. */
 static uint64_t start_deadline(const struct elastic_service *service,
                                const struct arrivals *arrivals, bool present)
 {

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decides which workers the next world of an elastic job has when no launcher does: hvdrendezvousd,
- * whose workers come and go by themselves. Without I/O.
+/* Decides which workers are members of the next world of an elastic job without a launcher: in
+ * hvdrendezvousd, workers come and go by themselves. Without I/O.
  *
- * The next world is to have all workers that wait, all that are still in the world, and all that
- * have left it because it has broken or is to change, and have not come again yet; the `max` oldest
- * of them if there are more; the others wait for a place. There must be `min` of them. A
- * worker that comes is intended when nobody else has come for ELASTIC_QUIET_MS, or at once when
- * `max` are there, so that workers that start together make one world. While nobody waits nothing
- * is intended: a rank that has finished does not disturb the others.
+ * Candidates are the workers that wait, the workers that are in the world, and the workers that
+ * have left the world because it has broken or must change and have not come back yet. The `max`
+ * oldest candidates are members, and there must be at least `min`; younger candidates wait for a
+ * place. A new worker becomes a member when no other worker has come for ELASTIC_QUIET_MS, or at
+ * once when `max` workers are there, so that workers that start together make one world. While
+ * no worker waits the members do not change: a rank that has finished does not disturb the other
+ * ranks.
  *
- * A rank of the world that has not come back within the start timeout after the first that has, or
- * after it has left, is not waited for any longer: it may be stopped. It may come back later.
+ * A rank that has not come back within the start timeout, counted from when the first rank came
+ * back or from when the rank left, is no longer a candidate: it may be stopped. It may come back
+ * later.
  *
  * Ranks are in order of host, the host with the oldest worker first, and on a host the oldest
  * worker first. A worker is older than another if its number is smaller.
@@ -41,7 +43,7 @@ int elastic_service_intend(const struct elastic_service *service, struct elastic
 uint64_t elastic_service_deadline(const struct elastic_service *service,
                                   const struct elastic *elastic, bool present, uint64_t now_ms);
 
-/* True: those that wait must be refused. `text` says how many have come. */
+/* Returns true if the waiting workers must be refused; `text` says how many have come. */
 bool elastic_service_timed_out(const struct elastic_service *service, const struct elastic *elastic,
                                bool present, uint64_t now_ms, char text[JOIN_TEXT_MAX]);
 

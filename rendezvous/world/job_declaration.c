@@ -24,7 +24,7 @@ static bool is_any(double value)
     return true;
 }
 
-/* `good` is asked of values that are in range. */
+/* Calls `good` with a value that is in range. */
 static const struct field {
     const char *name;
     double least, most;
@@ -70,7 +70,7 @@ static int job_declaration_take(double values[FIELDS], bool seen[FIELDS], const 
     return HVD_OK;
 }
 
-/* Which fields must be there together. */
+/* Checks which fields must be there together. */
 static int check_fields(const double values[FIELDS], const bool seen[FIELDS], struct err *err)
 {
     bool elastic = seen[MIN] || seen[MAX];

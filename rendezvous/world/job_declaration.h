@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What PUT /v1/jobs/ID says of a job before its workers come:
+/* The body of PUT /v1/jobs/ID, which declares a job before its workers come:
  *
  *   {"size": N, "start_timeout_s": S}
  *   {"min": N, "max": N, "start_timeout_s": S}    an elastic job

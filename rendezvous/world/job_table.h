@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All jobs there are: the planned one, or those of a service. Jobs that are over stay a while for
- * people to look at: JOB_TABLE_OVER_MAX of them, or until there is no room, or a job of the same id
+/* All jobs: the planned one, or those of a service. Jobs that are over stay a while for people
+ * to look at: JOB_TABLE_OVER_MAX of them, or until there is no room, or a job of the same id
  * comes. */
 #ifndef RENDEZVOUS_WORLD_JOB_TABLE_H
 #define RENDEZVOUS_WORLD_JOB_TABLE_H
@@ -24,7 +24,7 @@ void job_table_init(struct job_table *job_table, int max, uint64_t start_timeout
 void job_table_add_planned(struct job_table *job_table, struct rendezvous_job *planned);
 void job_table_fini(struct job_table *job_table);
 
-/* NULL if there is none; "" names the only one. */
+/* Finds the job with this id, or with "" the planned one; NULL if there is none. */
 struct rendezvous_job *job_table_find(const struct job_table *job_table, const char *id);
 
 /* Makes one in a service; a job that is over and has the same id is forgotten. `size` 0: what the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a launcher has told; see launch.h. */
+/* The reports of a launcher; see launcher_view.h. */
 #include "rendezvous/world/launcher_view.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the launcher of a planned job tells of it, for those who look: the command, the end of each
- * rank's process, and the verdict. The last lines of the ranks stay with the launcher, which is
- * asked for them. Without I/O. Of a job without a launcher there is none of this. */
+/* The reports of the launcher of a planned job, for status and JSON: the command, the end of
+ * each rank's process, and the verdict. The last lines of the ranks stay with the launcher,
+ * which is asked for them. Without I/O. A job without a launcher has none of this. */
 #ifndef RENDEZVOUS_WORLD_LAUNCHER_VIEW_H
 #define RENDEZVOUS_WORLD_LAUNCHER_VIEW_H
 

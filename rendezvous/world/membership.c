@@ -81,8 +81,8 @@ static void announce(struct membership *membership, enum membership_act act)
     membership->announced++;
 }
 
-/* Those that wait for the world are refused, those that are in it are told; never twice. `cause`
- * has been set. */
+/* Announces `cause` once: ranks that wait for the world are refused, and ranks of a complete
+ * world are told. */
 static void break_world(struct membership *membership)
 {
     announce(membership, membership->world == WORLD_COMPLETE ? MEMBERSHIP_NEWS : MEMBERSHIP_REFUSE);
@@ -108,7 +108,7 @@ static void move(struct membership *membership, int rank, enum member_state stat
         membership->grace_end_ms = MEMBERSHIP_NEVER;
 }
 
-/* The first stays it. */
+/* Sets the origin, unless there is one. */
 static void set_origin(struct membership *membership, const struct rank_end *end)
 {
     int rank = end->because_of;
@@ -122,7 +122,7 @@ static int known_origin(const struct membership *membership)
     return membership->origin.status != HVD_OK ? membership->origin.because_of : RANK_NONE;
 }
 
-/* One whose connection has ended without any word; -1: none. */
+/* A rank whose connection has ended without BROKEN and GOODBYE; -1: none. */
 static int find_silent(const struct membership *membership)
 {
     for (int rank = 0; rank < membership->size && membership->in_grace > 0; rank++)
@@ -131,7 +131,7 @@ static int find_silent(const struct membership *membership)
     return -1;
 }
 
-/* An end of its own; how is for the caller to say. */
+/* The end of a rank that has no other origin; the caller fills in `how`. */
 static struct rank_end end_of(const struct membership *membership, int rank, int status)
 {
     struct rank_end end = { .status = status, .rank = rank, .because_of = rank };
@@ -139,7 +139,8 @@ static struct rank_end end_of(const struct membership *membership, int rank, int
     return end;
 }
 
-/* Before one that has lost its world there comes who was gone by then. */
+/* Marks a rank as lost. If the rank has reported a broken world, a rank that has disconnected
+ * without a word is lost first, as its cause. */
 static void lose(struct membership *membership, int rank)
 {
     bool had_joined = membership->members[rank].state != MEMBER_EXPECTED;
@@ -203,7 +204,7 @@ int membership_join(struct membership *membership, const struct join_hello *hell
     return HVD_OK;
 }
 
-/* A rank that leaves because others have left has nothing new to tell. */
+/* Did the rank leave because of a failure? To leave because other ranks have left is no failure. */
 static bool left_by_failure(const struct rank_end *goodbye)
 {
     return goodbye->status != HVD_OK && goodbye->status != HVD_ERR_PEER_LEFT;
@@ -232,7 +233,7 @@ static void tell_departure(struct membership *membership, int rank, const struct
     set_departure(membership, rank, goodbye);
     if (membership->world == WORLD_GATHERING) {
         struct rank_end early = membership->cause;
-        early.because_of = rank; /* whatever it says */
+        early.because_of = rank; /* the rank itself, whatever rank its GOODBYE names */
         set_origin(membership, &early);
         break_world(membership);
         return;
@@ -352,7 +353,7 @@ static bool for_launcher(enum membership_act act)
     return act == MEMBERSHIP_COMPLETE || act == MEMBERSHIP_TIMED_OUT;
 }
 
-/* A process that has ended hears nothing, but its connection must be closed as well. */
+/* A process that has ended reads nothing, but its connection must be closed, too. */
 static bool listens(const struct member *member)
 {
     return (member->state == MEMBER_JOINED || member->state == MEMBER_ENDED) && !member->broken;

@@ -2,10 +2,10 @@
 /* Who belongs to the world, and who must be told what: the rendezvous without bytes, connections or
  * a clock. Events and time go in, actions come out.
  *
- * Happy path: every rank joins, all are welcomed, each leaves. Of a world that cannot be complete
- * any more those that wait are refused, as is whoever still comes: a rank has ended, disconnected
- * or left before all were there, or the start timeout has passed. From a complete world a loss is
- * told once, to all that are there.
+ * Happy path: every rank joins, all are welcomed, each leaves. When a rank ends, disconnects or
+ * leaves before all have joined, or the start timeout passes, the world cannot become complete:
+ * the ranks that wait are refused, and so are ranks that join later. The loss of a rank of a
+ * complete world is announced once, to all members.
  *
  *   expected -> joined -> left       said GOODBYE
  *               joined -> broken     its connection is gone; the launcher may still say why
@@ -17,15 +17,15 @@
  *
  *   gathering -> complete -> broken;   gathering -> broken
  *
- * The first departure is told, and the first that is because of a failure, whose text then says
- * more than that the rank is gone; of those only the failure if it comes first. A rank whose world
- * is broken says so at once, which counts as the failure, and hears nothing any more. A loss is
- * told also after them, and nothing is after a loss. So a job that simply ends costs one message
- * per rank, not one per pair.
+ * Two departures are announced: the first one, and the first one because of a failure, unless
+ * the failure came first. A rank whose world is broken reports this at once; the report counts
+ * as a failure, and the rank receives no announcement from then on. A loss is announced also
+ * after departures, and nothing is announced after a loss. So a job that simply ends costs one
+ * message per rank, not one per pair.
  *
- * The origin of the world's end is the first rank that failed, by its own word, which others may
- * have handed on, or because it was lost, or left before all had come. Whatever fails after it has
- * failed because of it. */
+ * The origin of the world's end is the first rank that failed: it has said so itself, maybe
+ * through another rank, or it was lost, or it left before all had joined. Later failures are
+ * consequences. */
 #ifndef RENDEZVOUS_WORLD_MEMBERSHIP_H
 #define RENDEZVOUS_WORLD_MEMBERSHIP_H
 
@@ -143,10 +143,11 @@ void membership_broke(struct membership *membership, int rank, uint64_t now_ms);
 void membership_ended(struct membership *membership, int rank, const struct rank_end_how *how,
                       uint64_t now_ms);
 
-/* Somebody in charge has ended the job, which breaks the world; `why` is one line. */
+/* A client has ended the job, which breaks the world; `why` is one line. */
 void membership_end(struct membership *membership, const char *why);
 
-/* The world before this one has broken for `cause`: this one, if some wait for it, does, too. */
+/* The world before this one has broken because of `cause`. If ranks wait for this one, it
+ * breaks, too. */
 void membership_follow(struct membership *membership, const struct rank_end *cause);
 
 /* Time has passed. To be called at membership_deadline(); too early does no harm. */
@@ -158,10 +159,10 @@ uint64_t membership_deadline(const struct membership *membership);
 /* The next thing to do; false when all is done. To be called until then after every event. */
 bool membership_next(struct membership *membership, struct membership_action *action);
 
-/* Every rank has joined at some time, whatever has become of it since. */
+/* Has every rank joined? Ranks may have left since. */
 bool membership_was_complete(const struct membership *membership);
 
-/* Can it say itself what it is doing? It can in a complete world. */
+/* Can `rank` answer what it is doing? Ranks of a complete world can. */
 bool membership_can_answer(const struct membership *membership, int rank);
 
 /* What a member is told once the world is complete. */

@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Looking for them takes time, and every rank that comes has it looked for. */
+/* The most missing ranks that the text for a waiting rank names. They are searched again for
+ * every rank that comes. */
 enum { AWAITED_NAMED_MAX = 16 };
 
 static const char *host_of(const struct membership *membership, int rank)
@@ -17,7 +18,7 @@ static const char *host_of(const struct membership *membership, int rank)
     return membership->slots[rank].host;
 }
 
-/* Whose world has come to nothing has joined, and was refused. */
+/* The text for a rank that has joined. If the world is broken, the rank was refused. */
 static const char *joined_text(const struct membership *membership)
 {
     return membership->world == WORLD_BROKEN ? "hvd_init has failed"
@@ -62,7 +63,7 @@ static bool same_host(const struct membership *membership, int a, int b)
     return strcmp(host_of(membership, a), host_of(membership, b)) == 0;
 }
 
-/* Whether runs `i` and `i + 1` are both shown and of one host. */
+/* Are runs `i` and `i + 1` both shown and on the same host? */
 static bool joined_to_next(const struct membership *membership, const struct rank_runs *missing,
                            int i, int shown)
 {

@@ -12,8 +12,9 @@
 
 enum { MEMBERSHIP_TEXT_MAX = TEXT_LINE_MAX };
 
-/* Why a rank cannot say itself what it is doing: "has not called hvd_init", "was killed by signal 9
- * (SIGKILL)". False, and no text, if it can, being in a complete world. */
+/* Why a rank cannot say itself what it is doing: "has not called hvd_init", "was killed by
+ * signal 9 (SIGKILL)". Returns false, and no text, if the rank can answer because its world is
+ * complete. */
 bool membership_text_absent(char text[MEMBERSHIP_TEXT_MAX + 1], const struct membership *membership,
                             int rank);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which workers are taken in, which are refused, and how waiting for them fails; see
- * pending_workers.h. pending_workers_assign.c gives them ranks. */
+/* Accepts and refuses workers until all have come; see pending_workers.h.
+ * pending_workers_assign.c gives them ranks. */
 #include "rendezvous/world/pending_workers.h"
 
 #include "lib/base/text.h"
@@ -35,7 +35,7 @@ void pending_workers_fini(struct pending_workers *pending)
 
 /* ---- who asked for which rank ---- */
 
-/* Where the worker that asked for `rank` is, or would be; the table has holes. */
+/* The place in the table of the worker that asked for `rank`, or the free place for it. */
 static int *slot_of(const struct pending_workers *pending, int rank)
 {
     unsigned mask = (unsigned)pending->by_rank_size - 1;
@@ -104,7 +104,8 @@ static int refuse_rank(const struct pending_workers *pending, int rank, struct e
                 HOST_SHOWN_MAX, pending->workers[worker].host, pending->workers[worker].pid);
 }
 
-/* That it is over comes first, what is wrong with the worker itself after that. */
+/* Refuses a worker: first because the start has failed or is over, then because of what the
+ * worker says. */
 static int pending_workers_refuse(const struct pending_workers *pending,
                                   const struct join_hello *hello, struct err *err)
 {
@@ -124,7 +125,7 @@ static uint64_t after(uint64_t now_ms, uint64_t delay_ms)
     return delay_ms < PENDING_WORKERS_NEVER - now_ms ? now_ms + delay_ms : PENDING_WORKERS_NEVER;
 }
 
-/* The first opens it; the last fills it. */
+/* Counts a worker. The first one starts the timeout, and the last one makes the state FULL. */
 static void count_in(struct pending_workers *pending, int size, uint64_t now_ms)
 {
     pending->size = size;

@@ -26,7 +26,7 @@
 
 enum pending_workers_state { PENDING_WORKERS_OPEN, PENDING_WORKERS_FULL, PENDING_WORKERS_BROKEN };
 
-/* One that has come, in order of arrival. */
+/* A worker, in order of arrival. */
 struct pending_worker {
     int wanted; /* rank that it asked for, or -1 */
     int rank;   /* given by pending_workers_assign(); -1 before */
@@ -68,15 +68,15 @@ int pending_workers_join(struct pending_workers *pending, const struct join_hell
  * the worker by host and pid. */
 void pending_workers_leave(struct pending_workers *pending, int worker, bool said_goodbye);
 
-/* Somebody in charge has ended the job; `why` is one line without its name. It breaks, whether it
- * was full or not. */
+/* A client has ended the job; `why` is one line without its name. The state becomes BROKEN, even
+ * if it was FULL. */
 void pending_workers_end(struct pending_workers *pending, const char *why);
 
 /* The start timeout has passed, if it has: breaks it, and `cause` says who is missing: the ranks
  * that were asked for and are not there, or how many have come from which host. */
 void pending_workers_tick(struct pending_workers *pending, uint64_t now_ms);
 
-/* Who has asked for `rank`, or -1. */
+/* The index of the worker that has asked for `rank`, or -1. */
 int pending_workers_find(const struct pending_workers *pending, int rank);
 
 /* Full: fills in `slots[size]` in order of rank (hosts borrowed from the workers) and each worker's

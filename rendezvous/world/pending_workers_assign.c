@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which worker has which rank, once all have come; see pending_workers.h: those that were asked
- * for; then the free ones, to the others, by host and arrival. */
+/* Assigns ranks when all workers have come; see pending_workers.h: first the ranks that workers
+ * have asked for, then the free ranks to the other workers, by host and arrival. */
 #include "rendezvous/world/pending_workers.h"
 
 #include "rendezvous/base/host_groups.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts about pending workers; see pending_workers_text.h. They need no memory: when something has
- * gone wrong is no time to run out of it. */
+/* Texts about pending workers; see pending_workers_text.h. They allocate no memory, so that they
+ * cannot fail. */
 #include "rendezvous/world/pending_workers_text.h"
 
 #include "lib/base/text.h"
@@ -73,7 +73,7 @@ static void write_missing(char text[JOIN_TEXT_MAX], const struct pending_workers
 
 /* ---- who has come ---- */
 
-enum { HOSTS_MAX = 16 }; /* more are hardly read */
+enum { HOSTS_MAX = 16 }; /* nobody reads more */
 
 struct hosts {
     int count;

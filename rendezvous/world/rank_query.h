@@ -46,15 +46,16 @@ bool rank_query_is_open(const struct rank_query *rank_query);
 /* How long an answer may be, in a world of `size`, with its terminating NUL. */
 int rank_query_text_size(int size);
 
-/* Is it `rank`'s to answer? */
+/* Is an answer of `rank` missing? */
 bool rank_query_wants(const struct rank_query *rank_query, const struct membership *membership,
                       int rank);
 
-/* What a rank has answered; only the first counts. The text is cut after a line if it is too long. */
+/* The answer of a rank; only the first one counts. A text that is too long is cut at the end of
+ * a line. */
 void rank_query_answer(struct rank_query *rank_query, int rank, enum rank_waits_for waits_for,
                        const char *text);
 
-/* Time has passed; when that is wanted, or MEMBERSHIP_NEVER. */
+/* Time has passed. The deadline is when this call is needed, or MEMBERSHIP_NEVER. */
 void rank_query_tick(struct rank_query *rank_query, uint64_t now_ms);
 uint64_t rank_query_deadline(const struct rank_query *rank_query);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many workers of a job are in which state: for status and metrics, under the names of
+/* The number of workers of a job in each state, for status and metrics. The names are those of
  * rendezvous_job_rank_state(). */
 #ifndef RENDEZVOUS_WORLD_RANK_STATES_H
 #define RENDEZVOUS_WORLD_RANK_STATES_H
@@ -18,7 +18,7 @@ enum rank_state {
 
 const char *rank_state_name(enum rank_state state);
 
-/* Of a job whose places are known. */
+/* The state of a rank of a job whose places are known. */
 enum rank_state rank_state_of(const struct rendezvous_job *job, int rank);
 
 /* How many ranks a job has or will have; 0 while nobody has said it. */

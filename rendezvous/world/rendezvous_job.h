@@ -47,7 +47,7 @@ enum rendezvous_job_state {
     RENDEZVOUS_JOB_FAILED
 };
 
-/* What is known of a rank beside its membership. */
+/* The state of a rank, except its membership. */
 struct rendezvous_job_rank {
     int worker;
     struct rendezvous_connection *connection; /* NULL: none now; owned by the server */
@@ -185,7 +185,8 @@ void rendezvous_job_saw_gloo(struct rendezvous_job *job, int rank);
 void rendezvous_job_heard(struct rendezvous_job *job, int rank, const struct join_report *report,
                           uint64_t now_ms);
 
-/* What `rank` had counted, or waited for, when it was last asked; false: it has never said. */
+/* The counters of `rank`, or what it waits for, as of its last answer. Returns false if it has
+ * never answered. */
 bool rendezvous_job_rank_stats(const struct rendezvous_job *job, int rank,
                                struct rank_stats *stats);
 bool rendezvous_job_rank_waits(const struct rendezvous_job *job, int rank,
@@ -196,8 +197,8 @@ bool rendezvous_job_rank_waits(const struct rendezvous_job *job, int rank,
 bool rendezvous_job_is_over(const struct rendezvous_job *job);
 void rendezvous_job_close(struct rendezvous_job *job, struct wait_list *woken, uint64_t now_ms);
 
-/* What to tell people: the state, one word for it ("running"), and why it failed ("" if it has
- * not); returns `text`. */
+/* The state in one word ("running"), and the cause of the failure ("" if there is none); returns
+ * `text`. */
 enum { RENDEZVOUS_JOB_CAUSE_SIZE = 1024 };
 enum rendezvous_job_state rendezvous_job_state(const struct rendezvous_job *job);
 const char *rendezvous_job_state_name(enum rendezvous_job_state state);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who waits for whom; see stalls.h. */
+/* Which ranks wait for which ranks; see stalls.h. */
 #include "rendezvous/world/stalls.h"
 
 #include "rendezvous/world/rank_states.h"
@@ -10,7 +10,8 @@ void stalls_init(struct stalls *stalls, const struct rendezvous_job *job)
     *stalls = (struct stalls){ .job = job };
 }
 
-/* What a rank says that it has submitted; false if that is not known now. */
+/* What a rank has submitted, by its answer to the current rank query; false if it has not
+ * answered. */
 static bool has_answered(const struct rendezvous_job *job, int rank, struct rank_waits *waits)
 {
     const struct rendezvous_job_rank *at = &job->ranks[rank];
