@@ -172,31 +172,37 @@ enum ssh_key_kind ssh_key_classify(const char *data, size_t length, struct text_
 
 /* ---- the file ---- */
 
-static int check_file(const struct stat *status, const char *path, struct err *err)
+/* A failure of the system, by errno. */
+static int ssh_key_file_fail(struct err *err, int status)
+{
+    return fail(err, status, "%s", strerror(errno));
+}
+
+static int check_file(const struct stat *status, struct err *err)
 {
     if (!S_ISREG(status->st_mode))
-        return fail(err, HVD_ERR_SYSTEM, "%s: not a file", path);
+        return fail(err, HVD_ERR_SYSTEM, "not a file");
     if (status->st_size > KEY_FILE_BYTES)
-        return fail(err, HVD_ERR_SYSTEM, "%s: not a private key", path);
+        return fail(err, HVD_ERR_SYSTEM, "not a private key");
     return HVD_OK;
 }
 
 /* As strict as ssh: others may not even read the file. */
-static int check_mode(const struct stat *status, const char *path, struct err *err)
+static int check_mode(const struct stat *status, struct err *err)
 {
     if (status->st_uid != getuid() || (status->st_mode & 077) == 0)
         return HVD_OK;
-    return fail(err, HVD_ERR_SYSTEM, "%s: open to others (mode %04o; chmod 600 it)", path,
+    return fail(err, HVD_ERR_SYSTEM, "open to others (mode %04o; chmod 600 it)",
                 (unsigned)status->st_mode & 07777);
 }
 
-static int read_bytes(int fd, struct ssh_key_file *key, const char *path, struct err *err)
+static int read_bytes(int fd, struct ssh_key_file *key, struct err *err)
 {
     key->data = xmalloc(KEY_FILE_BYTES + 1);
     for (ssize_t n = 1; n != 0 && key->length < KEY_FILE_BYTES; key->length += (size_t)n) {
         n = read(fd, key->data + key->length, KEY_FILE_BYTES - key->length);
         if (n < 0)
-            return fail_errno(err, HVD_ERR_SYSTEM, errno, "%s", path);
+            return ssh_key_file_fail(err, HVD_ERR_SYSTEM);
     }
     key->data[key->length] = '\0';
     return HVD_OK;
@@ -229,18 +235,18 @@ int ssh_key_file_read(struct ssh_key_file *key, const char *path, struct err *er
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
         bool missing = errno == ENOENT || errno == ENOTDIR;
-        return fail_errno(err, missing ? HVD_ERR_INVALID : HVD_ERR_SYSTEM, errno, "%s", path);
+        return ssh_key_file_fail(err, missing ? HVD_ERR_INVALID : HVD_ERR_SYSTEM);
     }
     struct stat status;
-    int rc = fstat(fd, &status) == 0 ? check_file(&status, path, err)
-                                     : fail_errno(err, HVD_ERR_SYSTEM, errno, "%s", path);
+    int rc =
+        fstat(fd, &status) == 0 ? check_file(&status, err) : ssh_key_file_fail(err, HVD_ERR_SYSTEM);
     if (rc == HVD_OK)
-        rc = read_bytes(fd, key, path, err);
+        rc = read_bytes(fd, key, err);
     close(fd);
     if (rc < 0)
         return rc;
     key->kind = ssh_key_classify(key->data, key->length, &key->public);
-    if (key->kind != SSH_KEY_PUBLIC && (rc = check_mode(&status, path, err)) < 0)
+    if (key->kind != SSH_KEY_PUBLIC && (rc = check_mode(&status, err)) < 0)
         return rc;
     if (key->public.length == 0)
         read_public(path, &key->public);

@@ -57,12 +57,11 @@ static char *short_path(const char *path)
 }
 
 static void judge_file(const struct ssh_keys *keys, struct ssh_key *key, int rc,
-                       const struct err *err, const char *path)
+                       const struct err *err)
 {
-    size_t prefix = strlen(path) + 2; /* "PATH: " */
     key->kind = SSH_KEY_GARBAGE;
     if (rc < 0)
-        ssh_key_set_outcome(key, strlen(err->text) > prefix ? err->text + prefix : err->text);
+        ssh_key_set_outcome(key, err->text);
     else
         set_kind(keys, key, key->file.kind);
 }
@@ -86,7 +85,7 @@ int ssh_keys_add_files(struct ssh_keys *keys, const char *const *paths, size_t n
         if (rc == HVD_ERR_INVALID) {
             ssh_key_file_fini(&file);
             if (must_exist)
-                return fail(err, HVD_ERR_INVALID, "identity file %s", problem.text);
+                return fail(err, HVD_ERR_INVALID, "identity file %s: %s", paths[i], problem.text);
             continue;
         }
         struct ssh_key *key = ssh_keys_append(keys);
@@ -95,7 +94,7 @@ int ssh_keys_add_files(struct ssh_keys *keys, const char *const *paths, size_t n
         key->file = file;
         key->certificate = find_certificate(paths[i]);
         text_buffer_put(&key->public, file.public.data, file.public.length);
-        judge_file(keys, key, rc, &problem, paths[i]);
+        judge_file(keys, key, rc, &problem);
     }
     return HVD_OK;
 }
