@@ -284,7 +284,7 @@ static void put_rank(struct view *view, cJSON *ranks, int rank)
     json_string(build, object, "host", slot->host);
     json_number(build, object, "local_rank", slot->rank_info.local_rank);
     json_number(build, object, "cross_rank", slot->rank_info.cross_rank);
-    json_string(build, object, "state", rendezvous_job_rank_state(view->job, rank));
+    json_string(build, object, "state", rank_state_name(rank_state_of(view->job, rank)));
     put_times_of_rank(view, object, &view->job->ranks[rank]);
     put_status_text(view, object, rank);
     put_stats(view, object, rank);

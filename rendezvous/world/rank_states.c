@@ -4,8 +4,6 @@
 
 #include "rendezvous/world/rendezvous_job.h"
 
-#include <string.h>
-
 static const char *const names[RANK_STATES] = { "expected", "gloo", "waiting",
                                                 "running",  "left", "lost" };
 
@@ -16,11 +14,19 @@ const char *rank_state_name(enum rank_state state)
 
 enum rank_state rank_state_of(const struct rendezvous_job *job, int rank)
 {
-    const char *name = rendezvous_job_rank_state(job, rank);
-    enum rank_state state = RANK_EXPECTED;
-    while (state < RANK_LOST && strcmp(name, names[state]) != 0)
-        state++;
-    return state;
+    const struct membership *membership = &job->membership;
+    switch (membership->members[rank].state) {
+    case MEMBER_EXPECTED:
+        return RANK_EXPECTED;
+    case MEMBER_ELSEWHERE:
+        return RANK_GLOO;
+    case MEMBER_JOINED:
+        return membership_was_complete(membership) ? RANK_RUNNING : RANK_WAITING;
+    case MEMBER_LEFT:
+        return RANK_LEFT;
+    default:
+        return RANK_LOST;
+    }
 }
 
 int rank_states_size(const struct rendezvous_job *job)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The number of workers of a job in each state, for status and metrics. The names are those of
- * rendezvous_job_rank_state(). */
+/* The number of workers of a job in each state, for status and metrics. */
 #ifndef RENDEZVOUS_WORLD_RANK_STATES_H
 #define RENDEZVOUS_WORLD_RANK_STATES_H
 
@@ -8,14 +7,15 @@ struct rendezvous_job;
 
 enum rank_state {
     RANK_EXPECTED, /* has not come */
-    RANK_GLOO,     /* an unmodified Horovod worker */
-    RANK_WAITING,  /* for the others */
+    RANK_GLOO,     /* an unmodified Horovod worker, which has put its address and says no HELLO */
+    RANK_WAITING,  /* in hvd_init for the other ranks */
     RANK_RUNNING,
     RANK_LEFT,
     RANK_LOST,
     RANK_STATES
 };
 
+/* "expected", "gloo", "waiting", "running", "left", "lost" */
 const char *rank_state_name(enum rank_state state);
 
 /* The state of a rank of a job whose places are known. */

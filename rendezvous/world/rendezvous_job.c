@@ -389,23 +389,6 @@ const char *rendezvous_job_cause(const struct rendezvous_job *job,
     return text;
 }
 
-const char *rendezvous_job_rank_state(const struct rendezvous_job *job, int rank)
-{
-    const struct membership *membership = &job->membership;
-    switch (membership->members[rank].state) {
-    case MEMBER_EXPECTED:
-        return "expected";
-    case MEMBER_ELSEWHERE:
-        return "gloo";
-    case MEMBER_JOINED:
-        return membership_was_complete(membership) ? "running" : "waiting";
-    case MEMBER_LEFT:
-        return "left";
-    default:
-        return "lost";
-    }
-}
-
 bool rendezvous_job_is_over(const struct rendezvous_job *job)
 {
     return !job->planned && job->connected == 0 && has_ended(job);

@@ -205,8 +205,4 @@ const char *rendezvous_job_state_name(enum rendezvous_job_state state);
 const char *rendezvous_job_cause(const struct rendezvous_job *job,
                                  char text[RENDEZVOUS_JOB_CAUSE_SIZE]);
 
-/* One word for a rank: "expected", "gloo" (an unmodified Horovod worker has put its address, no
- * HELLO), "waiting" (in hvd_init for the others), "running", "left", "lost". */
-const char *rendezvous_job_rank_state(const struct rendezvous_job *job, int rank);
-
 #endif

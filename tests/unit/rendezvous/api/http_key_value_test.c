@@ -6,6 +6,7 @@
 #include "rendezvous/store/add_request.h"
 #include "rendezvous/world/gloo_scopes.h"
 #include "rendezvous/world/job_table.h"
+#include "rendezvous/world/rank_states.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>
@@ -376,8 +377,8 @@ START_TEST(gloo_is_seen_when_it_puts_its_address)
     go_on(&call, NOW_MS);
     expect(&call, 200, "");
     for (int rank = 0; rank < SIZE; rank++)
-        ck_assert_str_eq(rendezvous_job_rank_state(job_table.only, rank),
-                         rank == sights[_i].rank ? "gloo" : "expected");
+        ck_assert_int_eq(rank_state_of(job_table.only, rank),
+                         rank == sights[_i].rank ? RANK_GLOO : RANK_EXPECTED);
 }
 END_TEST
 

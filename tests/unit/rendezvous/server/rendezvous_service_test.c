@@ -3,6 +3,7 @@
  * has planned, jobs that do not see each other, what becomes of those that come too late or not at
  * all, and requests that are held until something happens. */
 #include "lib/base/rank_end_text.h"
+#include "rendezvous/world/rank_states.h"
 #include "tests/support/rank_ends.h"
 #include "tests/support/server_fixture.h"
 #include "tests/support/unit.h"
@@ -618,15 +619,15 @@ START_TEST(workers_of_horovods_own_are_a_job_that_runs)
     const struct rendezvous_job *job = server.job_table.only;
     dial_from(&clients[0], RENDEZVOUS_OWN_UID);
     say(&clients[0], OWN_PUT("/global/0"));
-    ck_assert_str_eq(rendezvous_job_rank_state(job, 0), "gloo");
+    ck_assert_int_eq(rank_state_of(job, 0), RANK_GLOO);
     ck_assert_int_eq(rendezvous_job_state(job), RENDEZVOUS_JOB_GATHERING);
     say(&clients[0], OWN_PUT("/global/1"));
     ck_assert_int_eq(rendezvous_job_state(job), RENDEZVOUS_JOB_RUNNING);
     server_rank_ended(&server, 0, EXITED_WITH(0), now_ms);
-    ck_assert_str_eq(rendezvous_job_rank_state(job, 0), "left");
+    ck_assert_int_eq(rank_state_of(job, 0), RANK_LEFT);
     ck_assert_int_eq(rendezvous_job_state(job), RENDEZVOUS_JOB_RUNNING);
     server_rank_ended(&server, 1, KILLED_BY(9), now_ms);
-    ck_assert_str_eq(rendezvous_job_rank_state(job, 1), "lost");
+    ck_assert_int_eq(rank_state_of(job, 1), RANK_LOST);
     ck_assert_int_eq(rendezvous_job_state(job), RENDEZVOUS_JOB_FAILED);
     char cause[RENDEZVOUS_JOB_CAUSE_SIZE];
     ck_assert_str_eq(rendezvous_job_cause(job, cause),
