@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See accelerator_fixture.h. What does not succeed fails the test. */
+/* See accelerator_fixture.h. A call that does not succeed fails the test. */
 #include "tests/support/accelerator_fixture.h"
 
 #include <check.h>

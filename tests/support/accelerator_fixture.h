@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tests of the simulated accelerator begin with. */
+/* The set-up of tests of the simulated accelerator. */
 #ifndef TESTS_SUPPORT_ACCELERATOR_FIXTURE_H
 #define TESTS_SUPPORT_ACCELERATOR_FIXTURE_H
 
@@ -15,7 +15,7 @@ void npu_setup(void);
 void npu_teardown(void);
 void npu_create(const struct accelerator_options *options);
 
-/* They must succeed. */
+/* Allocate memory, or make an event. A failure ends the test. */
 void *device_memory(size_t nbytes);
 void *pinned_memory(size_t nbytes);
 void *new_event(void);
@@ -23,11 +23,11 @@ void *new_event(void);
 /* Records the event on one of the four queues. */
 void record(void *event, int queue);
 
-/* What the event says; and when it no longer says "not yet". */
+/* The state of the event now; and its state once it is no longer "not yet". */
 int query(void *event);
 int outcome(void *event);
 
-/* Waits for what is on a queue now, and returns how it went. */
+/* Waits for the current work of a queue, and returns its status. */
 int finish(int queue);
 
 /* Kernels: holds the compute queue up until the test posts the semaphore; adds 1 to an int. */

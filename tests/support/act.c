@@ -87,7 +87,8 @@ static void act_stay(const char *argument)
         pause();
 }
 
-/* Two forks and a new session: nobody's child, in nobody's process group. */
+/* Two forks and a new session: a daemon without a parent in the job, in a process group of its
+ * own. */
 static int become_unrelated(void)
 {
     fflush(stdout);
@@ -149,7 +150,7 @@ static void act_say_signals(const char *argument)
         printf("got SIG%s\n", sigabbrev_np(signum));
     }
     fflush(stdout);
-    _exit(0); /* LeakSanitizer, at exit, does not live with a SIGCONT that comes then */
+    _exit(0); /* a SIGCONT at exit makes LeakSanitizer hang */
 }
 
 static void act_die(const char *argument)

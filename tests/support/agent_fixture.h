@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A launcher that a test plays frame by frame, beside a real agent in a process of its own.
- * Whatever the agent must do is waited for; a test in which it does not, ends by Check's timeout.
- */
+/* A launcher that a test plays frame by frame, beside a real agent in a process of its own. A
+ * test waits for all that the agent must do, and Check's timeout ends a test in which the agent
+ * does not do it.
+ * */
 #ifndef TESTS_SUPPORT_AGENT_FIXTURE_H
 #define TESTS_SUPPORT_AGENT_FIXTURE_H
 
@@ -19,7 +20,7 @@ struct agent_fixture {
     uint32_t relay_stall_ms; /* to be set before the start; 0: as usual */
 };
 
-/* What agent_fixture_describe() tells; what is not there has a default. */
+/* The description that agent_fixture_describe() sends. Members that are not set have a default. */
 struct agent_fixture_job {
     struct agent_job job;           /* version 0: ours; cwd "": "/" */
     const char *const *arguments;   /* ended by NULL */
@@ -37,17 +38,17 @@ int agent_fixture_stop(struct agent_fixture *fixture);
 /* Waits for its end, with the link open. */
 int agent_fixture_wait(struct agent_fixture *fixture);
 
-/* What the agent has said on stderr; the caller frees it. */
+/* The agent's output on stderr; the caller frees it. */
 char *agent_fixture_messages(struct agent_fixture *fixture);
 
 void agent_fixture_send_bytes(struct agent_fixture *fixture, const void *bytes, size_t length);
 void agent_fixture_send(struct agent_fixture *fixture, int type, const void *body, size_t length);
 void agent_fixture_send_numbers(struct agent_fixture *fixture, int type, int count, ...);
 
-/* Everything up to PREPARE. */
+/* Sends all frames up to PREPARE. */
 void agent_fixture_describe(struct agent_fixture *fixture, const struct agent_fixture_job *job);
 
-/* And on to START; rank 0's process. */
+/* Sends all frames up to START. Returns the pid of rank 0. */
 pid_t agent_fixture_run(struct agent_fixture *fixture, const struct agent_fixture_job *job);
 
 /* 1 and the next frame; 0 at the end of the link. */
@@ -56,7 +57,7 @@ int agent_fixture_next(struct agent_fixture *fixture, struct frame *frame);
 /* Skips frames until one of that type has come, and reads it; the test fails if none does. */
 struct wire_reader agent_fixture_until(struct agent_fixture *fixture, int type);
 
-/* What rank 0 writes to stdout until the job is done, terminated; the caller frees it. */
+/* The output of rank 0 until the job is done, terminated; the caller frees it. */
 char *agent_fixture_output(struct agent_fixture *fixture);
 
 /* Is a process no more than a zombie? */

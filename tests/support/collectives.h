@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker that checks every collective from inside a real job, through hvd.h alone; what its files
- * share. Each subcommand compares results with what plain loops give. The first thing that is not as
- * it should be ends the process with status 1 and a line on stderr. */
+/* A worker that checks every collective from inside a real job, through hvd.h alone; what its
+ * files share. Each subcommand compares results with those of plain loops. The first wrong
+ * result ends the process with status 1 and a line on stderr. */
 #ifndef TESTS_SUPPORT_COLLECTIVES_H
 #define TESTS_SUPPORT_COLLECTIVES_H
 
@@ -15,15 +15,15 @@
 
 extern int my_rank, world_size;
 
-/* hvd_init(), unless it has been called. */
+/* Calls hvd_init(), unless it was called already. */
 void join_world(void);
 
 void require(bool condition, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Of malloc(), at least a byte, zero; never NULL. */
+/* Zeroed memory of malloc(), at least one byte; never NULL. */
 void *room(size_t nbytes);
 
-/* Waits; the collective must have succeeded. `result` may be NULL. */
+/* Waits for the collective, which must succeed. `result` may be NULL. */
 void finish(int64_t handle, struct hvd_result *result, const char *what);
 
 /* An allreduce of the whole world must work. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ranks disagree about: HVD_ERR_MISMATCH on every rank, with a text that names the tensor and
- * who said what; then the world goes on. What one rank alone does wrong is in
+/* Ranks that disagree: HVD_ERR_MISMATCH on every rank, with a text that names the tensor and the
+ * values of the ranks; then the world goes on. The mistakes of one rank alone are in
  * collectives_refused.c. */
 #include "tests/support/collectives.h"
 
@@ -9,7 +9,7 @@
 
 enum { ROOM = 512 };
 
-/* What a rank submits, and how it is submitted. */
+/* The tensor that a rank submits, and the collective. */
 struct request {
     int kind; /* 0 allreduce, 1 allgather, 2 broadcast, 3 alltoall, 4 reduce-scatter */
     enum hvd_dtype dtype;
@@ -160,7 +160,7 @@ static void check_row(size_t row, int odd_rank)
     require(hvd_wait(handle) == HVD_ERR_INVALID, "a handle that failed has ended");
 }
 
-/* After it, under the same name, what all agree on must work. */
+/* After the mismatch, a collective of the same name on which all ranks agree must work. */
 static void check_agreement(size_t row)
 {
     char name[64];
@@ -202,7 +202,7 @@ static void check_group(int odd_rank, bool other_shape)
     check_world_works("groups that differ");
 }
 
-/* Whoever differs: the root of the tree, a leaf, one between. */
+/* The rank that differs is the root of the tree, a leaf, or a rank between. */
 void test_errors(int argc, char **argv)
 {
     (void)argc;

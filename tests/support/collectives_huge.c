@@ -41,7 +41,7 @@ static void make(struct huge *huge, int bits)
     close(fd);
 }
 
-/* What a rank has at a place; two of them add up to what fits in an int8_t. */
+/* The value of a rank at a place; the sum of two values fits in an int8_t. */
 static unsigned char mark(size_t at, int rank)
 {
     return (unsigned char)((at % PERIOD * 7 + at / PERIOD + (size_t)rank * 5) % 61);

@@ -17,7 +17,7 @@
 
 enum { PERIOD = 289 };
 
-/* What rank's element i is. */
+/* Element i of `rank`. */
 typedef double sample_fn(int rank, size_t i, enum hvd_dtype dtype, enum hvd_op op);
 
 struct pattern {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is one rank's own mistake: refused at once, with HVD_ERR_INVALID and a text that names call
- * and tensor, and nothing is submitted: the same names work right after. */
+/* The mistakes of one rank: the call is refused at once, with HVD_ERR_INVALID and a text that
+ * names call and tensor, and nothing is submitted: the same names work right after. */
 #include "tests/support/collectives.h"
 
 #include <stdio.h>
@@ -202,7 +202,8 @@ static void check_duplicates(void)
                                   proper() };
     int64_t handle, second;
     int rc = HVD_OK;
-    bool late = my_rank == world_size - 1 && world_size > 1; /* submits after everybody's try */
+    bool late = my_rank == world_size - 1 && world_size > 1; /* submits after all ranks have
+                                                              * tried */
     if (!late)
         rc = hvd_allreduce_async(&tensor, HVD_SUM, NULL, &handle);
     require(rc == HVD_OK, "the first of a name: %s", hvd_strstatus(rc));

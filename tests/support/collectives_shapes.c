@@ -28,7 +28,7 @@ static void require_all(enum hvd_dtype dtype, const void *data, size_t count, do
     }
 }
 
-/* What fits in every type. */
+/* Values that fit in every type. */
 static double mark(int rank, enum hvd_dtype dtype)
 {
     return dtype == HVD_BOOL ? rank % 2 : rank + 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See device_ranks.h. What is not as it should be ends the rank. */
+/* See device_ranks.h. A wrong result ends the rank. */
 #include "tests/support/device_ranks.h"
 
 #include "lib/hvd_device.h"
@@ -69,7 +69,7 @@ void maker_put_on_queue(struct maker *maker)
     REQUIRE(accelerator_record(npu, maker->event) == 0);
 }
 
-/* What a trial needs on this rank. */
+/* The data of a trial on this rank. */
 struct sizes {
     int rank, size;
     int64_t dims[2];

@@ -99,7 +99,7 @@ static inline void waits(int worker)
     elastic_plan_on_waiting(plan, worker, now_ms);
 }
 
-/* What was intended last becomes a world. */
+/* The members that were intended last become a world. */
 static inline void world(void)
 {
     elastic_plan_on_world(plan, epoch++, last_intended, last_count, now_ms);

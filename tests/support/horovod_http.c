@@ -13,7 +13,7 @@
 
 enum { TRIES = 3, RETRY_US = 500 * 1000, READ_SIZE = 64 * 1024 };
 
-/* What has come of an answer. */
+/* The received part of an answer. */
 struct answer {
     char *data; /* owned, terminated */
     size_t length;

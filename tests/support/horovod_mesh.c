@@ -134,8 +134,8 @@ void horovod_mesh_connect(struct horovod_mesh *mesh, int peer, const char *told,
     pair->fd = fd;
 }
 
-/* One round of dissemination: who says `mesh->rank` to whom shows that each connection leads where
- * it should. */
+/* One round of dissemination. Each rank sends its number, which shows that each connection leads
+ * to the right rank. */
 static void exchange(struct horovod_mesh *mesh, int distance)
 {
     int to = (mesh->rank + distance) % mesh->size;

@@ -12,7 +12,8 @@
 #include <netinet/in.h>
 #include <stddef.h>
 
-/* What is told of a listening socket: its sockaddr_storage, and a number that is always -1. */
+/* The encoded address of a listening socket: its sockaddr_storage, and a number that is always
+ * -1. */
 enum { HOROVOD_ADDRESS_SIZE = 128 + 8 };
 
 struct horovod_mesh {

@@ -30,7 +30,7 @@
 
 enum { POLL_US = 10 * 1000, SCOPE_SIZE = 512, PATH_SIZE = SCOPE_SIZE + 32 };
 
-/* What it knows of itself. */
+/* The worker's place, by its environment. */
 static struct {
     const char *host, *interface;
     int rank, size, local_rank, local_size, cross_rank, cross_size;

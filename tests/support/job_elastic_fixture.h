@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For tests of elastic jobs with real agents, which are the test program again, and workers that
- * are a shell. The test is the owner of the job: it adds workers, hears of their ends, and ends the
- * job. What is printed goes into a file. A job that does not end is ended by Check's timeout. */
+ * are a shell. The test is the owner of the job: it adds workers, hears of their ends, and ends
+ * the job. The output of the ranks goes into a file. Check's timeout ends a job that does not
+ * end. */
 #ifndef TESTS_SUPPORT_JOB_ELASTIC_FIXTURE_H
 #define TESTS_SUPPORT_JOB_ELASTIC_FIXTURE_H
 

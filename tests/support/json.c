@@ -113,7 +113,7 @@ static bool member(struct json *json)
     return eat(json, ":") && value(json);
 }
 
-/* What stands between two brackets; -1 if it is not right. */
+/* Reads the elements between two brackets; returns -1 if they are malformed. */
 static int list(struct json *json, const char *close, bool (*element)(struct json *))
 {
     int count = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The real rendezvous of a launcher's job, on a TCP port of this machine, in a process of its own;
- * the test is the launcher. What it asks is done in order; worlds that are complete come back. */
+/* The real rendezvous of a launcher's job, on a TCP port of this machine, in a process of its
+ * own; the test is the launcher. The process carries out the test's requests in order, and
+ * reports complete worlds. */
 #ifndef TESTS_SUPPORT_LIVE_RENDEZVOUS_H
 #define TESTS_SUPPORT_LIVE_RENDEZVOUS_H
 
@@ -22,7 +23,7 @@ struct live_world {
 void live_rendezvous_start(struct live_rendezvous *live, int size, uint64_t start_timeout_ms);
 void live_rendezvous_stop(struct live_rendezvous *live);
 
-/* What the launcher tells of an elastic job; all workers are on testhost. */
+/* The calls of the launcher of an elastic job; all workers are on testhost. */
 void live_intend(const struct live_rendezvous *live, const int *workers, int count);
 void live_remove(const struct live_rendezvous *live, int worker);
 

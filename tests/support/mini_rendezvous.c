@@ -38,7 +38,7 @@ struct server {
     struct client clients[CLIENTS_MAX];
 };
 
-/* Whatever goes wrong in here is a mistake of the test's. */
+/* Every failure in this process is a mistake of the test. */
 static void require(bool condition, const char *what)
 {
     if (condition)
@@ -289,7 +289,7 @@ static void on_report(struct server *server, struct wire_reader *body)
     (void)!write(server->reports, report.text, strlen(report.text));
 }
 
-/* The ranks tell each other. */
+/* Checks the message and drops it: the ranks tell each other. */
 static void on_broken(struct wire_reader *body)
 {
     struct rank_end word;
@@ -381,7 +381,7 @@ static int listen_at(uint32_t host, int *port)
     return fd;
 }
 
-/* Where answers are read, and where they are written. */
+/* The pipe of the answers: its reading and its writing end. */
 static void open_reports(struct mini_rendezvous *mini, struct server *server)
 {
     int ends[2] = { -1, -1 };

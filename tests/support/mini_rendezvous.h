@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The smallest thing that plays the rendezvous for libhvd's own tests: a process that listens on
- * loopback (or everywhere), welcomes a world, and tells of ranks that are lost or leave. Who asks
- * for no rank is given a free one, in order of arrival. It is trusting and blocks where it
- * likes. */
+/* A minimal rendezvous for libhvd's own tests: a process that listens on loopback (or
+ * everywhere), welcomes a world, and tells of ranks that are lost or leave. A worker that asks
+ * for no rank gets a free one, in order of arrival. The process trusts its clients and may
+ * block. */
 #ifndef TESTS_SUPPORT_MINI_RENDEZVOUS_H
 #define TESTS_SUPPORT_MINI_RENDEZVOUS_H
 

@@ -67,7 +67,7 @@ void net_fini(struct net *net)
     }
 }
 
-/* What fails ends the test, or all that happens. */
+/* A failure ends the test, or is remembered and stops the net. */
 static void check(struct net *net, int rank, int rc, const struct err *err)
 {
     REQUIRE(rc >= 0 || net->tolerant, "rank %d: %s", rank, err->text);

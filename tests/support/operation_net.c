@@ -62,7 +62,7 @@ static void forget(struct net_wire *wire)
     }
 }
 
-/* Some of what can be said to be sent is, of one part or several at once. */
+/* Reports some of the bytes that may count as sent, of one part or of several. */
 static bool pay(struct operation_net *net, int from, int to)
 {
     struct net_wire *wire = &net->wires[from][to];

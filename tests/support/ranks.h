@@ -60,7 +60,8 @@ void rank_require_status(int rc, int expected, const char *text, const char *fil
 /* Likewise, unless the last error tells `part`. */
 void require_text(const char *part);
 
-/* What bodies begin and end with: hvd_init(), which must succeed; hvd_shutdown() likewise, and 0. */
+/* The beginning and the end of a body: hvd_init(), which must succeed; hvd_shutdown(), likewise,
+ * and 0 for the body to return. */
 void init_world(void);
 int leave_world(void);
 

@@ -8,7 +8,7 @@
  *   unix     socket() of a unix socket
  *   pools    mmap() of shared memory of 32 MiB and more
  *
- * What is refused says EPERM. Status 99 if nothing can be refused here. */
+ * A refused call fails with EPERM. Status 99 if this kernel cannot refuse calls. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

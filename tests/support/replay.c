@@ -108,7 +108,7 @@ static void take(struct client *client)
     end(client, "closes");
 }
 
-/* What cannot be sent is not needed: the answer is read all the same. */
+/* Bytes that cannot be sent are dropped, and the answer is read. */
 static void give(struct client *client)
 {
     const struct wire_writer *request = &client->row.request;

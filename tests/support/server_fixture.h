@@ -26,7 +26,7 @@ void setup_service(int max_jobs);
 void setup_service_within(int max_jobs, size_t memory_max);
 void teardown(void);
 
-/* A connection comes in, with the job's key or another; it goes. */
+/* Opens a connection, with the job's key or another one; closes it. */
 void dial(struct join_client *client);
 void dial_with(struct join_client *client, const struct job_key *with_key);
 void dial_from(struct join_client *client, enum rendezvous_origin origin);

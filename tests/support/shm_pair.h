@@ -27,7 +27,8 @@ void shm_teardown(void);
 /* The two ends anew; without `readable` neither can read the private memory of the other. */
 void shm_pair_open(bool readable);
 
-/* What link_try_send() says; whether link_sleep() lets us; whether poll() would return. */
+/* The result of link_try_send(); whether link_sleep() allows waiting; whether poll() would
+ * return. */
 ssize_t shm_send_some(struct link *link, const void *data, size_t size);
 bool shm_may_sleep(struct link *link, short wanted);
 bool shm_is_readable(struct link *link);

@@ -54,7 +54,7 @@ struct stall_world_spoken {
     char text[4000];
 };
 
-/* What a test may look at and change between two steps. */
+/* The state that a test may read and change between two steps. */
 extern struct stall_world {
     struct stall_world_rank ranks[STALL_WORLD_SIZE_MAX];
     int size;
@@ -80,11 +80,12 @@ void stall_world_submit(int rank, const char *name, enum collective_kind kind);
 void stall_world_submit_but(int missing, const char *name);
 void stall_world_finish_all(void);
 
-/* As an engine would that sleeps in between: `seconds` on from now. */
+/* Runs the clock for `seconds`, as an engine that sleeps between events. */
 void stall_world_run(uint64_t seconds);
 
-/* The steps of that: when somebody has something to do next; all that have do it; what a rank has to say is said and
- * sent, as the engine does after each call; all messages arrive. */
+/* The steps of stall_world_run(): the time of the next deadline; the checks that are due; the
+ * texts and messages of a rank, as the engine sends them after each call; the arrival of all
+ * messages. */
 uint64_t stall_world_deadline(void);
 void stall_world_tick_all(void);
 void stall_world_take(int rank);

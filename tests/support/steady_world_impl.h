@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the world in virtual time share; see steady_world.h. */
+/* Shared by the files of the world in virtual time; see steady_world.h. */
 #ifndef TESTS_SUPPORT_STEADY_WORLD_IMPL_H
 #define TESTS_SUPPORT_STEADY_WORLD_IMPL_H
 
@@ -62,7 +62,7 @@ struct sim_rank {
     int nlog;
 };
 
-/* What batch number n has. */
+/* The contents of batch number n. */
 struct sim_batch {
     int algorithm, count;
     int names[WORLD_NAMES];

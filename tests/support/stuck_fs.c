@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file system on which reading hangs inside the kernel, so that whoever reads cannot be killed;
+/* A file system on which reading hangs inside the kernel, so that the reader cannot be killed;
  * for tests, as root.
  *
  *   stuck_fs DIRECTORY COMMAND...   mounts it there with one file "stuck" in it; runs the command
@@ -52,7 +52,7 @@ static void lookup(int fd, const struct fuse_in_header *in)
     answer(fd, in->unique, found ? 0 : ENOENT, &entry, found ? sizeof entry : 0);
 }
 
-/* Taken, and never answered. */
+/* Notes that somebody reads. The request is never answered. */
 static void let_hang(const char *directory)
 {
     char path[4096];
@@ -93,7 +93,7 @@ static void serve_one(int fd, const char *directory, const struct fuse_in_header
     }
 }
 
-/* Until the file system is unmounted. */
+/* Serves requests until the file system is unmounted. */
 static void serve(int fd, const char *directory)
 {
     static _Alignas(struct fuse_in_header) char request[ROOM];

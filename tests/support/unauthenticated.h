@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of tests/support/unauthenticated.c share: connections to the rendezvous under
- * attack. All of it ends the program when something fails that is not the rendezvous' fault. */
+/* Shared by the parts of tests/support/unauthenticated.c: connections to the rendezvous under
+ * attack. Each function ends the program on a failure that the rendezvous has not caused. */
 #ifndef TESTS_SUPPORT_UNAUTHENTICATED_H
 #define TESTS_SUPPORT_UNAUTHENTICATED_H
 
@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where the rendezvous is. */
+/* The address of the rendezvous. */
 extern const char *unauthenticated_address;
 extern int unauthenticated_port;
 
@@ -24,7 +24,7 @@ uint64_t now_ms(void);
 /* Connected, and blocking. */
 int dial(void);
 
-/* What cannot be sent is not wanted any more. */
+/* Bytes that cannot be sent are dropped: the rendezvous has closed the connection. */
 void send_all(int fd, const void *data, size_t length);
 
 /* Reads until so many bytes are there, or the end; false at the end. Ends the program after a

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Crowds: so many connections of each kind are kept until a file is there, or LIMIT_MS have passed.
- * Who is sent away comes back, RATE times a second all together. Prints "crowded" when all have
- * been there once, and at the end how many of each kind were connected, and how many of those the
- * other side ended. Nobody reads what is answered, except to see the end, and some not
- * even that. */
+/* Crowds: so many connections of each kind are kept until a file is there, or LIMIT_MS have
+ * passed. Clients that are disconnected come back, RATE times a second all together. Prints
+ * "crowded" when all clients have been connected once, and at the end how many of each kind were
+ * connected, and how many of these connections the rendezvous ended. Clients drop the answers,
+ * and some clients never read. */
 #include "tests/support/unauthenticated.h"
 
 #include <arpa/inet.h>
@@ -156,7 +156,7 @@ static void on_event(struct member *member, uint32_t events, uint64_t now)
     }
 }
 
-/* Those that drip, and `many` of those that are absent, in turn. */
+/* Lets the dripping clients send, and connects `many` of the absent clients, in turn. */
 static void tick(uint64_t now, long many)
 {
     static int turn;

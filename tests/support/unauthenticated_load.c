@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Figures of those who are wanted, for bench/unauthenticated.sh.
- *   gets: so many connections at once, each with a key and one GET; all stay until the last has its
- *   answer.
- *   joins: worlds of two, one after the other, each by the library's own way to the rendezvous,
- *   both ranks at once.
+/* Figures of authenticated clients, for bench/unauthenticated.sh. gets: so many connections at
+ * once, each with a key and one GET; all stay until the last has its answer. joins: worlds of
+ * two, one after the other, each by the library's own way to the rendezvous, both ranks at once.
  * Print "count failures p50_ms p99_ms max_ms"; a time begins when the connection is asked for. */
 #include "tests/support/unauthenticated.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unauthenticated clients that speak HTTP: the rows of tests/bad/http.tsv with a key that is none,
- * each on a connection of its own, whose sending side is closed when all is said. Only the health
- * check and the page are there for them. */
+/* Unauthenticated clients that speak HTTP: the rows of tests/bad/http.tsv with a wrong key, each
+ * on a connection of its own, whose sending side is closed after the request. Only the health
+ * check and the page are open to them. */
 #include "tests/support/unauthenticated.h"
 
 #include "tests/support/http_rows.h"

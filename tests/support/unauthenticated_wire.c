@@ -136,7 +136,7 @@ static void put_forged(struct joiner *joiner, struct wire_writer *out, const cha
     put_hello(&forger, out, argument);
 }
 
-/* Proved as the other side would. */
+/* Seals a HELLO as the rendezvous would seal its frames. */
 static void put_reflected(struct joiner *joiner, struct wire_writer *out, const char *argument)
 {
     struct joiner mirror = *joiner;
@@ -171,7 +171,8 @@ static const struct {
     { "version", put_version, false },
 };
 
-/* What is ready goes out before what follows can be made. False if nothing can follow. */
+/* Sends the finished bytes, because the next ones depend on the answer. Returns false if no more
+ * can follow. */
 static bool flush_and_wait(struct joiner *joiner, struct wire_writer *out)
 {
     send_all(joiner->fd, out->data, out->length);
@@ -307,8 +308,8 @@ static bool send_mutant(struct joiner *joiner, struct wire_writer *frame,
     return whole;
 }
 
-/* One connection; true if all is well. What changes a length may leave the other side waiting: our
- * end ends that. */
+/* Sends one mutant on a connection of its own; true if no sealed frame comes back. A changed
+ * length may leave the rendezvous waiting for more, so the sending side is closed. */
 static bool try_mutant(const struct job_key *key, const char *job, const struct mutation *mutation)
 {
     struct joiner joiner;

@@ -165,7 +165,7 @@ static void fill(char *data, size_t count, enum hvd_dtype dtype, enum hvd_op op,
 
 static _Alignas(8) char pattern[PERIOD * 8], other[PERIOD * 8];
 
-/* What an allreduce must give, in `pattern`. */
+/* The result that an allreduce must have, in `pattern`. */
 static void expect_reduced(enum hvd_dtype dtype, enum hvd_op op, int size)
 {
     fill(pattern, PERIOD, dtype, op, 0);
@@ -263,7 +263,7 @@ static void act_shared(const char *argument)
     hvd_free(data);
 }
 
-/* As many as a test allows. */
+/* The descriptors that act_full() has opened. */
 static int taken[1024], ntaken;
 
 static void act_full(const char *argument)
