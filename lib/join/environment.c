@@ -45,7 +45,7 @@ static const struct {
     { ENV_CROSS_SIZE, "but places among hosts are given by the rendezvous" },
 };
 
-/* The first needs the second, unless the third is there. */
+/* Pairs of variables: the first needs the second, unless the third is set. */
 static const struct {
     const char *given, *needed, *unless;
 } companions[] = {

@@ -29,13 +29,14 @@ enum { JOIN_TIMEOUT_S = 30, JOIN_TIMEOUT_MAX_S = 86400 };
 struct environment {
     environment_get_fn *get;           /* what was read */
     struct bootstrap_choice bootstrap; /* HVD_BOOTSTRAP */
-    int elastic; /* 1: HOROVOD_ELASTIC says so, and there is a rendezvous; `rank_info` is only what the
-                    launcher thought when it started the process */
+    /* 1: HOROVOD_ELASTIC is 1 and there is a rendezvous; `rank_info` is only the launcher's
+     * assumption when it started the process. */
+    int elastic;
     int worker;     /* HVD_WORKER, or -1; the caller sets it to what the last world has told */
     uint32_t epoch; /* 0; the caller sets it to the first epoch that this process may join */
     struct rank_info
-        rank_info;       /* sizes 1 and ranks 0 where nothing is said; with `is_service` the rank is
-                            -1 if none is wanted, and only the size counts besides */
+        rank_info;       /* sizes are 1 and ranks 0 by default; with `is_service` only the size
+                          * and the rank count, and the rank is -1 if the worker wants none */
     bool has_rendezvous; /* if not, rank_info.size is 1 and host, port and key are empty */
     bool is_service;     /* the rendezvous is that of HVD_RENDEZVOUS */
     char rendezvous_host[JOIN_HOST_MAX]; /* a name or a numeric address, without brackets */

@@ -33,7 +33,7 @@ struct failure {
 void failure_init(struct failure *failure);
 void failure_fini(struct failure *failure);
 
-/* After a call with `told` NULL there is no listener any more. */
+/* Sets the listener; NULL removes it. After the call the former listener is not called. */
 void failure_listen(struct failure *failure, failure_told_fn *told, void *arg);
 
 /* Records why the world is broken, unless it is broken already; or, with HVD_ERR_PEER_LEFT, which
@@ -48,10 +48,10 @@ static inline bool failure_is_there(const struct failure *failure)
     return atomic_load_explicit(&failure->broken, memory_order_acquire);
 }
 
-/* Like failure_reason(), in words for the caller of the library. */
+/* As failure_reason(), with a text for the caller of the library. */
 int failure_say(struct failure *failure, struct err *err);
 
-/* Like failure_say(), but one load while the world is not broken. `err` may be NULL. */
+/* As failure_say(), but only one load while the world is not broken. `err` may be NULL. */
 static inline int failure_check(struct failure *failure, struct err *err)
 {
     return failure_is_there(failure) ? failure_say(failure, err) : HVD_OK;

@@ -16,7 +16,8 @@
 
 enum { ADDRESS_TIMEOUT_MS = 3000, HELLO_TIMEOUT_MS = 30000, SEND_TIMEOUT_MS = 1000 };
 enum { FRAME_TIMEOUT_MS = 10000 }; /* between the first byte of a frame and the last */
-enum { WAIT_PART_MS = 1000 };      /* a stop costs a waiting rank so much of its time at most */
+/* A stop of the process costs a waiting rank at most so much of its time. */
+enum { WAIT_PART_MS = 1000 };
 
 /* A rendezvous may serve thousands of workers: keepalive probes its host less often than a
  * neighbour's, and allows the network to be away a little longer. */
@@ -54,7 +55,7 @@ static int send_all(int fd, const struct wire_writer *writer, uint64_t deadline,
     return HVD_OK;
 }
 
-/* 1 and a frame; 0 when none has come yet. */
+/* Returns 1 and a frame; 0 while none has arrived. */
 static int receive_frame(struct join_connection *connection, struct frame *frame, struct err *err)
 {
     int rc = frame_reader_next(&connection->reader, frame, err);

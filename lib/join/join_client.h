@@ -73,7 +73,8 @@ struct join_message {
     };
 };
 
-/* 1 and the next message; 0 when there is none now; or a negative status. Does not block. */
+/* Returns 1 and the next message; 0 when there is none now; or a negative status. Does not
+ * block. */
 int join_receive(struct join_connection *connection, struct join_message *message, struct err *err);
 
 /* These calls try for at most a second and may run while other threads are in this file. Once a
@@ -82,13 +83,13 @@ int join_receive(struct join_connection *connection, struct join_message *messag
 /* Answers JOIN_ASK. */
 void join_report(struct join_connection *connection, const struct join_report *report);
 
-/* Reports why the world is broken. */
+/* Sends BROKEN with the end that has broken the world. */
 void join_broken(struct join_connection *connection, const struct rank_end *end);
 
-/* Says goodbye; `end` is why, or rank_end_none(). */
+/* Sends GOODBYE; `end` is the cause, or rank_end_none(). */
 void join_goodbye(struct join_connection *connection, const struct rank_end *end);
 
-/* A connection that is closed, or was never opened (fd is -1), is fine. */
+/* Closes the connection. Does nothing if it is closed, or was never opened (fd is -1). */
 void join_close(struct join_connection *connection);
 
 #endif

@@ -62,7 +62,7 @@ static int listen_for_workers(struct listener *listener, struct join_addresses *
     return rc;
 }
 
-/* Of rank 0. */
+/* Serves the rendezvous, on rank 0. */
 static int serve_rendezvous_of_job(struct rank_assignment *assignment,
                                    const struct environment *environment, struct contact *contact,
                                    struct err *err)
@@ -108,7 +108,7 @@ static int exchange_contact(struct rank_assignment *assignment,
     return exchanged;
 }
 
-/* The others say it so, too, when rank 0 is not on their host. */
+/* Takes the key of the contact, or HVD_JOB_KEY, which is set on all ranks then. */
 static int take_key(struct environment *joining, const struct contact *contact, struct err *err)
 {
     const char *own = joining->get(ENV_JOB_KEY);
@@ -122,7 +122,7 @@ static int take_key(struct environment *joining, const struct contact *contact, 
     return job_key_parse(&joining->key, own, err);
 }
 
-/* Which of rank 0's addresses are tried first. */
+/* Orders the addresses of rank 0, the best first. */
 static int order_addresses(struct join_peer *server, const struct environment *environment,
                            struct err *err)
 {

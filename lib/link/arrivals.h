@@ -26,7 +26,7 @@ struct arrivals {
     const struct network *network; /* borrowed, or NULL: no rank is on this host */
     struct arrival *at;
     int count, capacity;
-    bool has_complained; /* has logged a link that is less than it could be */
+    bool has_complained; /* has logged a link that is slower than it could be */
 };
 
 void arrivals_fini(struct arrivals *arrivals);

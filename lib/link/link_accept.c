@@ -205,13 +205,14 @@ static int admit(struct link_accept *accept, int listener, uint64_t now_ms, stru
     case ENOTSOCK:
         return fail_errno(err, HVD_ERR_SYSTEM, error, "accept");
     default:
-        return 1; /* the newcomer's own trouble; see accept(2) */
+        return 1; /* an error of this connection alone; see accept(2) */
     }
 }
 
 /* Accepts at most half as many connections as can be pending before it reads from them, so that a
  * flood does not push out a neighbour unread. */
-static int open_door(struct link_accept *accept, int listener, uint64_t now_ms, struct err *err)
+static int link_accept_batch(struct link_accept *accept, int listener, uint64_t now_ms,
+                             struct err *err)
 {
     int rc = listener >= 0 && !accept->paused_until_ms, count = 0;
     while (rc == 1 && count < BATCH) {
@@ -228,14 +229,14 @@ int link_accept_move(struct link_accept *accept, uint64_t now_ms, struct err *er
     bool was_shut = accept->error;
     if (now_ms >= accept->paused_until_ms) {
         accept->paused_until_ms = 0;
-        accept->error = 0; /* unless it still is so */
+        accept->error = 0; /* unless the error is still the same */
     }
     link_accept_hear(accept, now_ms);
-    int rc = open_door(accept, accept->unix_listener, now_ms, err);
+    int rc = link_accept_batch(accept, accept->unix_listener, now_ms, err);
     if (rc >= 0)
-        rc = open_door(accept, accept->listener, now_ms, err);
+        rc = link_accept_batch(accept, accept->listener, now_ms, err);
     for (int i = 0; i < accept->nothers && rc >= 0; i++)
-        rc = open_door(accept, accept->others[i], now_ms, err);
+        rc = link_accept_batch(accept, accept->others[i], now_ms, err);
     if (accept->error && !was_shut)
         accept->shut_ms = now_ms;
     return rc < 0 ? rc : HVD_OK;

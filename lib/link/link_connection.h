@@ -23,9 +23,9 @@ struct link_connection {
     struct link_upgrade upgrade; /* once it has begun */
 };
 
-/* Takes `fd` over: a connected, nonblocking stream socket, and tunes it. `transport` is the
- * transport that this rank wants on its own host. The terms are for TCP; a unix socket is never
- * encrypted. */
+/* Takes over `fd`, a connected, nonblocking stream socket, and sets its options. `transport` is
+ * the transport that this rank wants on its own host. The terms are for TCP; a unix socket is
+ * never encrypted. */
 void link_connection_initiate(struct link_connection *connection, int fd, enum transport transport,
                               const struct link_identity *identity, const struct link_terms *terms,
                               struct rank_credentials *credentials);
@@ -37,7 +37,7 @@ void link_connection_close(struct link_connection *connection);
 /* 1 when the link is made, 0 when the caller must wait, or a negative status. */
 int link_connection_move(struct link_connection *connection, struct err *err);
 
-/* What to wait for: POLLIN or POLLOUT. */
+/* The event to wait for: POLLIN or POLLOUT. */
 short link_connection_events(const struct link_connection *connection);
 
 /* When the link is made: HVD_ERR_ENVIRONMENT, naming both ranks and their settings, if one rank

@@ -209,7 +209,7 @@ static int hello_decode(struct link_identity *identity, struct link_terms *terms
     return HVD_OK;
 }
 
-/* What follows from the settings of both sides, which the proofs cover. */
+/* The agreed encryption, by the settings of both sides, which the proofs cover. */
 static enum encryption_verdict judge_terms(const struct link_terms *initiator,
                                            const struct link_terms *acceptor)
 {

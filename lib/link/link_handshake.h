@@ -59,7 +59,7 @@ struct link_identity {
                        * compared */
 };
 
-/* What a side says about encryption. */
+/* The encryption setting that a side sends. */
 struct link_terms {
     enum encryption encryption;
     unsigned ciphers;   /* cipher_supported(), or less in a test */

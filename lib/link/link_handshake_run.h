@@ -8,7 +8,7 @@
 /* 1 when both sides are satisfied, 0 when the socket must be waited for, or a negative status. */
 int link_handshake_run(struct link_handshake *handshake, int fd, struct err *err);
 
-/* What to wait for: POLLIN or POLLOUT. */
+/* The event to wait for: POLLIN or POLLOUT. */
 short link_handshake_run_events(const struct link_handshake *handshake);
 
 #endif

@@ -35,7 +35,7 @@
 
 enum { SHM_TOKEN_SIZE = 16 };
 
-/* What the two sides have told each other (link_upgrade.h). */
+/* The facts that the two sides have exchanged (link_upgrade.h). */
 struct shm_peer {
     pid_t pid;      /* from the kernel (SO_PEERCRED); 0: not known here */
     uint64_t token; /* address in the peer's memory of SHM_TOKEN_SIZE bytes, which are: */

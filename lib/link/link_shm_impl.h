@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of link_shm share: the memory of a pair, and a side of it. */
+/* Shared by the files of link_shm: the memory of a pair, and a side of it. */
 #ifndef LIB_LINK_LINK_SHM_IMPL_H
 #define LIB_LINK_LINK_SHM_IMPL_H
 
@@ -71,7 +71,8 @@ struct link_shm *link_shm_of(struct link *link);
 /* True if the peer has gone, or will send nothing more. */
 bool link_shm_is_gone(const struct link_shm *shm);
 
-/* What the peer claims to have taken; at most what was offered, and never less than before. */
+/* The number of bytes that the peer claims to have taken, at most the number that was offered,
+ * and never less than before. */
 static inline uint64_t link_shm_read_taken(const struct link_shm *shm)
 {
     uint64_t taken = atomic_load(&shm->doorbell.other->taken);

@@ -66,7 +66,7 @@ int link_upgrade_speak(struct link_upgrade *upgrade, int fd, struct err *err);
 /* 1 when done, 0 when the socket must be waited for, or a negative status. */
 int link_upgrade_move(struct link_upgrade *upgrade, int fd, struct err *err);
 
-/* What to wait for: POLLIN or POLLOUT. */
+/* The event to wait for: POLLIN or POLLOUT. */
 short link_upgrade_events(const struct link_upgrade *upgrade);
 
 /* When done: the link, which takes `fd` over. NULL and `err` when out of memory; then `fd` still

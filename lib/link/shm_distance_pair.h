@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the shared memory links between two processes have in common: how far the processors are
- * from each other, and how many bytes were copied since that was measured. Any of the links may
- * measure it: while one of them carries data, both sides of it are seldom idle at the same time, but
- * those of the link of the agreement are. */
+/* Shared by the shared memory links between two processes: the distance of the processors, and
+ * the number of bytes copied since it was measured. Any of the links may measure it: while one
+ * of them carries data, both sides of it are seldom idle at the same time, but those of the link
+ * of the agreement are. */
 #ifndef LIB_LINK_SHM_DISTANCE_PAIR_H
 #define LIB_LINK_SHM_DISTANCE_PAIR_H
 
@@ -24,8 +24,8 @@ struct shm_distance_pair {
     struct shm_distance_pair *next;
 };
 
-/* That of this process and `pid`, 0 if the other process is not known. NULL when out of memory. Any
- * thread may call both. */
+/* The pair of this process and `pid`, which is 0 if the other process is not known. NULL when
+ * out of memory. Any thread may call both functions. */
 struct shm_distance_pair *shm_distance_pair_get(pid_t pid);
 
 /* NULL is fine. The last link frees it. */

@@ -22,7 +22,7 @@
 
 enum { SHM_APART = 128 }; /* processors fetch cache lines in pairs */
 
-/* What a side waits for. */
+/* The events that a side waits for. */
 enum { SHM_WAITS_FOR_ENTRIES = 1, SHM_WAITS_FOR_ROOM = 2 };
 
 enum shm_ending {
@@ -33,7 +33,8 @@ enum shm_ending {
 
 enum shm_can { SHM_NOT_KNOWN, SHM_CAN, SHM_CANNOT };
 
-/* What a side tells the other in shared memory; zeros at first. Only `waits` is written by both. */
+/* A side's words in shared memory, which the other side reads; zeros at first. Only `waits` is
+ * written by both sides. */
 struct shm_side {
     alignas(SHM_APART) _Atomic uint32_t waits;
     _Atomic uint32_t ending;                   /* enum shm_ending */
@@ -66,7 +67,8 @@ void shm_doorbell_init(struct shm_doorbell *doorbell, int fd, struct shm_side *o
                        struct shm_side *other);
 void shm_doorbell_fini(struct shm_doorbell *doorbell);
 
-/* Something has changed (with a sequentially consistent store) that the other side may wait for. */
+/* Wakes the other side if it waits for the change that was just made with a sequentially
+ * consistent store. */
 void shm_doorbell_ring(struct shm_doorbell *doorbell, uint32_t what);
 
 /* Announces what we wait for. The caller then checks once more, and if there is something, wakes

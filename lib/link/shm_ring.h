@@ -123,7 +123,7 @@ struct shm_reader {
     struct shm_ring *ring;
     _Atomic uint32_t *read; /* our word */
     uint32_t entries, told; /* done with, ever; as in our word */
-    uint32_t untold, much;  /* bytes since; after so many the writer is told */
+    uint32_t untold, much;  /* bytes taken since the writer was told; it is told after so many */
 
     /* The entry that is being read. */
     bool open;
@@ -135,7 +135,7 @@ struct shm_reader {
 
 void shm_reader_init(struct shm_reader *reader, struct shm_ring *ring, _Atomic uint32_t *read);
 
-/* What the writer's side has been limited to, as this side believes. */
+/* Notes the limit that the writer's side has. */
 void shm_reader_limit(struct shm_reader *reader, size_t nbytes);
 
 /* True if there is something to read. */

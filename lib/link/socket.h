@@ -43,8 +43,8 @@ bool socket_local_address(int fd, struct socket_address *where);
 
 bool socket_is_unix(int fd);
 
-/* The process and user at the other end of a connected unix socket, from the kernel. A pid of 0 is
- * not visible from here. False if the kernel does not know. */
+/* The kernel's credentials of the peer of a connected unix socket. The pid is 0 if the process
+ * is not visible from here. Returns false if the kernel does not know. */
 bool socket_peer(int fd, pid_t *pid, uid_t *uid);
 
 /* HVD_OK if the peer is this user; else HVD_ERR_AUTH, which names the other user. */

@@ -13,7 +13,7 @@
  * with the file, and line, column and key where they are known. */
 int config_file_apply(struct hvdrun_options *options, struct options_seen *seen, struct err *err);
 
-/* As config_file_apply() for the contents of a file. */
+/* The part of config_file_apply() after reading: `text` has the contents of the file. */
 int config_file_apply_text(struct hvdrun_options *options, struct options_seen *seen,
                            const char *text, size_t length, const char *name, struct err *err);
 

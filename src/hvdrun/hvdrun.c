@@ -79,7 +79,7 @@ static int print(const struct run *run, const char *text)
     return EXIT_SUCCESS;
 }
 
-/* As print(), and frees the text. */
+/* Prints the text, and frees it. */
 static int print_made(const struct run *run, char *text)
 {
     int status = print(run, text);

@@ -14,7 +14,7 @@ struct job_rendezvous;
 struct job_rendezvous *job_rendezvous_create(uv_loop_t *loop, const struct job_options *options,
                                              const struct job_key *key, struct err *err);
 
-/* What an elastic job must hear: a worker has said HELLO; a world is complete. */
+/* Events of an elastic job: a worker has said HELLO; a world is complete. */
 struct job_rendezvous_events {
     void (*on_gloo)(void *context, int worker); /* Horovod's own worker, before on_waiting() */
     void (*on_listens)(void *context, int worker, const char *text, size_t length);
@@ -23,7 +23,7 @@ struct job_rendezvous_events {
     void (*on_world)(void *context, int epoch, const int *workers, int size);
 };
 
-/* Sets who hears of an elastic job, until the end; both borrowed. */
+/* Sets the receiver of the events of an elastic job; both borrowed until the end. */
 void job_rendezvous_listen(struct job_rendezvous *self, const struct job_rendezvous_events *events,
                            void *context);
 

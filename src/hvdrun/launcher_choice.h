@@ -32,7 +32,7 @@ enum launcher {
 };
 #define LAUNCHER_CHOICES "auto ssh local slurm pbsdsh blaunch qrsh flux"
 
-/* What the choice depends on; borrowed. */
+/* The input of the choice; borrowed. */
 struct launcher_facts {
     enum launcher asked;
     const char *command, *command_source; /* of the user's own; NULL */

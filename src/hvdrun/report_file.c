@@ -62,7 +62,8 @@ static int may_replace(const char *folder, const struct stat *old)
     return others && (status.st_mode & S_ISVTX) ? EPERM : 0;
 }
 
-/* Nobody may read the new file who could not read the old one. 0 or an errno. */
+/* Gives the new file the rights of the old one, so that no other user can read it. 0 or an
+ * errno. */
 static int keep_rights(int fd, const struct stat *old)
 {
     mode_t mode = old->st_mode & 0777;

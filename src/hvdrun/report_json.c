@@ -103,7 +103,7 @@ static void add_how(struct json_build *build, cJSON *parent, const struct report
     json_bool(build, parent, "oom", rank->how.oom);
 }
 
-/* What only the workers of an elastic job have. */
+/* The members that only workers of an elastic job have. */
 static void add_worker(struct json_build *build, cJSON *object, const struct job_report *report,
                        int worker)
 {

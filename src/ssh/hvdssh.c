@@ -48,8 +48,9 @@ static void on_child_signal(int signum)
 
 /* ---- a child ---- */
 
-/* The socket of hvdrun is closed too: whoever has it can take other hosts' sockets. What a child
- * writes would reach the terminal. Sanitizers have a reason to. */
+/* Replaces stdin, stdout and stderr by /dev/null. Stdin is the socket of hvdrun, from which a
+ * child could receive the sockets of other hosts. Output of a child would reach the terminal, so
+ * only sanitizers keep stderr. */
 static void drop_descriptors(void)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);

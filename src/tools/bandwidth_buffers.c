@@ -14,7 +14,8 @@ static void *buffers_allocate_image(size_t size)
     return aligned_alloc(CACHE_LINE, (size + CACHE_LINE) / CACHE_LINE * CACHE_LINE);
 }
 
-/* The other ranks learn of it when they agree to go on, so the world is not broken. */
+/* The other ranks learn of the failure when all ranks agree to go on, so the world is not
+ * broken. */
 static int buffers_allocate(int device, size_t size, void **memory, struct problem *problem)
 {
     int rc = hvd_cuda_alloc(device, size + 1, memory); /* no memory of 0 bytes */

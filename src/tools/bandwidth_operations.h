@@ -16,7 +16,7 @@
 
 enum { OPERATION_COUNT = 6 };
 
-/* Where the result goes. */
+/* The destination of the result. */
 enum place { OUT_OF_PLACE, IN_PLACE, PLACES };
 
 /* The data of one call. */
