@@ -3,6 +3,7 @@
 #include "lib/serve/rank_server.h"
 
 #include "lib/base/rank_end_text.h"
+#include "rendezvous/base/deadline.h"
 #include "rendezvous/base/rendezvous_options.h"
 #include "rendezvous/world/pending_workers_text.h"
 
@@ -353,7 +354,7 @@ uint64_t rank_server_deadline(const struct rank_server *server)
         server->placed ? membership_deadline(&server->membership) : server->pending.deadline_ms;
     const struct rank_server_connection *at;
     TAILQ_FOREACH(at, &server->connections, link)
-    deadline_ms = earlier_deadline(deadline_ms, at->hello_ms);
+    deadline_ms = deadline_earlier(deadline_ms, at->hello_ms);
     return deadline_ms;
 }
 

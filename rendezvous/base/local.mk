@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 rendezvous_librendezvous_la_SOURCES += \
+	rendezvous/base/deadline.h \
 	rendezvous/base/host_groups.c rendezvous/base/host_groups.h \
 	rendezvous/base/json_build.c rendezvous/base/json_build.h \
 	rendezvous/base/json_text.c rendezvous/base/json_text.h \

@@ -314,9 +314,9 @@ static uint64_t search_deadline(const struct server *server)
     const struct rendezvous_connection *at;
     for (size_t i = 0; i < sizeof timed / sizeof *timed; i++)
         TAILQ_FOREACH(at, &server->connections[timed[i]], link)
-    earliest = earlier_deadline(earliest, at->deadline_ms);
+    earliest = deadline_earlier(earliest, at->deadline_ms);
     TAILQ_FOREACH(job, &server->job_table.list, link)
-    earliest = earlier_deadline(earliest, rendezvous_job_deadline(job));
+    earliest = deadline_earlier(earliest, rendezvous_job_deadline(job));
     return earliest;
 }
 

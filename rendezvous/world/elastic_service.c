@@ -2,6 +2,7 @@
 /* The next world of an elastic job without a launcher; see elastic_service.h. */
 #include "rendezvous/world/elastic_service.h"
 
+#include "rendezvous/base/deadline.h"
 #include "rendezvous/base/host_groups.h"
 #include "rendezvous/base/text_line.h"
 
@@ -22,16 +23,6 @@ struct arrivals {
     uint64_t first_back_ms; /* of those that were in the world */
 };
 
-static uint64_t elastic_service_earlier(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-static uint64_t elastic_service_after(uint64_t now_ms, uint64_t delay_ms)
-{
-    return delay_ms < UINT64_MAX - now_ms ? now_ms + delay_ms : UINT64_MAX;
-}
-
 static struct arrivals find_arrivals(const struct elastic *elastic)
 {
     struct arrivals arrivals = { .first_ms = UINT64_MAX, .first_back_ms = UINT64_MAX };
@@ -40,9 +31,9 @@ static struct arrivals find_arrivals(const struct elastic *elastic)
         if (worker->state != ELASTIC_WAITING)
             continue;
         uint64_t came_ms = worker->hello->came_ms;
-        arrivals.first_ms = elastic_service_earlier(arrivals.first_ms, came_ms);
+        arrivals.first_ms = deadline_earlier(arrivals.first_ms, came_ms);
         if (worker->of_world)
-            arrivals.first_back_ms = elastic_service_earlier(arrivals.first_back_ms, came_ms);
+            arrivals.first_back_ms = deadline_earlier(arrivals.first_back_ms, came_ms);
         if (came_ms > arrivals.last_ms)
             arrivals.last_ms = came_ms;
     }
@@ -53,7 +44,7 @@ static struct arrivals find_arrivals(const struct elastic *elastic)
 static uint64_t back_deadline(const struct elastic_service *service,
                               const struct arrivals *arrivals)
 {
-    return elastic_service_after(arrivals->first_back_ms, service->start_timeout_ms);
+    return deadline_after(arrivals->first_back_ms, service->start_timeout_ms);
 }
 
 /* When the waiting workers are refused if they are too few. */
@@ -61,7 +52,7 @@ static uint64_t start_deadline(const struct elastic_service *service,
                                const struct arrivals *arrivals, bool present)
 {
     return present ? back_deadline(service, arrivals)
-                   : elastic_service_after(arrivals->first_ms, service->start_timeout_ms);
+                   : deadline_after(arrivals->first_ms, service->start_timeout_ms);
 }
 
 static bool candidates_init(struct candidates *candidates, const struct elastic *elastic,
@@ -149,7 +140,7 @@ uint64_t elastic_service_deadline(const struct elastic_service *service,
              deadline_ms = start_deadline(service, &arrivals, present);
     if (deadline_ms <= now_ms)
         deadline_ms = UINT64_MAX;
-    return now_ms < quiet_ms ? elastic_service_earlier(quiet_ms, deadline_ms) : deadline_ms;
+    return now_ms < quiet_ms ? deadline_earlier(quiet_ms, deadline_ms) : deadline_ms;
 }
 
 bool elastic_service_timed_out(const struct elastic_service *service, const struct elastic *elastic,

@@ -177,11 +177,6 @@ static int refusal(const struct membership *membership, const struct join_hello 
     return HVD_OK;
 }
 
-static uint64_t after(uint64_t now_ms, uint64_t delay_ms)
-{
-    return delay_ms < MEMBERSHIP_NEVER - now_ms ? now_ms + delay_ms : MEMBERSHIP_NEVER;
-}
-
 int membership_join(struct membership *membership, const struct join_hello *hello, uint64_t now_ms,
                     struct err *err)
 {
@@ -194,7 +189,7 @@ int membership_join(struct membership *membership, const struct join_hello *hell
     membership->crowded |= hello->processors > 0 && local_size > hello->processors;
     move(membership, hello->rank, MEMBER_JOINED, now_ms);
     if (membership->joined++ == 0)
-        membership->start_deadline_ms = after(now_ms, membership->start_timeout_ms);
+        membership->start_deadline_ms = deadline_after(now_ms, membership->start_timeout_ms);
     if (membership->joined < membership->size)
         return HVD_OK;
     membership->world = WORLD_COMPLETE;
@@ -345,7 +340,7 @@ void membership_tick(struct membership *membership, uint64_t now_ms)
 
 uint64_t membership_deadline(const struct membership *membership)
 {
-    return earlier_deadline(membership->grace_end_ms, membership->start_deadline_ms);
+    return deadline_earlier(membership->grace_end_ms, membership->start_deadline_ms);
 }
 
 static bool for_launcher(enum membership_act act)

@@ -31,6 +31,7 @@
 
 #include "lib/base/join_protocol.h"
 #include "lib/base/status.h"
+#include "rendezvous/base/deadline.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,11 +43,6 @@ struct rendezvous_slot;
 enum { MEMBERSHIP_GRACE_MS = 100 };
 
 #define MEMBERSHIP_NEVER UINT64_MAX
-
-static inline uint64_t earlier_deadline(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
 
 enum member_state {
     MEMBER_EXPECTED,

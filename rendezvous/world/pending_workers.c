@@ -4,6 +4,7 @@
 #include "rendezvous/world/pending_workers.h"
 
 #include "lib/base/text.h"
+#include "rendezvous/base/deadline.h"
 #include "rendezvous/world/pending_workers_text.h"
 
 #include <assert.h>
@@ -120,17 +121,12 @@ static int pending_workers_refuse(const struct pending_workers *pending,
     return pending->size > 0 ? refuse_rank(pending, hello->rank, err) : HVD_OK;
 }
 
-static uint64_t after(uint64_t now_ms, uint64_t delay_ms)
-{
-    return delay_ms < PENDING_WORKERS_NEVER - now_ms ? now_ms + delay_ms : PENDING_WORKERS_NEVER;
-}
-
 /* Counts a worker. The first one starts the timeout, and the last one makes the state FULL. */
 static void count_in(struct pending_workers *pending, int size, uint64_t now_ms)
 {
     pending->size = size;
     if (pending->count++ == 0)
-        pending->deadline_ms = after(now_ms, pending->start_timeout_ms);
+        pending->deadline_ms = deadline_after(now_ms, pending->start_timeout_ms);
     if (pending->count < pending->size)
         return;
     pending->state = PENDING_WORKERS_FULL;

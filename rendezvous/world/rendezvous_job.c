@@ -346,17 +346,17 @@ uint64_t rendezvous_job_deadline(const struct rendezvous_job *job)
 {
     uint64_t deadline_ms = rank_query_deadline(&job->rank_query);
     if (job->slots)
-        deadline_ms = earlier_deadline(deadline_ms, membership_deadline(&job->membership));
+        deadline_ms = deadline_earlier(deadline_ms, membership_deadline(&job->membership));
     if (job->next)
-        deadline_ms = earlier_deadline(deadline_ms, membership_deadline(&job->next->membership));
+        deadline_ms = deadline_earlier(deadline_ms, membership_deadline(&job->next->membership));
     if (job->elastic && !job->planned && !is_empty(job) && !has_ended(job))
-        deadline_ms = earlier_deadline(deadline_ms, job->decide_ms);
+        deadline_ms = deadline_earlier(deadline_ms, job->decide_ms);
     if (job->slots || job->planned)
         return deadline_ms;
     if (is_empty(job))
-        return earlier_deadline(deadline_ms, job->lapse_ms);
+        return deadline_earlier(deadline_ms, job->lapse_ms);
     return job->pending.state == PENDING_WORKERS_OPEN
-               ? earlier_deadline(deadline_ms, job->pending.deadline_ms)
+               ? deadline_earlier(deadline_ms, job->pending.deadline_ms)
                : deadline_ms;
 }
 

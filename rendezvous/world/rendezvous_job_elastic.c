@@ -148,7 +148,7 @@ static uint64_t next_back_ms(const struct rendezvous_job *job, uint64_t now_ms)
     uint64_t next_ms = MEMBERSHIP_NEVER;
     for (int rank = 0; job->slots && rank < job->size; rank++)
         if (now_ms < job->ranks[rank].back_by_ms && is_present(job, rank, now_ms))
-            next_ms = earlier_deadline(next_ms, job->ranks[rank].back_by_ms);
+            next_ms = deadline_earlier(next_ms, job->ranks[rank].back_by_ms);
     return next_ms;
 }
 
@@ -171,7 +171,7 @@ int rendezvous_job_decide(struct rendezvous_job *job, uint64_t now_ms, struct er
     job->decide_ms = elastic_service_deadline(&job->elastic_service, job->elastic,
                                               anybody_present(job, now_ms), now_ms);
     if (job->elastic->waiting > 0)
-        job->decide_ms = earlier_deadline(job->decide_ms, next_back_ms(job, now_ms));
+        job->decide_ms = deadline_earlier(job->decide_ms, next_back_ms(job, now_ms));
     if (job->connected > 0)
         job->away_ms = 0;
     else if (job->away_ms == 0 && job->first_ms > 0)
