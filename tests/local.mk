@@ -12,6 +12,7 @@ tests_support_libsupport_la_SOURCES = \
 	tests/support/layouts.c tests/support/layouts.h \
 	tests/support/link_memory.c tests/support/link_memory.h \
 	tests/support/linkers.c tests/support/linkers.h \
+	tests/support/log_capture.h \
 	tests/support/mini_rendezvous.c tests/support/mini_rendezvous.h \
 	tests/support/model.c tests/support/model.h \
 	tests/support/negotiation_net.c tests/support/negotiation_net.h \

@@ -1,49 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ranks with settings of encryption: which links are encrypted, what the log says of them, and which
  * ranks an error names. */
-#include "lib/base/log.h"
 #include "tests/support/linkers.h"
+#include "tests/support/log_capture.h"
 #include "tests/support/unit.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
-
-/* ---- what is logged ---- */
-
-static char said[4096];
-static int stderr_kept, stderr_file;
-
-static void listen_to_log(void)
-{
-    char name[] = "/tmp/linker_encryption.XXXXXX";
-    log_configure(LOG_INFO, true);
-    stderr_kept = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
-    stderr_file = mkostemp(name, O_CLOEXEC);
-    ck_assert_int_ge(stderr_file, 0);
-    unlink(name);
-    dup2(stderr_file, STDERR_FILENO);
-}
-
-static const char *logged(void)
-{
-    ssize_t length = pread(stderr_file, said, sizeof said - 1, 0);
-    said[length < 0 ? 0 : length] = '\0';
-    return said;
-}
 
 static void setup(void)
 {
     linkers_setup();
-    listen_to_log();
+    log_capture_start();
 }
 
 static void teardown(void)
 {
-    dup2(stderr_kept, STDERR_FILENO);
-    close(stderr_kept);
-    close(stderr_file);
+    log_capture_stop();
     linkers_teardown();
 }
 
@@ -84,7 +56,7 @@ START_TEST(links_are_encrypted_as_both_settings_say_and_each_rank_tells_once)
     check_link(0, 1, 1);
     static const char *const lines[] = { "[0]: rank 0 encrypts links with ",
                                          "[1]: rank 1 encrypts links with " };
-    const char *text = logged();
+    const char *text = log_captured();
     for (int rank = 0; rank < 2; rank++) {
         const char *line = strstr(text, lines[rank]);
         ck_assert_msg(!line == !links[_i].encrypted, "%s", text);
@@ -104,7 +76,7 @@ START_TEST(links_over_unix_sockets_and_shared_memory_need_no_encryption)
     struct link *link = linker_take(linkers[0], 1, 0);
     ck_assert_int_eq(link->type->transport, transports[_i]);
     link_close(link);
-    ck_assert_str_eq(logged(), "");
+    ck_assert_str_eq(log_captured(), "");
 }
 END_TEST
 

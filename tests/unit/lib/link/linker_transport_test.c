@@ -2,13 +2,12 @@
 /* Ranks of one host and of several: which way their links take, and what is said of one that is less
  * than it could be. Linked with -Wl,--wrap=geteuid. */
 #include "lib/base/descriptor.h"
-#include "lib/base/log.h"
 #include "lib/link/link_dial.h"
 #include "lib/link/socket.h"
 #include "tests/support/linkers.h"
+#include "tests/support/log_capture.h"
 #include "tests/support/unit.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,41 +22,16 @@ uid_t __wrap_geteuid(void)
     return __real_geteuid() + (is_somebody_else ? 1 : 0);
 }
 
-/* ---- what is logged ---- */
-
-static char said[4096];
-static int stderr_kept, stderr_file;
-
-static void listen_to_log(void)
-{
-    char name[] = "/tmp/linker_transport.XXXXXX";
-    log_configure(LOG_INFO, true);
-    stderr_kept = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
-    stderr_file = mkostemp(name, O_CLOEXEC);
-    ck_assert_int_ge(stderr_file, 0);
-    unlink(name);
-    dup2(stderr_file, STDERR_FILENO);
-}
-
-static const char *logged(void)
-{
-    ssize_t length = pread(stderr_file, said, sizeof said - 1, 0);
-    said[length < 0 ? 0 : length] = '\0';
-    return said;
-}
-
 static void setup(void)
 {
     is_somebody_else = false;
     linkers_setup();
-    listen_to_log();
+    log_capture_start();
 }
 
 static void teardown(void)
 {
-    dup2(stderr_kept, STDERR_FILENO);
-    close(stderr_kept);
-    close(stderr_file);
+    log_capture_stop();
     linkers_teardown();
 }
 
@@ -134,7 +108,7 @@ START_TEST(who_has_less_than_it_could_says_so_once)
     for (uint32_t channel = 0; channel < 3; channel++)
         want_both_ways(0, 1, channel);
     link_up();
-    ck_assert_str_eq(logged(), notes[_i].said);
+    ck_assert_str_eq(log_captured(), notes[_i].said);
 }
 END_TEST
 
@@ -145,9 +119,9 @@ START_TEST(it_is_said_of_a_link_that_was_there_before_it_was_wanted)
     open_linker_at("node0", TRANSPORT_AUTO);
     want(0, 1, 0);
     link_up();
-    ck_assert_str_eq(logged(), "");
+    ck_assert_str_eq(log_captured(), "");
     want(1, 0, 0);
-    ck_assert_ptr_nonnull(strstr(logged(), "rank 1 on node0: no shared memory with rank 0"));
+    ck_assert_ptr_nonnull(strstr(log_captured(), "rank 1 on node0: no shared memory with rank 0"));
 }
 END_TEST
 
@@ -224,7 +198,7 @@ START_TEST(between_hosts_there_is_tcp_and_nothing_is_said_about_it)
     check_types("tcp");
     ck_assert_str_eq(type_of(0, 2, 0), "tcp");
     ck_assert_str_eq(type_of(1, 2, 0), "shm");
-    ck_assert_str_eq(logged(), "");
+    ck_assert_str_eq(log_captured(), "");
 }
 END_TEST
 
@@ -246,7 +220,7 @@ START_TEST(where_the_socket_is_not_there_tcp_is_used)
     want(0, 1, 0);
     link_up();
     ck_assert_str_eq(type_of(0, 1, 0), "tcp");
-    ck_assert_str_eq(logged(),
+    ck_assert_str_eq(log_captured(),
                      "[I] [0]: rank 0 on node0: no shared memory with rank 1: no such socket here "
                      "(another network namespace?); using tcp\n");
 }
@@ -313,7 +287,7 @@ START_TEST(who_dials_does_not_speak_to_a_socket_of_another_user)
              "rank 0 on node0: no shared memory with rank 1: it belongs to another user (uid %lu); "
              "using tcp\n",
              (unsigned long)getuid());
-    ck_assert_ptr_nonnull(strstr(logged(), expected));
+    ck_assert_ptr_nonnull(strstr(log_captured(), expected));
 }
 END_TEST
 
@@ -448,7 +422,7 @@ START_TEST(twenty_ranks_of_two_hosts_link_up_all_to_all)
     for (int rank = 0; rank < COUNT; rank++)
         for (int peer = rank + 1; peer < COUNT; peer++)
             check_link(rank, peer, 0);
-    ck_assert_str_eq(logged(), "");
+    ck_assert_str_eq(log_captured(), "");
 }
 END_TEST
 
