@@ -169,6 +169,7 @@ unit_tests = \
 	tests/unit/lib/link/shm_distance_test \
 	tests/unit/lib/link/shm_places_test \
 	tests/unit/lib/link/shm_ring_test \
+	tests/unit/lib/link/tcp_unanswered_test \
 	tests/unit/lib/link/shm_method_test \
 	tests/unit/lib/stall/stall_ask_test \
 	tests/unit/lib/stall/stall_message_test \

@@ -2,23 +2,19 @@
 /* Links over stream sockets: TCP, and unix sockets, whose peer cannot vanish unnoticed.
  *
  * A reset or an end is seen at the next call. To notice a host that has vanished, the link asks TCP
- * how long acknowledgements have been missing: of sent data, or of the probes that keepalive sends
- * on an idle link (socket_tune()). Keepalive itself ends an idle link a little later. A receiver
- * that is alive and does not read still acknowledges.
- *
- * TCP sends again after 0.2, 0.6, 1.4 and 3.0 seconds, and probes after 1, 2 and 3 seconds. So a
- * host that was gone for 2 seconds has acknowledged something after 3.1 seconds. */
+ * for missing acknowledgements, of sent data or of the probes that keepalive sends on an idle link
+ * (tcp_unanswered.h, socket_tune()). Keepalive itself ends an idle link later. A receiver that is alive
+ * and does not read still acknowledges. */
 #include "lib/link/link_tcp.h"
 
 #include "lib/link/socket.h"
+#include "lib/link/tcp_unanswered.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-
-enum { UNACKNOWLEDGED_MS = 3500, UNANSWERED = 3 };
 
 /* The buffer of a unix socket, which does not grow as TCP's does; the kernel doubles this number.
  * With the usual 208 KiB two ranks that exchange much wait for each other twice as long. With more
@@ -70,8 +66,7 @@ static int tcp_check(struct link *link, struct err *err)
     memset(&info, 0, sizeof info);
     if (getsockopt(descriptor(link), IPPROTO_TCP, TCP_INFO, &info, &length) < 0)
         return HVD_OK;
-    bool unanswered = info.tcpi_retransmits >= UNANSWERED || info.tcpi_probes >= UNANSWERED;
-    if (unanswered && info.tcpi_last_ack_recv > UNACKNOWLEDGED_MS)
+    if (tcp_unanswered_is_loss(&info))
         return fail(err, HVD_ERR_PEER_LOST, "no acknowledgement for %u ms",
                     info.tcpi_last_ack_recv);
     return HVD_OK;

@@ -28,4 +28,5 @@ lib_libhvd_internal_la_SOURCES += \
 	lib/link/shm_ring.c lib/link/shm_ring.h \
 	lib/link/shm_run.c lib/link/shm_run.h \
 	lib/link/shm_method.c lib/link/shm_method.h \
-	lib/link/socket.c lib/link/socket.h
+	lib/link/socket.c lib/link/socket.h \
+	lib/link/tcp_unanswered.c lib/link/tcp_unanswered.h

@@ -48,28 +48,27 @@ for row in 'F68: cut busy' 'F68: crash busy' 'F68: unplug busy --heartbeat-timeo
     undo "$fault"
 done
 
-# A fault that lasts for 2 s, of which none is noticed. survives FAULT MEND ACTS: again where a busy machine made it last so
-# long that TCP's next attempt, after 3 s, was in vain.
+# survives SENTENCE FAULT ACTS: of a fault that lasts for at most 2 s nothing is noticed. A busy machine may make it longer.
+# Then a lost host says nothing, and there is another trial.
 survives() {
-    for _ in 1 2 3 4 5; do
+    for _ in 1 2 3 4 5 6 7 8 9 10; do
         start_world "$WORLD init barriers 3 print up $3"
-        _began=$(date +%s%N)
-        "tb_$1" 1
-        sleep 2
-        "tb_$2" 1
-        _lasted_ms=$((($(date +%s%N) - _began) / 1000000))
+        _away_ms=$("tb_$2" 1 1.8)
         : >"$tmp/go"
         finish_job
         rm "$tmp/go"
-        [ "$status" != 0 ] && [ $_lasted_ms -gt 2700 ] || break
+        [ "$status" != 0 ] && [ "$_away_ms" -gt 2000 ] || break
+        echo "# away for $_away_ms ms: status $status"
     done
+    if [ "$status" != 0 ] && [ "$_away_ms" -gt 2000 ]; then
+        skip "$1" "this machine is too busy to cut a host off for 2 seconds"
+    else
+        is "$1" 0 "$status"
+    fi
 }
-for row in 'cut:mend' 'unplug:plug'; do
-    survives "${row%:*}" "${row#*:}" "wait $tmp/go barriers 100 shutdown"
-    is "F70: ${row%:*} for 2 s: an idle job goes on" 0 "$status"
-done
-survives cut mend "barriers 30000 shutdown"
-is "F70: and a busy one" 0 "$status"
+survives "F70: a host that is cut off within 2 s: an idle job goes on" away "wait $tmp/go barriers 100 shutdown"
+survives "F70: one whose cable is pulled likewise" unplugged "wait $tmp/go barriers 100 shutdown"
+survives "F70: and a busy job" away "barriers 30000 shutdown"
 clean "nothing is left"
 
 # Told to stop before the host is lost: 4 s are unusual, 10 s are the end. Again where hvdrun itself did not run for a while:

@@ -185,17 +185,22 @@ wait_for_ranks
 is "for both sides" "1 1" "$statuses"
 tb_mend 1
 
-for _ in 1 2 3 4 5; do # again where a busy machine made it last until after TCP's next attempt, which comes after 3 s
+# A busy machine may make it longer than 2 seconds. Then a lost host says nothing, and there is another trial.
+statuses=none
+for _ in 1 2 3 4 5 6 7 8 9 10; do
     begin
-    tb_cut 1
-    sleep 2
-    tb_mend 1
-    lasted_ms=$(($(now_ms) - then_ms))
+    away_ms=$(tb_away 1 1.8)
     touch "$tmp/end"
     wait_for_ranks
-    [ "$statuses" != "0 0" ] && [ $lasted_ms -gt 2700 ] || break
+    [ "$statuses" != "0 0" ] && [ "$away_ms" -gt 2000 ] || break
+    echo "# away for $away_ms ms: $statuses"
 done
-is "F70: a host that is back after 2 seconds was never gone" "0 0" "$statuses"
+sentence="F70: a host that is back within 2 seconds was never gone"
+if [ "$statuses" != "0 0" ] && [ "$away_ms" -gt 2000 ]; then
+    skip "$sentence" "this machine is too busy to cut a host off for 2 seconds"
+else
+    is "$sentence" "0 0" "$statuses"
+fi
 
 begin
 nft_drop 1 'ip saddr 198.51.100.10'
