@@ -38,7 +38,19 @@ END_TEST
 static uv_loop_t loop;
 static int calls;
 static bool connected, refused;
+static int longest_wait_ms; /* 0: the kernel has no such option */
 static char text[300];
+
+#ifndef TCP_RTO_MAX_MS
+#define TCP_RTO_MAX_MS 44 /* since Linux 6.15 */
+#endif
+
+static int get_longest_wait_ms(int fd)
+{
+    int ms = 0;
+    socklen_t length = sizeof ms;
+    return getsockopt(fd, IPPROTO_TCP, TCP_RTO_MAX_MS, &ms, &length) == 0 ? ms : 0;
+}
 
 static void on_dialled(void *context, const struct ssh_dialled *dialled)
 {
@@ -47,8 +59,10 @@ static void on_dialled(void *context, const struct ssh_dialled *dialled)
     connected = dialled->fd >= 0;
     refused = dialled->refused;
     snprintf(text, sizeof text, "%s", dialled->text);
-    if (connected)
-        close(dialled->fd);
+    if (!connected)
+        return;
+    longest_wait_ms = get_longest_wait_ms(dialled->fd);
+    close(dialled->fd);
 }
 
 /* A socket on 127.0.0.1; one that does not listen refuses. */
@@ -113,6 +127,19 @@ START_TEST(the_next_address_is_tried_when_one_refuses)
     ck_assert(connected);
     close(fds[0]);
     close(fds[1]);
+}
+END_TEST
+
+START_TEST(a_connection_tries_again_every_second_at_least)
+{
+    struct sockaddr_in address;
+    int fd = make_socket(true, &address);
+    struct addrinfo list = list_of(&address, NULL);
+    ssh_dial_start(&loop, &list, 3000, on_dialled, NULL);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    ck_assert_int_eq(calls, 1);
+    ck_assert_int_eq(longest_wait_ms, get_longest_wait_ms(fd) > 0 ? 1000 : 0);
+    close(fd);
 }
 END_TEST
 
@@ -205,6 +232,7 @@ int main(void)
     tcase_add_checked_fixture(dial, setup, teardown);
     tcase_add_test(dial, an_address_that_refuses_is_named);
     tcase_add_test(dial, the_next_address_is_tried_when_one_refuses);
+    tcase_add_test(dial, a_connection_tries_again_every_second_at_least);
     tcase_add_test(dial, nothing_is_called_after_cancel);
     tcase_add_test(dial, an_address_is_its_own_name);
     tcase_add_test(dial, what_is_too_long_is_no_name);
