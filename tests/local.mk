@@ -81,6 +81,7 @@ unit_tests = \
 	tests/unit/lib/engine/directory_test \
 	tests/unit/lib/collective/doubling_schedule_test \
 	tests/unit/lib/engine/engine_ends_test \
+	tests/unit/lib/engine/in_flight_test \
 	tests/unit/lib/engine/engine_memory_test \
 	tests/unit/lib/engine/engine_progress_test \
 	tests/unit/lib/engine/engine_threads_test \
@@ -261,6 +262,8 @@ tests_unit_examples_accelerator_test_LDADD = examples/libsupport.la $(LDADD)
 tests_unit_lib_link_linker_failure_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 
+tests_unit_lib_engine_in_flight_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc,--wrap=reallocarray
+
 # Somebody is another user; the kernel refuses.
 tests_unit_lib_link_linker_transport_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=geteuid
 tests_unit_lib_link_link_shm_hostile_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shared_heap_find
@@ -426,6 +429,7 @@ unit_tests += \
 	tests/unit/launcher/process/program_output_test \
 	tests/unit/launcher/process/program_image_test \
 	tests/unit/launcher/base/own_path_test \
+	tests/unit/launcher/base/number_test \
 	tests/unit/launcher/base/ran_time_test \
 	tests/unit/launcher/base/rank_attributes_test \
 	tests/unit/launcher/base/rank_names_test \

@@ -126,6 +126,33 @@ START_TEST(a_name_that_is_submitted_twice_is_that_ranks_mistake)
 }
 END_TEST
 
+static int give_other_sets(int rank)
+{
+    static const int one[] = { 0 }, other[] = { 1 }, twice[] = { 0, 0 };
+    const struct hvd_ranks good[] = { { one, 1 }, { other, 1 } };
+    const struct hvd_ranks bad[] = { { one, 1 }, { twice, 2 } };
+    int32_t sum;
+    init_world();
+    REQUIRE_STATUS(hvd_init_process_sets(good, rank == 1 ? 1 : 2), HVD_ERR_MISMATCH);
+    require_text("process sets: rank 0 gives 2 of them, rank 1 gives 1");
+    if (rank == 1) {
+        REQUIRE_STATUS(hvd_init_process_sets(bad, 2), HVD_ERR_INVALID);
+        require_text("process set 2: rank 0 is there twice");
+    } else {
+        REQUIRE_STATUS(hvd_init_process_sets(good, 2), HVD_ERR_MISMATCH);
+        require_text("process sets: those of rank 1 are not acceptable");
+    }
+    REQUIRE_STATUS(hvd_init_process_sets(good, 2), HVD_OK);
+    REQUIRE_STATUS(sum_of_ranks("s", &sum), HVD_OK);
+    return leave_world();
+}
+
+START_TEST(process_sets_that_differ_between_ranks_are_refused_on_every_rank)
+{
+    ranks_run(&(struct mini_options){ .size = 3 }, give_other_sets);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("world_mistakes");
@@ -136,5 +163,6 @@ int main(void)
     ranks_add_test(tcase, a_mismatch_is_called_one_although_ranks_leave_because_of_it, 4, 7);
     tcase_add_test(tcase, bad_arguments_are_refused_and_the_world_goes_on);
     tcase_add_test(tcase, a_name_that_is_submitted_twice_is_that_ranks_mistake);
+    tcase_add_test(tcase, process_sets_that_differ_between_ranks_are_refused_on_every_rank);
     return unit_run(suite);
 }

@@ -7,12 +7,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -100,6 +105,35 @@ START_TEST(a_child_has_its_environment_and_three_descriptors)
              _i, NULL, text, sizeof text);
     close(kept);
     ck_assert_str_eq(text, "child\n0 1 2 ");
+}
+END_TEST
+
+/* Makes a kernel without close_range() (Linux before 5.9) of this one, for this process and those that it starts.
+ * False where that is not allowed. */
+static bool hide_close_range(void)
+{
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_close_range, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = { sizeof rules / sizeof *rules, rules };
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+START_TEST(a_child_has_three_descriptors_also_where_close_range_is_missing)
+{
+    char text[256];
+    int kept = open("/dev/null", O_RDONLY); /* without FD_CLOEXEC */
+    if (!hide_close_range())
+        return;
+    print_of("n=0; while [ $n -lt 64 ]; do\n"
+             "if [ -e /proc/$$/fd/$n ]; then printf '%s ' $n; fi; n=$((n + 1)); done",
+             _i, NULL, text, sizeof text);
+    close(kept);
+    ck_assert_str_eq(text, "0 1 2 ");
 }
 END_TEST
 
@@ -243,6 +277,8 @@ int main(void)
     tcase_add_loop_test(
         tcase, a_stop_or_quit_of_the_callers_group_leaves_alone_what_is_being_started, 0, 4);
     tcase_add_loop_test(tcase, a_child_has_its_environment_and_three_descriptors, 0, 2);
+    tcase_add_loop_test(tcase, a_child_has_three_descriptors_also_where_close_range_is_missing, 0,
+                        2);
     tcase_add_loop_test(tcase, a_child_has_default_signals_and_none_blocked, 0, 2);
     tcase_add_loop_test(tcase, a_child_leaves_the_callers_signals_alone, 0, 2);
     tcase_add_loop_test(tcase, a_child_has_its_limit_and_umask_and_the_caller_keeps_its_own, 0, 2);

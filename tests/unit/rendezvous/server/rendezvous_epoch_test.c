@@ -130,6 +130,25 @@ START_TEST(a_loss_in_the_world_before_is_one_for_the_next)
 }
 END_TEST
 
+/* BROKEN explains the end of a world, and there is none yet. */
+START_TEST(who_says_that_its_world_has_broken_before_there_is_one_is_sent_away)
+{
+    struct wire_writer payload = { 0 }, out = { 0 };
+    struct rank_end broken = rank_end_none();
+    broken.how.kind = RANK_END_FAILED;
+    broken.status = HVD_ERR_PEER_LOST;
+    leave(0);
+    come_again(0);
+    ck_assert(!again(0)->closed);
+    rank_end_encode(&payload, &broken);
+    seal_put(&again(0)->seal, &out, JOIN_BROKEN, payload.data, payload.length);
+    join_client_send(again(0), out.data, out.length);
+    ck_assert(again(0)->closed);
+    wire_writer_fini(&payload);
+    wire_writer_fini(&out);
+}
+END_TEST
+
 START_TEST(the_next_epoch_has_the_start_timeout_again)
 {
     now_ms = 100000;
@@ -204,6 +223,7 @@ int main(void)
     tcase_add_test(tcase, a_rank_that_ends_instead_is_told_to_those_that_wait);
     tcase_add_test(tcase, who_comes_after_a_rank_has_ended_is_refused);
     tcase_add_test(tcase, a_loss_in_the_world_before_is_one_for_the_next);
+    tcase_add_test(tcase, who_says_that_its_world_has_broken_before_there_is_one_is_sent_away);
     tcase_add_test(tcase, the_next_epoch_has_the_start_timeout_again);
     tcase_add_test(tcase, another_epoch_than_the_next_is_refused);
     tcase_add_test(tcase, a_second_process_of_a_rank_is_refused);

@@ -183,6 +183,23 @@ START_TEST(a_rank_that_has_finished_is_not_waited_for)
 }
 END_TEST
 
+START_TEST(a_job_gathers_until_it_has_a_world_and_once_that_has_broken)
+{
+    setup_train();
+    const struct rendezvous_job *job = job_table_find(&server.job_table, "train");
+    ck_assert_int_eq(rendezvous_job_state(job), RENDEZVOUS_JOB_GATHERING);
+    come(0);
+    come(1);
+    ck_assert_int_eq(rendezvous_job_state(job), RENDEZVOUS_JOB_GATHERING);
+    come(2);
+    ck_assert_int_eq(rendezvous_job_state(job), RENDEZVOUS_JOB_RUNNING);
+    hang_up(&clients[2]);
+    tick_at(now_ms + MEMBERSHIP_GRACE_MS);
+    ck_assert_int_eq(rendezvous_job_state(job), RENDEZVOUS_JOB_GATHERING);
+    teardown();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("service_elastic");
@@ -194,5 +211,6 @@ int main(void)
     tcase_add_test(tcase, when_no_rank_comes_again_a_worker_that_waits_is_refused_in_the_end);
     tcase_add_test(tcase, a_rank_that_leaves_a_world_which_is_to_change_is_waited_for);
     tcase_add_test(tcase, a_rank_that_has_finished_is_not_waited_for);
+    tcase_add_test(tcase, a_job_gathers_until_it_has_a_world_and_once_that_has_broken);
     return unit_run(suite);
 }
