@@ -109,6 +109,6 @@ bench_collective_LDADD = bench/libpeer.la lib/libhvd.la
 
 EXTRA_DIST += bench/run bench/report bench/peer_gloo.cc bench/peer_mpi.c bench/peer_torch.py \
 	bench/support/aims.awk bench/support/gloo_init.sh bench/support/once.sh bench/support/options.sh \
-	bench/support/group_state.awk bench/support/peers.sh bench/support/reno.sh bench/support/state.awk \
+	bench/support/turn_state.awk bench/support/peers.sh bench/support/reno.sh bench/support/state.awk \
 	bench/support/statistics.awk bench/support/table.awk bench/support/turns.sh
 endif

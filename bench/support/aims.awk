@@ -91,8 +91,8 @@ BEGIN {
 /^#/ || $1 == "peer" || $1 == "machine" { next }
 {
     state = NF > 9 ? $10 : state_before
-    if (state == "mixed")
-        nmixed++
+    if (state == "mixed" || state == "changed")
+        nleft_out++
     series = state SUBSEP $1 " " $2
     keep(series " " $4 " " $5, $6 + 0)
     keep(series " " $4 " -", $6 + 0) # of whatever bytes
@@ -278,6 +278,6 @@ END {
     print "| what | aim | required | fast state | slow state | reno |"
     print "|---|---|---|---|---|---|"
     the_rows()
-    if (nmixed)
-        printf "\n%d lines were measured while the machine was in neither state, or changed, and are left out.\n", nmixed
+    if (nleft_out)
+        printf "\n%d lines were measured while the machine was in neither state, or changed, and are left out.\n", nleft_out
 }

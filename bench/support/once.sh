@@ -4,10 +4,9 @@
 # shellcheck shell=sh
 # shellcheck disable=SC2034,SC2154  # the variables are bench/run's
 
-# once WHAT COMMAND...: without a limit of time, but ended by a failure. A group of its own, which the caller ends.
+# once WHAT COMMAND...: without a limit of time, but ended by a failure.
 once() {
     round=$rounds
-    group_begin
     do_turn "$@"
     [ "$status" = 0 ] || leave_out "$1: failed: $(tail -n 1 "$tmp/said" | cut -c 1-200)"
 }
@@ -17,16 +16,14 @@ once_idle() {
     [ "$preset" = full ] || _seconds=3
     once idle env BUILD="$build" bench/idle.sh -n 4 -s $_seconds || return
     awk -F '\t' -v seconds=$_seconds 'NR > 1 { rate = $4 / seconds; if (rate > most) most = rate }
-        END { if (NR > 1) printf "hvd\tidle\t-\t4\t0\t%.2f\t%.2f\t%.2f\n", most, most, most }' "$tmp/out" >>"$tmp/group"
-    group_end
+        END { if (NR > 1) printf "hvd\tidle\t-\t4\t0\t%.2f\t%.2f\t%.2f\n", most, most, most }' "$tmp/out" | keep_lines
 }
 
 once_join() {
     once join env BUILD="$build" bench/rendezvous.sh -r 3 -m 8192 join || return
     awk -F '\t' '/^# join/ { how = $0 == "# join" ? "-" : "declared" }
         $1 ~ /^[0-9]+$/ { printf "hvd\tjoin\t%s\t%d\t0\t%.0f\t%.0f\t%.0f\n", how, $1, 1000 * $2, 1000 * $3, 1000 * $2 }
-        ' "$tmp/out" >>"$tmp/group"
-    group_end
+        ' "$tmp/out" | keep_lines
 }
 
 once_ssh() {
@@ -35,8 +32,7 @@ once_ssh() {
         awk -F '\t' -v hosts=$_hosts '
             BEGIN { name["hvdrun"] = "hvd"; name["mpirun"] = "openmpi"; name["mpiexec.mpich"] = "mpich"; name["ssh"] = "ssh" }
             $1 in name { printf "%s\tssh\t-\t%d\t0\t%.0f\t%.0f\t%.0f\n", name[$1], hosts, 1000 * $2, 1000 * $2, 1000 * $3 }
-            ' "$tmp/out" >>"$tmp/group"
-        group_end
+            ' "$tmp/out" | keep_lines
     done
 }
 
@@ -52,7 +48,7 @@ describe() {
     echo "# $cores cores, $(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1), Linux $(uname -r)"
     echo "# the machine did something else during the turns: $(range <"$tmp/others") % of its cores, load $(cut -d ' ' -f 1-3 /proc/loadavg)"
     echo "# round trip of a cache line, us: $(awk -F '\t' '$2 == "line" { print $6 }' "$tmp/samples" | range)"
-    echo "# state of the machine, groups of turns: $(sort "$tmp/states" | uniq -c | awk '{ print $2 " " $1 }' | paste -sd , -)"
+    echo "# state of the machine, turns: $(sort "$tmp/states" | uniq -c | awk '{ print $2 " " $1 }' | paste -sd , -)"
     echo "# congestion control of TCP: $(cat /proc/sys/net/ipv4/tcp_congestion_control 2>/dev/null || echo unknown)"
     sed 's/^/# /' "$tmp/left_out"
 }

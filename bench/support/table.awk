@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # For people, from the TSV of bench/run: a table for each operation, number of ranks, kind of transport and state of the machine,
 # with the median of each peer's best algorithm and, in parentheses, the least. "ratio" is libhvd beside the best peer of the row,
-# below 1 is faster; "spread" how far the turns of these two lie apart, the worse one.
+# below 1 is faster; "spread" how far the turns of these two lie apart, the worse one. Turns during which the machine changed its
+# state are only counted.
 BEGIN {
     FS = "\t"
     ncolumns = split("hvd hvd+alloc hvd/unix openmpi mpich gloo torch ssh bound bound+alloc bound/unix", columns, " ")
@@ -26,6 +27,7 @@ function cell(row, column) {
 
 /^#/ { print; next }
 $1 == "peer" || $1 == "machine" { next }
+$10 == "changed" { nchanged++; next }
 {
     starts = $1 !~ /\//
     table = (starts ? $2 : $2 ", " $4 " ranks, " kind_of($1)) (NF > 9 ? ", " $10 " state" : "")
@@ -84,4 +86,6 @@ function print_table(table,    i, j, row, best, parts, worst) {
 END {
     for (t = 1; t <= ntables; t++)
         print_table(order[t])
+    if (nchanged)
+        printf "\n%d lines were measured while the machine changed its state, and are left out.\n", nchanged
 }

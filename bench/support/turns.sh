@@ -22,20 +22,10 @@ others() {
 
 # ---- the machine's state ----
 
-# Turns whose results are compared are a group: the round trip of a cache line is measured before the first and after the last,
-# and their lines get the state as a ninth column. The lines of the round trips themselves have the state "-".
-group_begin() {
-    : >"$tmp/group"
-    "$programs/bound_line" >"$tmp/trips"
-}
-
-group_end() {
-    [ -s "$tmp/group" ] || return 0
-    "$programs/bound_line" >>"$tmp/trips"
-    _state=$(awk -f bench/support/state.awk -f bench/support/group_state.awk "$tmp/trips")
-    echo "$_state" >>"$tmp/states"
-    sed 's/$/	-/' "$tmp/trips" >>"$tmp/samples"
-    sed "s/\$/	$_state/" "$tmp/group" >>"$tmp/samples"
+# keep_lines: from stdin to the samples, with the state of the machine during the last turn as a ninth column. The lines of the round
+# trips themselves have the state "-".
+keep_lines() {
+    sed "s/\$/	$state/" >>"$tmp/samples"
 }
 
 # ---- one turn ----
@@ -57,11 +47,13 @@ unskipped() {
     done
 }
 
-# do_turn WHAT COMMAND...: runs it, keeps its lines, and says how it went. Its status is in $status.
+# do_turn WHAT COMMAND...: runs it, keeps its lines, and says how it went. Its status is in $status. The state of the machine, from
+# the round trip of a cache line before and after, is in $state.
 do_turn() {
     _what=$1
     shift
     [ "$quiet_s" = 0 ] || quiet "$quiet_s" >/dev/null
+    "$programs/bound_line" >"$tmp/trips"
     note_cpu "$tmp/before"
     _begin_ns=$(date +%s%N)
     "$@" >"$tmp/out" 2>"$tmp/said" </dev/null
@@ -70,9 +62,13 @@ do_turn() {
     note_cpu "$tmp/after"
     _others=$(others "$tmp/before" "$tmp/after")
     echo "$_others" >>"$tmp/others"
-    awk -F '\t' 'NF == 8' "$tmp/out" >>"$tmp/group"
-    printf 'round %d of %d: %s: %d.%01d s, %d %% of the machine taken by others\n' "$round" "$rounds" "$_what" \
-        $((_took_ms / 1000)) $((_took_ms % 1000 / 100)) "$_others" >&2
+    "$programs/bound_line" >>"$tmp/trips"
+    sed 's/$/	-/' "$tmp/trips" >>"$tmp/samples"
+    state=$(awk -f bench/support/state.awk -f bench/support/turn_state.awk "$tmp/trips")
+    echo "$state" >>"$tmp/states"
+    awk -F '\t' 'NF == 8' "$tmp/out" | keep_lines
+    printf 'round %d of %d: %s: %d.%01d s, %s state, %d %% of the machine taken by others\n' "$round" "$rounds" "$_what" \
+        $((_took_ms / 1000)) $((_took_ms % 1000 / 100)) "$state" "$_others" >&2
 }
 
 # A turn of a peer with the items that it has not been too slow for.
@@ -157,12 +153,10 @@ collective_turns() {
         op_takes_part "$1" "$_ranks" || continue
         for _way in $ways; do
             transport_takes_part "$_way" "$_ranks" || continue
-            group_begin
             for _peer in $programs_in_turn; do
                 ! peer_takes_part "$_peer" "$_way" "$_ranks" "$1" ||
                     collective_turn "$_peer" "$_way" "$_ranks" $(items_of "$1" "$_ranks")
             done
-            group_end
         done
     done
 }
@@ -173,12 +167,10 @@ start_turns() {
     [ "$_op" = launch ] || _list=$init_ranks
     for _ranks in $_list; do
         [ "$_op" != init ] || [ "$_ranks" -le 16 ] || [ "$preset" = full ] || [ "$round" = 1 ] || continue
-        group_begin
         for _peer in $programs_in_turn; do
             _command=$(peer_"$_op" "$_peer" "$_ranks")
             [ -z "$_command" ] || [ -e "$tmp/skip.$_op.$_peer.$_ranks" ] || start_turn $_command
         done
-        group_end
     done
 }
 
