@@ -37,7 +37,7 @@ may rendezvous/world rendezvous/store rendezvous/base lib/base
 may lib/serve rendezvous/world rendezvous/join rendezvous/base lib/link lib/base
 may lib/join lib/serve lib/pmi lib/link lib/base $hvd
 may lib/reduce lib/base $hvd
-may lib/collective lib/reduce lib/base $hvd
+may lib/collective lib/reduce lib/memory lib/base $hvd
 may lib/negotiation lib/collective lib/reduce lib/base $hvd
 may lib/device lib/base lib/hvd_device.h
 may lib/request lib/negotiation lib/device lib/reduce lib/base $hvd

@@ -4,6 +4,7 @@
 
 #include "lib/base/wire.h"
 #include "lib/collective/operation_impl.h"
+#include "lib/memory/copy.h"
 
 #include <endian.h>
 #include <string.h>
@@ -101,7 +102,7 @@ static void copy_own(struct alltoall *alltoall)
 {
     const struct pair *own = &alltoall->pairs[alltoall->task.rank];
     if (own->in.nbytes > 0)
-        memcpy(own->in.rows, own->out.rows, own->in.nbytes);
+        copy_result(own->in.rows, own->out.rows, own->in.nbytes);
 }
 
 /* All numbers are known. */

@@ -7,8 +7,7 @@
 
 #include "lib/collective/direct_flow.h"
 #include "lib/collective/ring_schedule.h"
-
-#include <string.h>
+#include "lib/memory/copy.h"
 
 struct direct {
     struct exchange_operation base;
@@ -105,10 +104,15 @@ struct operation *reduce_scatter_direct_start(struct operation_store *store,
     return direct_begin(direct, task, &plan, err);
 }
 
-static void place_own_rows(const struct operation_task *task, unsigned char *to, size_t nbytes)
+/* Returns where the own rows are sent from: from their place, where the copy has left them in a
+ * cache, unless it has bypassed the caches. */
+static unsigned char *place_own_rows(const struct operation_task *task, unsigned char *to,
+                                     size_t nbytes)
 {
-    if (nbytes > 0 && to != task->input)
-        memcpy(to, task->input, nbytes);
+    if (nbytes == 0 || to == task->input)
+        return to;
+    copy_result(to, task->input, nbytes);
+    return nbytes >= COPY_RESULT_STREAMED ? (unsigned char *)task->input : to;
 }
 
 struct operation *allgather_direct_start(struct operation_store *store,
@@ -123,8 +127,7 @@ struct operation *allgather_direct_start(struct operation_store *store,
         bounds[rank + 1] = bounds[rank] + (size_t)task->splits[rank] * row_size;
     unsigned char *output = task->output;
     size_t start = bounds[task->rank], nbytes = bounds[task->rank + 1] - start;
-    unsigned char *own = nbytes > 0 ? output + start : output;
-    place_own_rows(task, own, nbytes);
+    unsigned char *own = place_own_rows(task, nbytes > 0 ? output + start : output, nbytes);
     struct direct_plan plan = { .bounds = bounds, .result = own, .output = output };
     return direct_begin(direct, task, &plan, err);
 }

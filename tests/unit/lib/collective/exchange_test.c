@@ -5,6 +5,7 @@
 #include "lib/collective/direct.h"
 #include "lib/collective/doubling.h"
 #include "lib/collective/ring_schedule.h"
+#include "lib/memory/copy.h"
 #include "tests/support/elements.h"
 #include "tests/support/operation_net.h"
 #include "tests/support/reduce_reference.h"
@@ -335,6 +336,13 @@ START_TEST(allgather_puts_rows_in_order_of_rank)
 }
 END_TEST
 
+/* The last rank's bypass the caches, and are sent from the input. */
+START_TEST(allgather_puts_many_own_rows_where_they_belong)
+{
+    check_allgather(3, COPY_RESULT_STREAMED / sizeof(int64_t) + 1, 1, _i);
+}
+END_TEST
+
 static void choose_seed(void)
 {
     const char *given = getenv("EXCHANGE_TEST_SEED");
@@ -357,5 +365,6 @@ int main(void)
     tcase_add_loop_test(tcase, all_algorithms_give_the_same_bits, 0, ALGORITHM_CASES);
     tcase_add_loop_test(tcase, reduce_scatter_gives_every_rank_its_rows, 0, 2);
     tcase_add_loop_test(tcase, allgather_puts_rows_in_order_of_rank, 0, 2);
+    tcase_add_loop_test(tcase, allgather_puts_many_own_rows_where_they_belong, 0, 2);
     return unit_run(suite);
 }

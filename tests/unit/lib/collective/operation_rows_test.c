@@ -2,6 +2,7 @@
 /* Operations that copy: broadcast, allgather and alltoall put every byte of every rank where it
  * belongs; and what an alltoall does with numbers of rows that cannot be. */
 #include "lib/collective/algorithm.h"
+#include "lib/memory/copy.h"
 #include "tests/support/operation_world.h"
 #include "tests/support/unit.h"
 
@@ -73,6 +74,12 @@ static int64_t only_one(int rank, int other)
 static int64_t large(int rank, int other)
 {
     return 20000 + 10 * rank + other;
+}
+
+/* Bytes that bypass the caches on their way to the result. */
+static int64_t streamed_own(int rank, int other)
+{
+    return rank == other ? COPY_RESULT_STREAMED + 5 : 3;
 }
 
 static rows_fn *const shares[] = { alike, none, uneven, only_one, large };
@@ -210,6 +217,13 @@ START_TEST(alltoall_gives_every_rank_its_rows_in_order_of_rank)
 }
 END_TEST
 
+START_TEST(alltoall_puts_many_own_rows_where_they_belong)
+{
+    world_size = 2;
+    check_alltoall(streamed_own, 1, HVD_UINT8, false);
+}
+END_TEST
+
 START_TEST(rows_wait_until_all_numbers_have_come)
 {
     static const int64_t splits[] = { 1, 1, 1 };
@@ -318,6 +332,7 @@ int main(void)
     tcase_add_test(tcase, broadcast_copies_from_every_root);
     tcase_add_loop_test(tcase, allgather_puts_rows_in_order_of_rank, 0, SHARES);
     tcase_add_loop_test(tcase, alltoall_gives_every_rank_its_rows_in_order_of_rank, 0, SHARES);
+    tcase_add_test(tcase, alltoall_puts_many_own_rows_where_they_belong);
     tcase_add_test(tcase, rows_wait_until_all_numbers_have_come);
     tcase_add_loop_test(tcase, absurd_numbers_of_rows_are_refused, 0,
                         sizeof absurd_numbers / sizeof *absurd_numbers);

@@ -31,6 +31,11 @@ static void check_copy(void (*copy)(void *to, const void *from, size_t nbytes), 
     free(to);
 }
 
+static void copy_result_at(void *to, const void *from, size_t nbytes)
+{
+    copy_result(to, from, nbytes);
+}
+
 START_TEST(copies_are_right_at_any_address)
 {
     for (size_t s = 0; s < SIZES; s++)
@@ -39,6 +44,13 @@ START_TEST(copies_are_right_at_any_address)
                 check_copy(copy_streaming, sizes[s], offsets[t], offsets[f]);
                 check_copy(copy_cached, sizes[s], offsets[t], offsets[f]);
             }
+}
+END_TEST
+
+START_TEST(results_of_any_size_are_right)
+{
+    check_copy(copy_result_at, COPY_RESULT_STREAMED - 1, 1, 8);
+    check_copy(copy_result_at, COPY_RESULT_STREAMED, 33, 1);
 }
 END_TEST
 
@@ -85,6 +97,7 @@ int main(void)
     TCase *tcase = tcase_create("copy");
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, copies_are_right_at_any_address);
+    tcase_add_test(tcase, results_of_any_size_are_right);
     tcase_add_test(tcase, a_release_store_publishes_what_was_streamed);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
