@@ -107,6 +107,15 @@ void agent_tunnel_is_over(struct agent *agent)
     advance_ending(agent);
 }
 
+/* The last end of file often comes after the last SIGCHLD. Processes that are left have the time
+ * until the next tick to end by themselves. */
+void agent_output_is_over(struct agent *agent)
+{
+    if (agent->phase == AGENT_SWEEPING && agent->streams.open == 0 && agent->tunnels.count == 0 &&
+        !agent_reap(agent))
+        send_done(agent);
+}
+
 static void on_tick(uv_timer_t *timer)
 {
     struct agent *agent = timer->data;

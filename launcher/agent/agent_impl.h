@@ -145,6 +145,7 @@ struct agent_ranks {
 /* agent_streams.c: output streams are in the ranks' pumps. */
 struct agent_streams {
     bool paused; /* hvdrun does not keep up: no output is read */
+    int open;    /* pumps that have not ended */
     struct agent_stdin stdin_pipe;
 };
 
@@ -327,8 +328,10 @@ int agent_tunnels_pids(const struct agent *agent, pid_t **pids);
 /* Has this process children besides these commands? */
 bool agent_has_other_children(const struct agent *agent);
 
-/* agent_ending.c: the command of a tunnel has ended, which the end of the agent may wait for. */
+/* agent_ending.c: the command of a tunnel, or the output of a rank, has ended, which the end of the
+ * agent may wait for. */
 void agent_tunnel_is_over(struct agent *agent);
+void agent_output_is_over(struct agent *agent);
 
 /* agent.c: handles the body of a frame, unless it is out of turn. */
 int agent_handle_frame(struct agent *agent, int type, struct wire_reader *body, struct err *err);

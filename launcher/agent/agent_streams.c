@@ -21,6 +21,7 @@ static void pump_end(struct agent_pump *pump)
         return;
     pump->ended = true;
     pump->reading = false;
+    agent->streams.open--;
     struct agent_rank_number end = { pump->rank->rank, pump->stream, 0 };
     agent_rank_number_encode(frame_link_begin(&agent->link, AGENT_OUTPUT_END), &end);
     frame_link_send(&agent->link);
@@ -102,6 +103,8 @@ static void on_pump_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buf
         pump_end(pump);
     else if (nread > 0)
         pump_pass_on(pump, buffer->base, (size_t)nread);
+    if (pump->ended)
+        agent_output_is_over(pump->rank->agent);
 }
 
 /* On an error this stops, and libuv will report the error. */
@@ -149,6 +152,7 @@ void agent_pump_start(struct agent_rank *rank, enum output_stream stream, int fd
 {
     struct agent_pump *pump = &rank->pumps[stream];
     *pump = (struct agent_pump){ .rank = rank, .stream = (uint8_t)stream, .credit = STREAM_WINDOW };
+    rank->agent->streams.open++;
     uv_pipe_init(rank->agent->loop, &pump->pipe, 0);
     pump->pipe.data = pump;
     if (uv_pipe_open(&pump->pipe, fd) < 0) {

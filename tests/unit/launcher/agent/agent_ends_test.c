@@ -6,6 +6,7 @@
 #include "tests/support/agent_fixture.h"
 #include "tests/support/unit.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -331,6 +332,22 @@ static void read_tunnel_end(char why[TUNNEL_TEXT_SIZE])
     ck_assert(wire_reader_finished(&body));
 }
 
+/* Another process has the pipe. The agent does not wait for its timer, which no test can see. */
+START_TEST(output_that_ends_after_all_ranks_ends_the_job)
+{
+    char path[64];
+    pid_t rank = bring_to(RUNS);
+    snprintf(path, sizeof path, "/proc/%d/fd/1", (int)rank);
+    int held = open(path, O_WRONLY | O_CLOEXEC);
+    ck_assert_int_ge(held, 0);
+    kill(rank, SIGKILL);
+    agent_fixture_until(&agent, AGENT_EXITED);
+    close(held);
+    agent_fixture_until(&agent, AGENT_DONE);
+    check_that_all_is_gone(rank, "");
+}
+END_TEST
+
 /* A byte that is no ASCII takes four in a message. */
 START_TEST(a_long_reason_why_a_command_did_not_start_is_cut)
 {
@@ -546,6 +563,7 @@ int main(void)
     tcase_add_loop_test(tcase, a_heartbeat_is_echoed_at_every_stage, NOTHING_SAID, RUNS + 1);
     tcase_add_test(tcase, a_heartbeat_overtakes_what_ranks_write);
     tcase_add_test(tcase, the_end_of_a_rank_does_not_wait_for_a_flood_of_another);
+    tcase_add_test(tcase, output_that_ends_after_all_ranks_ends_the_job);
     tcase_add_test(tcase, a_long_reason_why_a_command_did_not_start_is_cut);
     tcase_add_test(tcase, what_a_command_has_written_waits_for_a_slow_hvdrun);
     tcase_add_test(tcase, an_agent_passes_the_description_of_the_job_on);
