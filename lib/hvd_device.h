@@ -14,7 +14,8 @@
  *
  * To port a framework: fill in struct hvd_device, call hvd_register_device() once, and submit
  * tensors with the number and with an event that the accelerator passes when it has made the input.
- * Where an accelerator's own library reduces between accelerators, fill in `allreduce` too.
+ * Where an accelerator's own library reduces between accelerators, fill in `allreduce` too; where it
+ * moves data between them, hvd_extend_device() has `collective`.
  *
  *     static const struct hvd_device device = { .name = "npu", .copy_to_host = npu_to_host, ... };
  *     int npu = hvd_register_device(&device);
@@ -50,11 +51,12 @@ extern "C" {
 enum hvd_device_queue {
     HVD_DEVICE_TO_HOST = 0,
     HVD_DEVICE_FROM_HOST = 1,
-    HVD_DEVICE_REDUCE = 2 /* `allreduce` */
+    HVD_DEVICE_REDUCE = 2 /* `allreduce` and `collective` */
 };
 
 /* An allreduce that the accelerators do among themselves. All ranks of the set call for the same
- * allreduces in the same order; allreduces of different sets have no common order. */
+ * allreduces and collectives (below) in the same order; those of different sets have no common
+ * order. */
 struct hvd_device_allreduce {
     const void *input; /* device memory; may be equal to output */
     void *output;
@@ -62,6 +64,20 @@ struct hvd_device_allreduce {
     enum hvd_dtype dtype;
     enum hvd_op op;
     double prescale, postscale;
+    int process_set;
+    int rank, size; /* in the process set */
+};
+
+/* Another collective that the accelerators do among themselves. */
+enum hvd_device_collective_kind { HVD_DEVICE_BROADCAST = 1 };
+
+struct hvd_device_collective {
+    enum hvd_device_collective_kind kind;
+    enum hvd_dtype dtype;
+    const void *input; /* device memory; broadcast: equal to output, on all ranks */
+    void *output;
+    size_t count; /* elements of the input */
+    int root;     /* broadcast: its rank in the process set */
     int process_set;
     int rank, size; /* in the process set */
 };
@@ -135,6 +151,15 @@ struct hvd_device_extension {
      * A failure breaks the world, as that of a copy does; without the function NULL always means
      * that there is none left. */
     int (*failure)(void *context);
+
+    /* Both or neither may be NULL. can_collective() returns 1 if the accelerators can do this
+     * themselves, else 0. The library asks when a tensor is submitted, with kind, dtype, root,
+     * process_set and size alone; the other members are 0. The answer must be the same on all ranks
+     * for the same question, otherwise the collective is a mismatch. 0 for a kind that the vendor
+     * does not know: later versions of this header have more. collective() puts the collective on
+     * HVD_DEVICE_REDUCE; other tensors move meanwhile. */
+    int (*can_collective)(void *context, const struct hvd_device_collective *question);
+    int (*collective)(void *context, const struct hvd_device_collective *collective);
 };
 
 /* Returns the device's number, 1 or more; different ranks may use different numbers. The library
@@ -144,9 +169,9 @@ struct hvd_device_extension {
 HVD_API int hvd_register_device(const struct hvd_device *device);
 
 /* Adds functions to a device that is registered, and has no tensors in flight. The library copies
- * the struct. HVD_ERR_INVALID for a number that no device has, while its tensors are in flight, and
- * for a size that is too small for any function. Functions that this library does not know are not
- * called. */
+ * the struct. HVD_ERR_INVALID for a number that no device has, while its tensors are in flight, for
+ * a size that is too small for any function, and for one of two functions that belong together.
+ * Functions that this library does not know are not called. */
 HVD_API int hvd_extend_device(int device, const struct hvd_device_extension *extension);
 
 /* Frees the library's memory and events of the device, except pinned memory whose last copy has not

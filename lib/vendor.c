@@ -32,8 +32,10 @@ int vendor_open_cuda(const struct vendor_place *place, int *device, struct err *
     static const struct device_module_library library = {
         .allgather = hvd_allgather_tensor,
         .allreduce = hvd_allreduce_tensor,
+        .broadcast = hvd_broadcast_tensor,
         .process_set_ranks = hvd_process_set_ranks,
         .process_set_rank = hvd_process_set_rank,
+        .dtype_size = hvd_dtype_size,
         .epoch = hvd_epoch,
         .last_error = hvd_last_error,
         .world_is_broken = vendor_world_is_broken,

@@ -138,6 +138,18 @@ static int cuda_allreduce(void *context, const struct hvd_device_allreduce *allr
     return device->failed = cuda_reducer_put(device->reducer, allreduce, &device->err);
 }
 
+static int cuda_can_collective(void *context, const struct hvd_device_collective *question)
+{
+    const struct cuda_device *device = context;
+    return cuda_reducer_can_collective(device->reducer, question);
+}
+
+static int cuda_collective(void *context, const struct hvd_device_collective *collective)
+{
+    struct cuda_device *device = context;
+    return device->failed = cuda_reducer_put_collective(device->reducer, collective, &device->err);
+}
+
 /* Memory and events that are NULL have left their failure here. */
 static int cuda_failure(void *context)
 {
@@ -180,5 +192,7 @@ void cuda_device_fill(struct cuda_device *device, struct hvd_device *table,
     *extension = (struct hvd_device_extension){
         .size = sizeof *extension,
         .failure = cuda_failure,
+        .can_collective = cuda_can_collective,
+        .collective = cuda_collective,
     };
 }

@@ -2,7 +2,8 @@
 /* The thread of a group; see reducer.h.
  *
  *   waits for a request, or, while a communicator is at work, for a millisecond
- *   request: agree, if need be; prescale, reduce, postscale on the stream, or through the library
+ *   request: agree, if need be; prescale, reduce, postscale on the stream, or through the library;
+ *     group_collective.c has the collectives beside allreduce
  *   at work: has it passed? has NCCL failed, or the world broken? then the communicator is aborted
  *
  * What fails, fails the request. */
@@ -71,12 +72,11 @@ static int group_scale(struct cuda_group *group, const struct hvd_device_allredu
                               err);
 }
 
-static int launch(struct cuda_group *group, const struct hvd_device_allreduce *allreduce,
-                  struct err *err)
+static int group_allreduce(struct cuda_group *group, const struct hvd_device_allreduce *allreduce,
+                           struct err *err)
 {
     int dtype, op, rc = HVD_OK;
     const void *input = allreduce->input;
-    const struct cuda_driver *driver = group->reducer->device->driver;
     nccl_numbers(allreduce->dtype, allreduce->op, &dtype, &op);
     if (allreduce->prescale != 1) {
         rc = group_scale(group, allreduce, input, allreduce->prescale, err);
@@ -90,24 +90,35 @@ static int launch(struct cuda_group *group, const struct hvd_device_allreduce *a
     rc = cuda_group_complete(group, result, "ncclAllReduce", err);
     if (rc == HVD_OK && allreduce->postscale != 1)
         rc = group_scale(group, allreduce, allreduce->output, allreduce->postscale, err);
+    return rc;
+}
+
+/* In the GPU's context. */
+static int group_launch(struct cuda_group *group, const struct cuda_ticket *ticket, struct err *err)
+{
+    const struct cuda_driver *driver = group->reducer->device->driver;
+    int rc = ticket->is_collective ? cuda_group_collective(group, &ticket->collective, err)
+                                   : group_allreduce(group, &ticket->allreduce, err);
     if (rc < 0)
         return rc;
-    result = driver->event_record(group->launched, group->stream);
+    int result = driver->event_record(group->launched, group->stream);
     return result == CUDA_OK ? HVD_OK : cuda_driver_fail(driver, result, "cuEventRecord", err);
 }
 
-static int group_reduce(struct cuda_group *group, const struct hvd_device_allreduce *allreduce,
-                        struct err *err)
+static int group_carry_out(struct cuda_group *group, const struct cuda_ticket *ticket,
+                           struct err *err)
 {
     int rc = cuda_group_agree(group, err);
     if (rc < 0)
         return rc;
     if (group->path == GROUP_HOST)
-        return reduce_on_host(group, allreduce, err);
+        return ticket->is_collective
+                   ? cuda_group_collective_on_host(group, &ticket->collective, err)
+                   : reduce_on_host(group, &ticket->allreduce, err);
     rc = cuda_device_enter(group->reducer->device, err);
     if (rc < 0)
         return rc;
-    rc = launch(group, allreduce, err);
+    rc = group_launch(group, ticket, err);
     cuda_device_leave(group->reducer->device);
     return rc;
 }
@@ -175,7 +186,7 @@ static void *group_run(void *arg)
         struct err err = { .code = HVD_OK };
         struct cuda_ticket *ticket = group_take(group, &stops);
         if (ticket)
-            cuda_ticket_done(ticket, group_reduce(group, &ticket->allreduce, &err), &err);
+            cuda_ticket_done(ticket, group_carry_out(group, ticket, &err), &err);
         else if (group->at_work)
             group_check_work(group);
     }

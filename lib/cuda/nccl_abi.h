@@ -46,6 +46,9 @@ struct nccl_config {
     CALL(comm_error, ncclCommGetAsyncError, (struct nccl_comm * comm, int *result))                \
     CALL(allreduce, ncclAllReduce,                                                                 \
          (const void *input, void *output, size_t count, int dtype, int op,                        \
+          struct nccl_comm *comm, struct cuda_stream *stream))                                     \
+    CALL(broadcast, ncclBroadcast,                                                                 \
+         (const void *input, void *output, size_t count, int dtype, int root,                      \
           struct nccl_comm *comm, struct cuda_stream *stream))
 
 #endif

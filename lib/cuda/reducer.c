@@ -97,17 +97,27 @@ static struct cuda_group *reducer_group(struct cuda_reducer *reducer, int set, s
     return group;
 }
 
-int cuda_reducer_put(struct cuda_reducer *reducer, const struct hvd_device_allreduce *allreduce,
-                     struct err *err)
+bool cuda_reducer_can_collective(const struct cuda_reducer *reducer,
+                                 const struct hvd_device_collective *question)
 {
-    struct cuda_group *group = reducer_group(reducer, allreduce->process_set, err);
+    return reducer && !cuda_group_is_calling() && question->kind == HVD_DEVICE_BROADCAST;
+}
+
+/* A ticket that is not queued yet; NULL and `err` on failure. */
+static struct cuda_ticket *ticket_create(struct cuda_reducer *reducer, int set, struct err *err)
+{
+    struct cuda_group *group = reducer_group(reducer, set, err);
     struct cuda_ticket *ticket = group ? calloc(1, sizeof *ticket) : NULL;
-    if (!group)
-        return err->code;
-    if (!ticket)
-        return fail(err, HVD_ERR_NOMEM, "out of memory");
-    ticket->allreduce = *allreduce;
-    ticket->group = group;
+    if (ticket)
+        ticket->group = group;
+    else if (group)
+        fail(err, HVD_ERR_NOMEM, "out of memory");
+    return ticket;
+}
+
+static void ticket_queue(struct cuda_reducer *reducer, struct cuda_ticket *ticket)
+{
+    struct cuda_group *group = ticket->group;
     pthread_mutex_lock(&reducer->lock);
     ticket->next = reducer->tickets;
     reducer->tickets = reducer->newest = ticket;
@@ -115,6 +125,28 @@ int cuda_reducer_put(struct cuda_reducer *reducer, const struct hvd_device_allre
     group->last = &ticket->next_queued;
     pthread_cond_signal(&group->wanted);
     pthread_mutex_unlock(&reducer->lock);
+}
+
+int cuda_reducer_put(struct cuda_reducer *reducer, const struct hvd_device_allreduce *allreduce,
+                     struct err *err)
+{
+    struct cuda_ticket *ticket = ticket_create(reducer, allreduce->process_set, err);
+    if (!ticket)
+        return err->code;
+    ticket->allreduce = *allreduce;
+    ticket_queue(reducer, ticket);
+    return HVD_OK;
+}
+
+int cuda_reducer_put_collective(struct cuda_reducer *reducer,
+                                const struct hvd_device_collective *collective, struct err *err)
+{
+    struct cuda_ticket *ticket = ticket_create(reducer, collective->process_set, err);
+    if (!ticket)
+        return err->code;
+    ticket->is_collective = true;
+    ticket->collective = *collective;
+    ticket_queue(reducer, ticket);
     return HVD_OK;
 }
 
@@ -222,7 +254,7 @@ void cuda_tickets_fail(struct cuda_group *group, const struct err *why)
         if (why)
             ticket->err = *why;
         else
-            fail(&ticket->err, HVD_ERR_SYSTEM, "the world ended before NCCL had reduced");
+            fail(&ticket->err, HVD_ERR_SYSTEM, "the world ended before NCCL was done");
     }
     pthread_mutex_unlock(&reducer->lock);
 }

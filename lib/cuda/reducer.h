@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allreduces that GPUs do among themselves, with NCCL.
+/* Allreduces and other collectives that GPUs do among themselves, with NCCL.
  *
  * A communicator takes long to make, and all ranks of a process set must come for that; functions
  * of the device's table may neither wait nor call the library. So each process set has a group: a
  * thread, with a stream, which takes requests in order.
  *
- *   allreduce() -> ticket in the queue of the group -> its thread launches it -> event passes
+ *   allreduce(), collective() -> ticket in the queue of the group -> its thread launches it -> event passes
  *
  * When a group's first request comes, its thread asks all ranks of the set, by an allgather of the
  * library, for their NCCL and their GPU; the id of the communicator comes with it from rank 0. The
- * thread lets the library reduce the tensors through the host where NCCL cannot be used, because
- * two ranks share a GPU, or must not, because ranks are on different hosts and HVD_ENCRYPT wants
+ * thread lets the library move the tensors through the host where NCCL cannot be used, because two ranks share a GPU, or must not, because ranks are on different hosts and HVD_ENCRYPT wants
  * encryption. All ranks learn the same, so they decide alike. Ranks with different versions of NCCL
  * fail, with one text. When the members of the set or the world have changed, the group agrees
  * anew.
@@ -41,8 +40,12 @@ void cuda_reducer_destroy(struct cuda_reducer *reducer);
 
 /* For the functions of the table, which are called one at a time. */
 bool cuda_reducer_can(const struct cuda_reducer *reducer, enum hvd_dtype dtype, enum hvd_op op);
+bool cuda_reducer_can_collective(const struct cuda_reducer *reducer,
+                                 const struct hvd_device_collective *question);
 int cuda_reducer_put(struct cuda_reducer *reducer, const struct hvd_device_allreduce *allreduce,
                      struct err *err);
+int cuda_reducer_put_collective(struct cuda_reducer *reducer,
+                                const struct hvd_device_collective *collective, struct err *err);
 
 /* Lets the event pass behind the request that was put last. */
 int cuda_reducer_record(struct cuda_reducer *reducer, struct cuda_event *event, struct err *err);

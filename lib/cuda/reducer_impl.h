@@ -14,7 +14,9 @@
 enum ticket_state { TICKET_WAITING, TICKET_LAUNCHED, TICKET_FAILED };
 
 struct cuda_ticket {
-    struct hvd_device_allreduce allreduce;
+    bool is_collective;
+    struct hvd_device_allreduce allreduce;   /* unless it is a collective */
+    struct hvd_device_collective collective; /* if it is one */
     struct cuda_group *group;
     enum ticket_state state;
     struct err err;
@@ -23,7 +25,7 @@ struct cuda_ticket {
     struct cuda_ticket *next_queued, *next;
 };
 
-/* How a group reduces. */
+/* How a group moves tensors. */
 enum group_path { GROUP_UNKNOWN, GROUP_NCCL, GROUP_HOST };
 
 /* The thread owns what is not under the reducer's lock. */
@@ -72,6 +74,13 @@ void cuda_tickets_fail(struct cuda_group *group, const struct err *why);
 /* group_agree.c: makes sure that the ranks of the set agree on the way, and have a communicator. */
 int cuda_group_agree(struct cuda_group *group, struct err *err);
 void cuda_group_part(struct cuda_group *group, const struct err *why);
+
+/* group_collective.c: put a collective on the group's stream, in the GPU's context; let the library
+ * carry it out. */
+int cuda_group_collective(struct cuda_group *group, const struct hvd_device_collective *collective,
+                          struct err *err);
+int cuda_group_collective_on_host(struct cuda_group *group,
+                                  const struct hvd_device_collective *collective, struct err *err);
 
 /* True when nothing more is to be waited for. */
 bool cuda_group_is_over(struct cuda_group *group);

@@ -112,7 +112,10 @@ static int extension_read(struct hvd_device_extension *known,
                     given->size, least);
     *known = (struct hvd_device_extension){ .size = sizeof *known };
     memcpy(known, given, given->size < sizeof *known ? given->size : sizeof *known);
-    return HVD_OK;
+    if (!known->can_collective == !known->collective)
+        return HVD_OK;
+    return fail(err, HVD_ERR_INVALID, "extend device: %s is NULL",
+                known->collective ? "can_collective" : "collective");
 }
 
 int device_extend(int number, const struct hvd_device_extension *extension, struct err *err)

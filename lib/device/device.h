@@ -11,6 +11,7 @@
 #ifndef LIB_DEVICE_DEVICE_H
 #define LIB_DEVICE_DEVICE_H
 
+#include "lib/base/collective_kind.h"
 #include "lib/base/status.h"
 #include "lib/hvd_device.h"
 
@@ -79,6 +80,8 @@ int device_copy_from_host(struct device *device, void *memory, const void *host,
                           struct err *err);
 int device_reduce(struct device *device, const struct hvd_device_allreduce *allreduce,
                   struct err *err);
+int device_collective(struct device *device, const struct hvd_device_collective *collective,
+                      const char *verb, struct err *err);
 int device_record(struct device_buffer *buffer, enum hvd_device_queue queue, struct err *err);
 
 /* 1 when the event has passed, 0 when not yet. A failure is that of the event's work, which is then
@@ -89,8 +92,15 @@ int device_passed(struct device *device, void *event, const char *what, struct e
 int device_check_memory(struct device *device, const char *which, const void *memory, size_t nbytes,
                         struct err *err);
 
-/* True if the devices can reduce this among themselves. */
+/* True if the devices can reduce this, or carry out this collective, among themselves. */
 bool device_can_reduce(struct device *device, enum hvd_dtype dtype, enum hvd_op op,
                        int process_set);
+bool device_can_collective(struct device *device, const struct hvd_device_collective *question);
+
+/* The vendor's number of a collective; 0 if hvd_device.h has none for this kind. */
+enum hvd_device_collective_kind device_collective_kind(enum collective_kind kind);
+
+/* "reduce", "broadcast": what devices do that carry out this kind among themselves, for messages. */
+const char *device_collective_verb(enum collective_kind kind);
 
 #endif

@@ -95,12 +95,49 @@ bool device_can_reduce(struct device *device, enum hvd_dtype dtype, enum hvd_op 
     return rc == 1;
 }
 
+/* What devices do among themselves; other kinds have no verb. */
+static const struct {
+    enum hvd_device_collective_kind kind; /* 0: allreduce, which the table has */
+    const char *verb;
+} device_kinds[COLLECTIVE_KINDS] = {
+    [COLLECTIVE_ALLREDUCE] = { 0, "reduce" },
+    [COLLECTIVE_BROADCAST] = { HVD_DEVICE_BROADCAST, "broadcast" },
+};
+
+enum hvd_device_collective_kind device_collective_kind(enum collective_kind kind)
+{
+    return device_kinds[kind].kind;
+}
+
+const char *device_collective_verb(enum collective_kind kind)
+{
+    return device_kinds[kind].verb;
+}
+
+bool device_can_collective(struct device *device, const struct hvd_device_collective *question)
+{
+    const struct hvd_device_extension *extension = &device->extension;
+    if (!extension->can_collective || question->kind == 0)
+        return false;
+    device_begin(device);
+    int rc = extension->can_collective(device->table.context, question);
+    device_end(device);
+    return rc == 1;
+}
+
 int device_reduce(struct device *device, const struct hvd_device_allreduce *allreduce,
                   struct err *err)
 {
     const struct hvd_device *table = &device->table;
     int rc = table->allreduce(table->context, allreduce);
     return device_calls_answer(device, rc, "reduce", err);
+}
+
+int device_collective(struct device *device, const struct hvd_device_collective *collective,
+                      const char *verb, struct err *err)
+{
+    int rc = device->extension.collective(device->table.context, collective);
+    return device_calls_answer(device, rc, verb, err);
 }
 
 int device_check_memory(struct device *device, const char *which, const void *memory, size_t nbytes,

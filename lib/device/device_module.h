@@ -12,7 +12,7 @@
 #include "lib/hvd_device.h"
 
 /* Changes with any struct below, hvd_device.h or struct err. */
-enum { DEVICE_MODULE_VERSION = 3 };
+enum { DEVICE_MODULE_VERSION = 4 };
 
 #define DEVICE_MODULE_SYMBOL "hvd_device_module"
 
@@ -22,8 +22,10 @@ struct device_module_library {
                      struct hvd_result *result);
     int (*allreduce)(const struct hvd_tensor *tensor, enum hvd_op op,
                      const struct hvd_options *options);
+    int (*broadcast)(const struct hvd_tensor *tensor, int root, const struct hvd_options *options);
     int (*process_set_ranks)(int process_set, int *ranks, int capacity);
     int (*process_set_rank)(int process_set);
+    size_t (*dtype_size)(enum hvd_dtype dtype);
     int (*epoch)(void);
     const char *(*last_error)(void);
     int (*world_is_broken)(void); /* 1 when there is no world, or it has lost a rank; else 0 */

@@ -188,7 +188,7 @@ static int queue_chunks(struct process_set *set, const struct decision *decision
     return batch ? batch_enqueue(set, batch, err) : HVD_OK;
 }
 
-/* True if the devices do not reduce the batch, and any part of it can be done alone. */
+/* True if the devices do not carry out the batch, and any part of it can be done alone. */
 static bool is_cut(const struct agreed *agreed)
 {
     const struct description *description = &agreed->description;

@@ -3,14 +3,15 @@
  * memory, so each batch is copied to the host, carried out, and copied back:
  *
  *   queued -> coming -> here -> in the window -> going -> done
- *   queued -> reducing -> done                       reduced by the devices among themselves
+ *   queued -> reducing -> done                       reduced or moved by the devices among
+ *                                                    themselves
  *   any -> doomed -> failed                          when nothing uses the tensors' memory any more
  *
  * Large tensors are cut into chunks (batch_queue.c), each a batch of its own in the queue. While
  * one chunk is in the window, later chunks are copied to the host ahead of their turn, and earlier
  * chunks are copied back. A few batches of a set have a place, in order of the queue, so that the
  * first of the queue always gets a place: no batch waits for pinned memory that a later batch
- * holds. Batches that devices reduce keep an order of their own, beside the queue.
+ * holds. Batches that devices carry out keep an order of their own, beside the queue.
  *
  * Devices send no signal when an event has passed: the driver polls every STAGE_POLL_NS while there
  * is an event to wait for, and not at all otherwise.
@@ -78,12 +79,12 @@ struct set_stages {
     int count;                   /* batches on devices, in any step */
     int places;                  /* how many of them have a place */
     struct batch_list returning; /* being copied back, or doomed */
-    struct batch_list reducing;  /* for devices to reduce */
+    struct batch_list reducing;  /* for devices to carry out */
     uint64_t drain_until_ns;     /* when copies back are given up; 0: not draining */
 };
 
-/* stage.c. A decision has become a batch. True if the devices reduce it; then it does not go into
- * the queue. */
+/* stage.c. A decision has become a batch. True if the devices carry it out; then it does not go
+ * into the queue. */
 bool stage_queue(struct process_set *set, struct batch *batch);
 
 /* The batch is given back. */
@@ -140,7 +141,7 @@ bool stage_move_out(struct batch *batch);
 bool stage_is_quiet(struct batch *batch);
 void stage_free(struct batch *batch, bool quiet);
 
-/* stage_reduce.c: batches that devices reduce. Returns like stage_move(). */
+/* stage_reduce.c: batches that devices carry out. Returns like stage_move(). */
 int stage_reduce(struct process_set *set, struct err *err);
 
 #endif

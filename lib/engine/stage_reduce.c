@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches that the devices reduce among themselves; see stage_impl.h. The engine calls the vendor
- * for each batch in the order of the decisions, which is the same on all ranks. A batch is done
- * when the event behind it has passed.
+/* Batches that the devices reduce, or move, among themselves; see stage_impl.h. The engine calls the
+ * vendor for each batch in the order of the decisions, which is the same on all ranks. A batch is
+ * done when the event behind it has passed.
  *
  * A failure breaks the world: the other ranks' devices may wait for ours. */
 #include "lib/engine/engine_impl.h"
 
 #include "lib/engine/trace.h"
 
-static int stage_reduce_begin(struct process_set *set, struct batch *batch, struct err *err)
+static int stage_reduce_allreduce(const struct process_set *set, const struct batch *batch,
+                                  struct err *err)
 {
     const struct tensor *own = batch->tensors[0].own;
     const struct description *description = &own->description;
@@ -24,12 +25,41 @@ static int stage_reduce_begin(struct process_set *set, struct batch *batch, stru
         .rank = set->rank,
         .size = set->size,
     };
+    return device_reduce(own->device, &allreduce, err);
+}
+
+static int stage_reduce_collective(const struct process_set *set, const struct batch *batch,
+                                   struct err *err)
+{
+    const struct tensor *own = batch->tensors[0].own;
+    const struct description *description = &own->description;
+    bool in_place = description->kind == COLLECTIVE_BROADCAST;
+    const struct hvd_device_collective collective = {
+        .kind = device_collective_kind(description->kind),
+        .dtype = description->dtype,
+        .input = in_place ? own->output : own->input,
+        .output = own->output,
+        .count = batch->total,
+        .root = description->root,
+        .process_set = set->id,
+        .rank = set->rank,
+        .size = set->size,
+    };
+    return device_collective(own->device, &collective, device_collective_verb(description->kind),
+                             err);
+}
+
+static int stage_reduce_begin(struct process_set *set, struct batch *batch, struct err *err)
+{
+    const struct tensor *own = batch->tensors[0].own;
     batch->stage.buffer = device_take_event(own->device, err);
     if (!batch->stage.buffer)
         return err->code;
     trace_stage(batch, PHASE_MOVING);
     device_begin(own->device);
-    int rc = device_reduce(own->device, &allreduce, err);
+    int rc = batch->description.kind == COLLECTIVE_ALLREDUCE
+                 ? stage_reduce_allreduce(set, batch, err)
+                 : stage_reduce_collective(set, batch, err);
     if (rc == HVD_OK)
         rc = device_record(batch->stage.buffer, HVD_DEVICE_REDUCE, err);
     device_end(own->device);
@@ -59,7 +89,8 @@ static int finish_all(struct process_set *set, struct err *err)
     struct batch *batch;
     while ((batch = set->stages.reducing.first) && batch->stage.step == STAGE_REDUCING) {
         struct tensor *own = batch->tensors[0].own;
-        int rc = device_passed(own->device, batch->stage.buffer->event, "reduce", err);
+        const char *verb = device_collective_verb(batch->description.kind);
+        int rc = device_passed(own->device, batch->stage.buffer->event, verb, err);
         if (rc < 0)
             return stage_context(batch, err);
         if (rc == 0)

@@ -112,8 +112,10 @@ static const char *span_of(char text[SPAN_NAME], const struct batch *batch, enum
     };
     if (phase != PHASE_MOVING)
         return spans[phase];
-    if (batch->description.memory == MEMORY_DEVICE_REDUCES)
-        return "DEVICE_ALLREDUCE";
+    if (batch->description.memory == MEMORY_DEVICE_REDUCES) {
+        snprintf(text, SPAN_NAME, "DEVICE_%s", names[batch->description.kind].span);
+        return text;
+    }
     return batch->description.op == HVD_ADASUM ? "HALVING_ADASUM" : moving_span(text, batch);
 }
 

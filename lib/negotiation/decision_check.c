@@ -39,7 +39,8 @@ int negotiation_check_data(const struct agreed *agreed, bool done, int flags, st
         return fail(err, HVD_ERR_PROTOCOL, "%s '%s' is %s with data 0x%x",
                     collective_name(agreed->description.kind), agreed->name,
                     done ? "done" : "to be run", (unsigned)data);
-    if (agreed->absent && (done || agreed->description.memory != MEMORY_DEVICE_REDUCES))
+    if (agreed->absent && (done || agreed->description.memory != MEMORY_DEVICE_REDUCES ||
+                           !description_can_join(&agreed->description)))
         return fail(err, HVD_ERR_PROTOCOL, "%s '%s' is said to lack a rank",
                     collective_name(agreed->description.kind), agreed->name);
     return HVD_OK;

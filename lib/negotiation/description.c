@@ -121,7 +121,7 @@ static int decode_shape(struct shape *shape, struct wire_reader *reader, struct 
     return HVD_OK;
 }
 
-/* Only tensors are in memory, and only allreduces (except Adasum) are reduced by devices. */
+/* Only tensors are in memory, and only these can be left to the devices. */
 static bool known_memory(const struct description *description)
 {
     switch (description->memory) {
@@ -130,7 +130,8 @@ static bool known_memory(const struct description *description)
     case MEMORY_DEVICE:
         return collective_has_tensor(description->kind);
     case MEMORY_DEVICE_REDUCES:
-        return description->kind == COLLECTIVE_ALLREDUCE && description->op != HVD_ADASUM;
+        return (description->kind == COLLECTIVE_ALLREDUCE && description->op != HVD_ADASUM) ||
+               description->kind == COLLECTIVE_BROADCAST;
     default:
         return false;
     }

@@ -130,7 +130,10 @@ static void put_memory(char text[VALUE_TEXT], const struct description *descript
         [MEMORY_DEVICE] = "in device memory",
         [MEMORY_DEVICE_REDUCES] = "in device memory, reduced by the device",
     };
-    snprintf(text, VALUE_TEXT, "%s", texts[description->memory]);
+    bool moves =
+        description->memory == MEMORY_DEVICE_REDUCES && !description_is_reduction(description);
+    snprintf(text, VALUE_TEXT, "%s",
+             moves ? "in device memory, moved by the device" : texts[description->memory]);
 }
 
 static bool same_tag(const struct description *a, const struct description *b)

@@ -225,7 +225,25 @@ static int check_overlap(const struct request *request, size_t nbytes, size_t ou
                 kind == COLLECTIVE_ALLTOALL ? "" : " in part");
 }
 
-/* The kind of memory, and whether the device reduces itself. */
+/* True if the devices carry out the collective among themselves. */
+static bool request_device_can(const struct request *request, struct device *device)
+{
+    const struct description *description = request->description;
+    const struct request_set *set = request->set;
+    const struct hvd_device_collective question = {
+        .kind = device_collective_kind(description->kind),
+        .dtype = description->dtype,
+        .root = description->root,
+        .process_set = set->id,
+        .size = set->size,
+    };
+    if (description->kind == COLLECTIVE_ALLREDUCE)
+        return description->op != HVD_ADASUM &&
+               device_can_reduce(device, description->dtype, description->op, set->id);
+    return device_can_collective(device, &question);
+}
+
+/* The kind of memory, and whether the devices do it themselves. */
 static int request_check_device(struct request *request, struct err *err)
 {
     const struct hvd_tensor *tensor = request->tensor;
@@ -241,10 +259,9 @@ static int request_check_device(struct request *request, struct err *err)
     struct device *device = device_hold(tensor->device, err);
     if (!device)
         return HVD_ERR_INVALID;
-    bool reduces = description->kind == COLLECTIVE_ALLREDUCE && description->op != HVD_ADASUM &&
-                   device_can_reduce(device, description->dtype, description->op, request->set->id);
+    bool can = request_device_can(request, device);
     device_release(device);
-    description->memory = reduces ? MEMORY_DEVICE_REDUCES : MEMORY_DEVICE;
+    description->memory = can ? MEMORY_DEVICE_REDUCES : MEMORY_DEVICE;
     return HVD_OK;
 }
 

@@ -13,10 +13,18 @@
 
 enum { RANKS_MAX = 8, SLOT = 1 << 20, INVALID_ARGUMENT = 4, SYSTEM_ERROR = 2 };
 
+/* What a rank calls for; it must be the same on all ranks. */
+struct signature {
+    int call; /* enum stand_in_nccl_call */
+    int dtype, op, root;
+    size_t count;
+};
+
 /* What the ranks share. */
 struct hall {
     atomic_int arrived;
-    atomic_uint came, went; /* to allreduces */
+    atomic_uint came, went; /* to operations */
+    struct signature signatures[RANKS_MAX];
     unsigned char slots[RANKS_MAX][SLOT];
 };
 
@@ -32,11 +40,11 @@ struct id {
     int pid, fd;
 };
 
-static atomic_int reduced, communicators;
+static atomic_int calls[STAND_IN_NCCL_CALLS], communicators;
 
-int stand_in_nccl_reduced(void)
+int stand_in_nccl_called(enum stand_in_nccl_call call)
 {
-    return atomic_load(&reduced);
+    return atomic_load(&calls[call]);
 }
 
 int stand_in_nccl_communicators(void)
@@ -126,46 +134,58 @@ int stand_in_nccl_comm_abort(struct nccl_comm *comm)
     return NCCL_OK;
 }
 
-/* ---- the reduction ---- */
+/* ---- operations ---- */
 
-struct reduction {
+struct operation {
     struct nccl_comm *comm;
     const void *input;
     void *output;
-    size_t count;
-    int dtype, op;
+    struct signature signature;
 };
 
 static size_t element_size(int dtype)
 {
-    return dtype == NCCL_INT32 || dtype == NCCL_FLOAT32 ? 4 : dtype == NCCL_FLOAT64 ? 8 : 0;
+    switch (dtype) {
+    case NCCL_UINT8:
+        return 1;
+    case NCCL_INT32:
+    case NCCL_FLOAT32:
+        return 4;
+    default:
+        return dtype == NCCL_FLOAT64 ? 8 : 0;
+    }
 }
 
-static double get(const struct reduction *reduction, int rank, size_t i)
+static size_t operation_bytes(const struct operation *operation)
 {
-    const unsigned char *slot = reduction->comm->hall->slots[rank];
+    return operation->signature.count * element_size(operation->signature.dtype);
+}
+
+static double get(const struct operation *operation, int rank, size_t i)
+{
+    const unsigned char *slot = operation->comm->hall->slots[rank];
     double wide;
     float narrow;
     int32_t integer;
-    if (reduction->dtype == NCCL_FLOAT64) {
+    if (operation->signature.dtype == NCCL_FLOAT64) {
         memcpy(&wide, slot + 8 * i, 8);
         return wide;
     }
     memcpy(&narrow, slot + 4 * i, 4);
     memcpy(&integer, slot + 4 * i, 4);
-    return reduction->dtype == NCCL_FLOAT32 ? (double)narrow : (double)integer;
+    return operation->signature.dtype == NCCL_FLOAT32 ? (double)narrow : (double)integer;
 }
 
-static void set(const struct reduction *reduction, size_t i, double value)
+static void set(const struct operation *operation, size_t i, double value)
 {
-    unsigned char *to = reduction->output;
+    unsigned char *to = operation->output;
+    int dtype = operation->signature.dtype;
     float narrow = (float)value;
-    int32_t integer = reduction->dtype == NCCL_INT32 ? (int32_t)value : 0;
-    if (reduction->dtype == NCCL_FLOAT64)
+    int32_t integer = dtype == NCCL_INT32 ? (int32_t)value : 0;
+    if (dtype == NCCL_FLOAT64)
         memcpy(to + 8 * i, &value, 8);
     else
-        memcpy(to + 4 * i, reduction->dtype == NCCL_FLOAT32 ? (void *)&narrow : (void *)&integer,
-               4);
+        memcpy(to + 4 * i, dtype == NCCL_FLOAT32 ? (void *)&narrow : (void *)&integer, 4);
 }
 
 static double combine(int op, double x, double y)
@@ -195,55 +215,105 @@ static bool await_all(struct nccl_comm *comm, atomic_uint *counter)
     return true;
 }
 
-static void reduce_slots(const struct reduction *reduction)
+/* NCCL itself would hang, or mix the data up. */
+static void compare_signatures(const struct nccl_comm *comm)
 {
-    int size = reduction->comm->size;
-    for (size_t i = 0; i < reduction->count; i++) {
-        double value = get(reduction, 0, i);
-        for (int rank = 1; rank < size; rank++)
-            value = combine(reduction->op, value, get(reduction, rank, i));
-        set(reduction, i, reduction->op == NCCL_AVERAGE ? value / size : value);
+    const struct signature *own = &comm->hall->signatures[comm->rank];
+    for (int rank = 0; rank < comm->size; rank++) {
+        const struct signature *other = &comm->hall->signatures[rank];
+        if (own->call == other->call && own->dtype == other->dtype && own->op == other->op &&
+            own->root == other->root && own->count == other->count)
+            continue;
+        fprintf(stderr, "stand_in_nccl: rank %d calls %d of %zu, rank %d calls %d of %zu\n",
+                comm->rank, own->call, own->count, rank, other->call, other->count);
+        abort();
     }
 }
 
-static int run_reduction(void *arg)
+static void reduce_slots(const struct operation *operation)
 {
-    const struct reduction *reduction = arg;
-    struct nccl_comm *comm = reduction->comm;
+    int size = operation->comm->size, op = operation->signature.op;
+    for (size_t i = 0; i < operation->signature.count; i++) {
+        double value = get(operation, 0, i);
+        for (int rank = 1; rank < size; rank++)
+            value = combine(op, value, get(operation, rank, i));
+        set(operation, i, op == NCCL_AVERAGE ? value / size : value);
+    }
+}
+
+static void take_result(const struct operation *operation)
+{
+    const struct hall *hall = operation->comm->hall;
+    const struct signature *signature = &operation->signature;
+    if (signature->call == STAND_IN_NCCL_ALLREDUCE)
+        reduce_slots(operation);
+    else
+        memcpy(operation->output, hall->slots[signature->root], operation_bytes(operation));
+}
+
+static int run_operation(void *arg)
+{
+    const struct operation *operation = arg;
+    struct nccl_comm *comm = operation->comm;
     comm->rounds++;
-    memcpy(comm->hall->slots[comm->rank], reduction->input,
-           reduction->count * element_size(reduction->dtype));
+    comm->hall->signatures[comm->rank] = operation->signature;
+    if (operation->input)
+        memcpy(comm->hall->slots[comm->rank], operation->input, operation_bytes(operation));
     if (await_all(comm, &comm->hall->came)) {
-        reduce_slots(reduction);
+        compare_signatures(comm);
+        if (operation->output)
+            take_result(operation);
         await_all(comm, &comm->hall->went);
     }
     atomic_fetch_sub(&comm->at_work, 1);
     return CUDA_OK;
 }
 
+/* All operations are pieces of work on a stream; `name` is the function's. */
+static int enqueue(const char *name, const struct operation *wanted, const void *input,
+                   void *output, struct cuda_stream *stream)
+{
+    size_t nbytes = operation_bytes(wanted);
+    int result = stand_in_fault(name);
+    if (result != NCCL_OK)
+        return result;
+    struct operation *operation = malloc(sizeof *operation);
+    if (!operation || nbytes > SLOT || element_size(wanted->signature.dtype) == 0) {
+        free(operation);
+        return INVALID_ARGUMENT;
+    }
+    *operation = *wanted;
+    if (nbytes > 0) {
+        operation->input = stand_in_pointer((uintptr_t)input, nbytes);
+        operation->output = stand_in_pointer((uintptr_t)output, nbytes);
+    }
+    if (nbytes > 0 && (!operation->input || !operation->output)) {
+        free(operation);
+        return INVALID_ARGUMENT;
+    }
+    atomic_fetch_add(&calls[wanted->signature.call], 1);
+    atomic_fetch_add(&wanted->comm->at_work, 1);
+    return stand_in_enqueue(stream, run_operation, operation) == CUDA_OK ? NCCL_OK : SYSTEM_ERROR;
+}
+
 int stand_in_nccl_allreduce(const void *input, void *output, size_t count, int dtype, int op,
                             struct nccl_comm *comm, struct cuda_stream *stream)
 {
-    size_t nbytes = count * element_size(dtype);
-    int result = stand_in_fault("ncclAllReduce");
-    if (result != NCCL_OK)
-        return result;
-    struct reduction *reduction = malloc(sizeof *reduction);
-    if (!reduction || nbytes > SLOT || element_size(dtype) == 0) {
-        free(reduction);
+    const struct operation operation = { .comm = comm,
+                                         .signature = { STAND_IN_NCCL_ALLREDUCE, .dtype = dtype,
+                                                        .op = op, .count = count } };
+    if (dtype == NCCL_UINT8)
         return INVALID_ARGUMENT;
-    }
-    *reduction = (struct reduction){ .comm = comm,
-                                     .input = stand_in_pointer((uintptr_t)input, nbytes),
-                                     .output = stand_in_pointer((uintptr_t)output, nbytes),
-                                     .count = count,
-                                     .dtype = dtype,
-                                     .op = op };
-    if (nbytes > 0 && (!reduction->input || !reduction->output)) {
-        free(reduction);
+    return enqueue("ncclAllReduce", &operation, input, output, stream);
+}
+
+int stand_in_nccl_broadcast(const void *input, void *output, size_t count, int dtype, int root,
+                            struct nccl_comm *comm, struct cuda_stream *stream)
+{
+    const struct operation operation = { .comm = comm,
+                                         .signature = { STAND_IN_NCCL_BROADCAST, .dtype = dtype,
+                                                        .root = root, .count = count } };
+    if (root < 0 || root >= comm->size)
         return INVALID_ARGUMENT;
-    }
-    atomic_fetch_add(&reduced, 1);
-    atomic_fetch_add(&comm->at_work, 1);
-    return stand_in_enqueue(stream, run_reduction, reduction) == CUDA_OK ? NCCL_OK : SYSTEM_ERROR;
+    return enqueue("ncclBroadcast", &operation, input, output, stream);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allreduces with NCCL, on the stand-ins for NCCL and the CUDA driver (tests/stand_in_cuda): the
- * results are those of the library; what NCCL cannot do the library does; ranks that share a GPU
- * go through the host; ranks with other versions of NCCL, a rank that is lost and a communicator
- * that fails are told on all ranks, and nothing is left. */
+/* Collectives with NCCL, on the stand-ins for NCCL and the CUDA driver (tests/stand_in_cuda): the
+ * results are those of the library; all ranks call NCCL in one order; what NCCL cannot do the
+ * library does; ranks that share a GPU go through the host; ranks with other versions of NCCL, a
+ * rank that is lost and a communicator that fails are told on all ranks, and nothing is left. */
 #include "lib/hvd_cuda.h"
 #include "tests/stand_in_cuda/stand_in_nccl.h"
 #include "tests/support/cuda_ranks.h"
@@ -44,12 +44,42 @@ static const struct trial trials[] = {
 };
 enum { TRIALS = sizeof trials / sizeof *trials };
 
+/* What is only moved. The last rank is the root. */
+static const struct trial moves[] = {
+    { COLLECTIVE_BROADCAST, HVD_INT32, .columns = 1, .rows = 1000 },
+    { COLLECTIVE_BROADCAST, HVD_BOOL, .columns = 7, .rows = 11 },
+    { COLLECTIVE_BROADCAST, HVD_INT16, .columns = 1, .rows = 1 },
+    { COLLECTIVE_BROADCAST, HVD_FLOAT64, .columns = 1, .rows = 0 },
+};
+enum { MOVES = sizeof moves / sizeof *moves };
+
+static void check_moves(void)
+{
+    for (int i = 0; i < MOVES; i++) {
+        struct trial trial = moves[i];
+        trial.root = hvd_size() - 1;
+        trial_check(&trial);
+    }
+}
+
+/* How many operations were left to NCCL. */
+static int called(void)
+{
+    int count = 0;
+    for (int call = 0; call < STAND_IN_NCCL_CALLS; call++)
+        count += stand_in_nccl_called((enum stand_in_nccl_call)call);
+    return count;
+}
+
 static int reduce_with_nccl(int rank)
 {
     start(rank, 3);
     for (int i = 0; i < TRIALS; i++)
         trial_check(&trials[i]);
-    REQUIRE(stand_in_nccl_reduced() >= TRIALS - 1);
+    REQUIRE(stand_in_nccl_called(STAND_IN_NCCL_ALLREDUCE) >= TRIALS - 1);
+    REQUIRE(called() == stand_in_nccl_called(STAND_IN_NCCL_ALLREDUCE));
+    check_moves();
+    REQUIRE(stand_in_nccl_called(STAND_IN_NCCL_BROADCAST) >= MOVES - 1);
     return leave();
 }
 
@@ -63,7 +93,9 @@ static const struct trial others[] = {
     { COLLECTIVE_ALLREDUCE, HVD_INT16, HVD_SUM, .columns = 1, .rows = 100 },
     { COLLECTIVE_ALLREDUCE, HVD_INT32, HVD_AVERAGE, .columns = 1, .rows = 100 },
     { COLLECTIVE_ALLREDUCE, HVD_FLOAT32, HVD_ADASUM, .columns = 1, .rows = 100 },
-    { COLLECTIVE_BROADCAST, HVD_INT32, .columns = 1, .rows = 100 },
+    { COLLECTIVE_ALLGATHER, HVD_INT32, .columns = 1, .rows = 100 },
+    { COLLECTIVE_ALLTOALL, HVD_INT32, .columns = 1, .rows = 100 },
+    { COLLECTIVE_REDUCESCATTER, HVD_INT32, HVD_SUM, .columns = 1, .rows = 100 },
 };
 
 static int reduce_the_rest(int rank)
@@ -71,7 +103,7 @@ static int reduce_the_rest(int rank)
     start(rank, 2);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         trial_check(&others[i]);
-    REQUIRE(stand_in_nccl_reduced() == 0);
+    REQUIRE(called() == 0);
     return leave();
 }
 
@@ -86,7 +118,8 @@ static int share(int rank)
     start(rank, 1);
     for (int i = 0; i < TRIALS; i++)
         trial_check(&trials[i]);
-    REQUIRE(stand_in_nccl_reduced() == 0);
+    check_moves();
+    REQUIRE(called() == 0);
     return leave();
 }
 
@@ -124,7 +157,8 @@ static int reduce_encrypted(int rank)
     start(rank, 2);
     for (int i = 0; i < TRIALS; i++)
         trial_check(&trials[i]);
-    REQUIRE((stand_in_nccl_reduced() > 0) == encryption->nccl);
+    check_moves();
+    REQUIRE((called() > 0) == encryption->nccl);
     return leave();
 }
 
@@ -171,22 +205,114 @@ START_TEST(each_process_set_has_a_communicator)
 }
 END_TEST
 
-static int submit_one(int64_t *handle)
+/* Each rank submits allreduces and broadcasts, from each rank, in another order. The stand-in ends
+ * ranks whose calls differ. */
+static int move_in_one_order(int rank)
 {
-    int64_t count = 1;
-    int32_t one = 1;
-    void *memory = device_put(&one, sizeof one);
-    const struct hvd_tensor tensor = { .name = "n",
-                                       .input = memory,
+    enum { TENSORS = 12 };
+    int64_t counts[TENSORS], handles[TENSORS];
+    void *memory[TENSORS];
+    char name[8];
+    start(rank, 3);
+    for (int i = 0; i < TENSORS; i++) {
+        int at = (i + 5 * rank) % TENSORS, root = at % 3;
+        int32_t value = 100 * at + rank;
+        counts[at] = 1;
+        memory[at] = device_put(&value, sizeof value);
+        snprintf(name, sizeof name, "o.%d", at);
+        const struct hvd_tensor tensor = { .name = name,
+                                           .input = memory[at],
+                                           .output = memory[at],
+                                           .dtype = HVD_INT32,
+                                           .ndims = 1,
+                                           .dims = &counts[at],
+                                           .device = device };
+        REQUIRE_STATUS(at % 2 ? hvd_broadcast_async(&tensor, root, NULL, &handles[at])
+                              : hvd_allreduce_async(&tensor, HVD_MAX, NULL, &handles[at]),
+                       HVD_OK);
+    }
+    for (int at = 0; at < TENSORS; at++) {
+        int32_t value;
+        REQUIRE_STATUS(hvd_wait(handles[at]), HVD_OK);
+        device_get(&value, memory[at], sizeof value);
+        REQUIRE(value == 100 * at + (at % 2 ? at % 3 : 2));
+    }
+    REQUIRE(called() == TENSORS);
+    return leave();
+}
+
+START_TEST(all_ranks_call_nccl_in_one_order)
+{
+    ranks_run(&(struct mini_options){ .size = 3 }, move_in_one_order);
+}
+END_TEST
+
+/* Ranks 1 and 2 of a world of three; the root's rank in the set is another than in the world. */
+static int broadcast_in_set(int rank)
+{
+    int64_t handle, count = 100;
+    int32_t data[100] = { rank };
+    start(rank, 3);
+    int set = hvd_add_process_set((const int[]){ 1, 2 }, 2);
+    const struct hvd_options options = { .process_set = set };
+    void *memory = device_put(data, sizeof data);
+    const struct hvd_tensor tensor = { .name = "b",
                                        .output = memory,
                                        .dtype = HVD_INT32,
                                        .ndims = 1,
                                        .dims = &count,
                                        .device = device };
-    return hvd_allreduce_async(&tensor, HVD_SUM, NULL, handle);
+    if (rank > 0) {
+        REQUIRE_STATUS(hvd_broadcast_async(&tensor, 1, &options, &handle), HVD_OK);
+        REQUIRE_STATUS(hvd_wait(handle), HVD_OK);
+        device_get(data, memory, sizeof data);
+        REQUIRE(data[0] == 1);
+    }
+    REQUIRE(called() == (rank > 0 ? 1 : 0));
+    return leave();
 }
 
-static int sum_of_one(void)
+START_TEST(a_root_is_that_of_the_process_set)
+{
+    ranks_run(&(struct mini_options){ .size = 3 }, broadcast_in_set);
+}
+END_TEST
+
+/* The collectives of which the tests below submit one. */
+static const struct one {
+    enum collective_kind kind;
+    const char *label, *failed, *call, *place;
+} ones[] = {
+    { COLLECTIVE_ALLREDUCE, "allreduce 'n'", ") failed to reduce (-", "ncclAllReduce",
+      "reduced by the device" },
+    { COLLECTIVE_BROADCAST, "broadcast 'n'", ") failed to broadcast (-", "ncclBroadcast",
+      "moved by the device" },
+};
+enum { ONES = sizeof ones / sizeof *ones };
+
+static const struct one *one;
+
+/* `one`, of two elements. */
+static int submit_one(int64_t *handle)
+{
+    int64_t count = 2;
+    int32_t data[2] = { 1, 1 };
+    const struct hvd_tensor tensor = { .name = "n",
+                                       .input = device_put(data, sizeof data),
+                                       .output = device_put(data, sizeof data),
+                                       .dtype = HVD_INT32,
+                                       .ndims = 1,
+                                       .dims = &count,
+                                       .device = device };
+    switch (one->kind) {
+    case COLLECTIVE_BROADCAST:
+        return hvd_broadcast_async(&tensor, 1, NULL, handle);
+    default:
+        return hvd_allreduce_async(&tensor, HVD_SUM, NULL, handle);
+    }
+}
+
+static int carry_out_one(void)
 {
     int64_t handle;
     int rc = submit_one(&handle);
@@ -197,7 +323,7 @@ static int differ(int rank)
 {
     setenv("STAND_IN_NCCL_VERSION", rank == 1 ? "21803" : "22803", 1);
     start(rank, 2);
-    REQUIRE_STATUS(sum_of_one(), HVD_ERR_SYSTEM);
+    REQUIRE_STATUS(carry_out_one(), HVD_ERR_SYSTEM);
     require_text("NCCL is version 22803 on rank 0 (");
     require_text("), 21803 on rank 1 (");
     require_text("); HVD_CUDA_NCCL=0 does without");
@@ -206,6 +332,7 @@ static int differ(int rank)
 
 START_TEST(other_versions_of_nccl_end_the_world_with_both_named)
 {
+    one = &ones[_i];
     ranks_run(&(struct mini_options){ .size = 2 }, differ);
 }
 END_TEST
@@ -215,8 +342,8 @@ static int lose(int rank)
 {
     int64_t handle;
     start(rank, 2);
-    REQUIRE_STATUS(sum_of_one(), HVD_OK);
-    int before = stand_in_nccl_reduced();
+    REQUIRE_STATUS(carry_out_one(), HVD_OK);
+    int before = called();
     if (rank == 1)
         stand_in_hold(true);
     REQUIRE_STATUS(submit_one(&handle), HVD_OK);
@@ -224,7 +351,7 @@ static int lose(int rank)
         wait_for(0, 1);
         kill(getpid(), SIGKILL);
     }
-    while (stand_in_nccl_reduced() == before)
+    while (called() == before)
         REQUIRE_STATUS(hvd_wait_timeout(handle, 1, NULL), HVD_ERR_TIMEOUT);
     atomic_fetch_add(&shared->counters[0], 1);
     REQUIRE_STATUS(hvd_wait(handle), HVD_ERR_PEER_LOST);
@@ -233,6 +360,7 @@ static int lose(int rank)
 
 START_TEST(a_rank_that_is_lost_leaves_no_kernel_waiting)
 {
+    one = &ones[_i];
     ranks_run_but(&(struct mini_options){ .size = 2 }, lose, 1);
 }
 END_TEST
@@ -242,7 +370,7 @@ static int fail_at_work(int rank)
 {
     int64_t handle;
     start(rank, 2);
-    REQUIRE_STATUS(sum_of_one(), HVD_OK);
+    REQUIRE_STATUS(carry_out_one(), HVD_OK);
     if (rank == 1)
         stand_in_hold(true);
     else
@@ -254,7 +382,7 @@ static int fail_at_work(int rank)
     }
     REQUIRE_STATUS(hvd_wait(handle), HVD_ERR_SYSTEM);
     require_text("rank 0 on ");
-    require_text("failed to reduce (-");
+    require_text(one->failed);
     require_text("): ncclCommGetAsyncError: unhandled system error (2)");
     atomic_fetch_add(&shared->counters[0], 1);
     return leave();
@@ -262,6 +390,7 @@ static int fail_at_work(int rank)
 
 START_TEST(a_communicator_that_fails_at_work_ends_the_world_in_nccls_words)
 {
+    one = &ones[_i];
     ranks_run(&(struct mini_options){ .size = 2 }, fail_at_work);
 }
 END_TEST
@@ -269,7 +398,7 @@ END_TEST
 static const struct nccl_failure {
     int rank;
     bool first;        /* the first reduction fails, which makes the communicator */
-    const char *words; /* of the rank */
+    const char *words; /* of the rank; NULL: its call of NCCL fails */
     const char *text;
 } nccl_failures[] = {
     { 0, true, "gpus=2 fail=ncclGetUniqueId:1:2", "ncclGetUniqueId: unhandled system error (2)" },
@@ -277,9 +406,11 @@ static const struct nccl_failure {
       "ncclCommInitRankConfig: unhandled system error (2)" },
     { 1, true, "gpus=2 fail=ncclCommInitRankConfig:1:2",
       "ncclCommInitRankConfig: unhandled system error (2)" },
-    { 1, false, "gpus=2 fail=ncclAllReduce:1:2", "ncclAllReduce: unhandled system error (2)" },
+    { 1, false, NULL, ": unhandled system error (2)" },
     { 1, false, "gpus=2 lost=cuCtxPushCurrent:1", "unknown error (CUDA_ERROR_UNKNOWN)" },
 };
+
+enum { NCCL_FAILURES = sizeof nccl_failures / sizeof *nccl_failures };
 
 static const struct nccl_failure *nccl_failing;
 
@@ -288,14 +419,17 @@ static int fail_in_a_call(int rank)
     char text[64];
     start(rank, 2);
     if (!nccl_failing->first)
-        REQUIRE_STATUS(sum_of_one(), HVD_OK);
+        REQUIRE_STATUS(carry_out_one(), HVD_OK);
+    snprintf(text, sizeof text, "gpus=2 fail=%s:1:2", one->call);
     if (rank == nccl_failing->rank)
-        stand_in_configure(nccl_failing->words);
-    REQUIRE_STATUS(sum_of_one(), HVD_ERR_SYSTEM);
+        stand_in_configure(nccl_failing->words ? nccl_failing->words : text);
+    REQUIRE_STATUS(carry_out_one(), HVD_ERR_SYSTEM);
     snprintf(text, sizeof text, "rank %d on ", nccl_failing->rank);
     require_text(text);
-    require_text(": allreduce 'n': device 1 (cuda:");
+    require_text(one->label);
+    require_text(": device 1 (cuda:");
     require_text(") failed to ");
+    require_text(nccl_failing->words ? "" : one->call);
     require_text(nccl_failing->text);
     atomic_fetch_add(&shared->counters[0], 1);
     wait_for(0, 2); /* rank 1 may not have opened yet what rank 0's process has */
@@ -305,7 +439,8 @@ static int fail_in_a_call(int rank)
 
 START_TEST(a_call_of_nccl_that_fails_ends_the_world_in_nccls_words)
 {
-    nccl_failing = &nccl_failures[_i];
+    one = &ones[_i / NCCL_FAILURES];
+    nccl_failing = &nccl_failures[_i % NCCL_FAILURES];
     ranks_run(&(struct mini_options){ .size = 2 }, fail_in_a_call);
 }
 END_TEST
@@ -318,14 +453,17 @@ static int disagree_about_nccl(int rank)
     init_world();
     cuda_ordinal = rank;
     cuda_start();
-    REQUIRE_STATUS(sum_of_one(), HVD_ERR_MISMATCH);
-    require_text("allreduce 'n': places differ: in device memory, reduced by the device on rank 0, "
-                 "in device memory on rank 1");
+    REQUIRE_STATUS(carry_out_one(), HVD_ERR_MISMATCH);
+    require_text(one->label);
+    require_text(": places differ: in device memory, ");
+    require_text(one->place);
+    require_text(" on rank 0, in device memory on rank 1");
     return leave();
 }
 
 START_TEST(a_rank_without_nccl_is_a_mismatch)
 {
+    one = &ones[_i];
     ranks_run(&(struct mini_options){ .size = 2 }, disagree_about_nccl);
 }
 END_TEST
@@ -368,12 +506,15 @@ int main(void)
     tcase_add_loop_test(tcase, nccl_does_not_carry_to_another_host_what_is_to_be_encrypted, 0,
                         sizeof encryptions / sizeof *encryptions);
     tcase_add_test(tcase, each_process_set_has_a_communicator);
-    tcase_add_test(tcase, other_versions_of_nccl_end_the_world_with_both_named);
-    tcase_add_test(tcase, a_rank_that_is_lost_leaves_no_kernel_waiting);
-    tcase_add_test(tcase, a_communicator_that_fails_at_work_ends_the_world_in_nccls_words);
+    tcase_add_test(tcase, all_ranks_call_nccl_in_one_order);
+    tcase_add_test(tcase, a_root_is_that_of_the_process_set);
+    tcase_add_loop_test(tcase, other_versions_of_nccl_end_the_world_with_both_named, 0, ONES);
+    tcase_add_loop_test(tcase, a_rank_that_is_lost_leaves_no_kernel_waiting, 0, ONES);
+    tcase_add_loop_test(tcase, a_communicator_that_fails_at_work_ends_the_world_in_nccls_words, 0,
+                        ONES);
     tcase_add_loop_test(tcase, a_call_of_nccl_that_fails_ends_the_world_in_nccls_words, 0,
-                        sizeof nccl_failures / sizeof *nccl_failures);
-    tcase_add_test(tcase, a_rank_without_nccl_is_a_mismatch);
+                        ONES * NCCL_FAILURES);
+    tcase_add_loop_test(tcase, a_rank_without_nccl_is_a_mismatch, 0, ONES);
     tcase_add_test(tcase, an_nccl_that_is_too_old_is_refused_where_it_is_wanted);
     tcase_add_test(tcase, a_variable_that_is_not_0_or_1_is_refused);
     return unit_run(suite);

@@ -75,7 +75,8 @@ struct newer_extension {
 
 START_TEST(an_extension_is_read_as_far_as_both_know_it)
 {
-    const struct newer_extension newer = { { sizeof newer, tell_failure }, abort };
+    const struct newer_extension newer = { { .size = sizeof newer, .failure = tell_failure },
+                                           abort };
     struct hvd_device_extension extension = newer.known;
     ck_assert_int_eq(hvd_extend_device(device, &extension), HVD_OK);
     extension.size = sizeof extension.size;
@@ -87,10 +88,34 @@ START_TEST(an_extension_is_read_as_far_as_both_know_it)
 }
 END_TEST
 
+/* A vendor whose header had failure() alone is not asked for collectives. */
+START_TEST(functions_that_belong_together_come_together)
+{
+    struct err err;
+    struct hvd_device_extension extension = {
+        .size = sizeof extension,
+        .collective = (int (*)(void *, const struct hvd_device_collective *))abort
+    };
+    const struct hvd_device_collective question = { .kind = HVD_DEVICE_BROADCAST };
+    ck_assert_int_eq(hvd_extend_device(device, &extension), HVD_ERR_INVALID);
+    ck_assert_str_eq(hvd_last_error(), "extend device: can_collective is NULL");
+    extension.can_collective = extension.collective;
+    extension.collective = NULL;
+    ck_assert_int_eq(hvd_extend_device(device, &extension), HVD_ERR_INVALID);
+    ck_assert_str_eq(hvd_last_error(), "extend device: collective is NULL");
+    extension.size = offsetof(struct hvd_device_extension, can_collective);
+    ck_assert_int_eq(hvd_extend_device(device, &extension), HVD_OK);
+    struct device *held = device_hold(device, &err);
+    ck_assert(!device_can_collective(held, &question));
+    device_release(held);
+}
+END_TEST
+
 START_TEST(a_device_that_is_in_use_is_not_extended)
 {
     struct err err;
-    const struct hvd_device_extension extension = { sizeof extension, tell_failure };
+    const struct hvd_device_extension extension = { .size = sizeof extension,
+                                                    .failure = tell_failure };
     struct device *held = device_hold(device, &err);
     ck_assert_int_eq(hvd_extend_device(device, &extension), HVD_ERR_INVALID);
     ck_assert_str_eq(hvd_last_error(), "extend device: device 1 (npu) is in use");
@@ -113,7 +138,8 @@ static const struct {
 START_TEST(a_failed_device_is_told_from_one_that_has_no_memory_left)
 {
     struct err err;
-    const struct hvd_device_extension extension = { sizeof extension, tell_failure };
+    const struct hvd_device_extension extension = { .size = sizeof extension,
+                                                    .failure = tell_failure };
     ck_assert_int_eq(hvd_extend_device(device, &extension), HVD_OK);
     struct device *held = device_hold(device, &err);
     last_failure = null_rows[_i].failure;
@@ -292,6 +318,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, start, stop);
     tcase_add_test(tcase, a_table_with_a_function_missing_is_refused);
     tcase_add_test(tcase, an_extension_is_read_as_far_as_both_know_it);
+    tcase_add_test(tcase, functions_that_belong_together_come_together);
     tcase_add_test(tcase, a_device_that_is_in_use_is_not_extended);
     tcase_add_loop_test(tcase, a_failed_device_is_told_from_one_that_has_no_memory_left, 0,
                         sizeof null_rows / sizeof *null_rows);

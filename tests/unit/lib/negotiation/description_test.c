@@ -226,7 +226,6 @@ START_TEST(what_cannot_be_is_refused)
         { OFFSET_DTYPE, 11, "broadcast of unknown element type 11" },
         { OFFSET_OP, 6, "broadcast with unknown operation 6" },
         { OFFSET_FLAGS, 8, "broadcast with unknown flags 0x8" },
-        { OFFSET_FLAGS, 5, "broadcast in memory of kind 2" },
         { OFFSET_FLAGS, 6, "broadcast in memory of kind 3" },
         { OFFSET_KIND, COLLECTIVE_BARRIER, "barrier in memory of kind 1" },
         { OFFSET_ROOT + 3, 0x80, "broadcast from rank -2147483642" },
@@ -247,6 +246,34 @@ START_TEST(what_cannot_be_is_refused)
         writer.data[rows[i].offset] = kept;
     }
     wire_writer_fini(&writer);
+}
+END_TEST
+
+START_TEST(only_some_collectives_are_left_to_devices)
+{
+    static const struct {
+        enum collective_kind kind;
+        enum hvd_op op;
+        bool good;
+    } rows[] = {
+        { COLLECTIVE_ALLREDUCE, HVD_SUM, true }, { COLLECTIVE_ALLREDUCE, HVD_ADASUM, false },
+        { COLLECTIVE_BROADCAST, 0, true },       { COLLECTIVE_ALLGATHER, 0, false },
+        { COLLECTIVE_ALLTOALL, 0, false },       { COLLECTIVE_REDUCESCATTER, HVD_SUM, false },
+        { COLLECTIVE_BARRIER, 0, false },
+    };
+    struct description a = sample(), b;
+    a.memory = MEMORY_DEVICE_REDUCES;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct err err = { 0 };
+        struct wire_writer writer = { 0 };
+        a.kind = rows[i].kind;
+        a.op = rows[i].op;
+        description_encode(&writer, &a);
+        ck_assert_int_eq(decode(writer.data, writer.length, &b, &err),
+                         rows[i].good ? HVD_OK : HVD_ERR_PROTOCOL);
+        ck_assert_msg(rows[i].good || strstr(err.text, " in memory of kind 2"), "%s", err.text);
+        wire_writer_fini(&writer);
+    }
 }
 END_TEST
 
@@ -307,6 +334,7 @@ int main(void)
     tcase_add_test(tcase, a_description_comes_back_as_it_was_written);
     tcase_add_test(tcase, a_description_cut_at_any_byte_is_refused);
     tcase_add_test(tcase, what_cannot_be_is_refused);
+    tcase_add_test(tcase, only_some_collectives_are_left_to_devices);
     tcase_add_test(tcase, a_process_set_of_any_ranks_can_be_described);
     tcase_add_test(tcase, any_bytes_are_refused_or_make_a_description_that_can_be_written_again);
     return unit_run(suite);

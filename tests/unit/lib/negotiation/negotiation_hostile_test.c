@@ -480,6 +480,23 @@ START_TEST(only_what_goes_together_is_fused)
 }
 END_TEST
 
+/* A broadcast is not possible while a rank has joined. */
+START_TEST(a_broadcast_by_devices_does_not_lack_a_rank)
+{
+    struct err err;
+    struct wire_writer body = { 0 };
+    struct description description = net_description(COLLECTIVE_BROADCAST, 2);
+    struct offer join = net_join("join");
+    description.memory = MEMORY_DEVICE_REDUCES;
+    start_told(&join);
+    put_record(&body, DOWN_RUN, 1);
+    put_tensor(&body, "x", &description, TENSOR_ABSENT);
+    ck_assert_int_eq(take(&body, &err), HVD_ERR_PROTOCOL);
+    ck_assert(strstr(err.text, "broadcast 'x' is said to lack a rank"));
+    end();
+}
+END_TEST
+
 /* The devices reduce it, which a rank that has joined has no tensor for. */
 START_TEST(a_joined_rank_is_not_asked_for_device_memory)
 {
@@ -524,6 +541,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, a_slot_does_not_stand_for_what_was_not_submitted, 0, 6);
     tcase_add_loop_test(tcase, only_what_goes_together_is_fused, 0, 6);
     tcase_add_loop_test(tcase, a_joined_rank_is_not_asked_for_device_memory, 0, 6);
+    tcase_add_test(tcase, a_broadcast_by_devices_does_not_lack_a_rank);
     Suite *all = suite_create("negotiation_hostile");
     suite_add_tcase(all, tcase);
     return all;

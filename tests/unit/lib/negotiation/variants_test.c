@@ -230,6 +230,10 @@ static const struct mismatch {
       { .memory = MEMORY_DEVICE_REDUCES },
       "allreduce 'x': places differ: in device memory on ranks 0-2, in device memory, reduced by "
       "the device on rank 3" },
+    { { .kind = COLLECTIVE_BROADCAST, .memory = MEMORY_DEVICE },
+      { .kind = COLLECTIVE_BROADCAST, .memory = MEMORY_DEVICE_REDUCES },
+      "broadcast 'x': places differ: in device memory on ranks 0-2, in device memory, moved by the "
+      "device on rank 3" },
     { { .tag = 7 }, { .tag = 8 }, "allreduce 'x': tags differ: 7 on ranks 0-2, 8 on rank 3" },
 };
 

@@ -307,6 +307,24 @@ static int reduce(void *context, const struct hvd_device_allreduce *allreduce)
     return context || !allreduce;
 }
 
+/* The set is `odd`; its root is rank 3 of the world. */
+static int can_collective(void *context, const struct hvd_device_collective *question)
+{
+    const struct hvd_device_collective *asked = question;
+    return !context && asked->kind == HVD_DEVICE_BROADCAST && asked->dtype == HVD_FLOAT32 &&
+           asked->process_set == 5 && asked->size == 2 && asked->root == 1 && asked->rank == 0 &&
+           !asked->input && !asked->output && asked->count == 0;
+}
+
+static int collective(void *context, const struct hvd_device_collective *wanted)
+{
+    return context || !wanted;
+}
+
+static const struct hvd_device_extension extension = { .size = sizeof extension,
+                                                       .can_collective = can_collective,
+                                                       .collective = collective };
+
 START_TEST(a_description_says_where_the_memory_is)
 {
     static const struct hvd_device device = { .name = "npu",
@@ -333,18 +351,24 @@ START_TEST(a_description_says_where_the_memory_is)
         { COLLECTIVE_REDUCESCATTER, HVD_FLOAT32, HVD_SUM, MEMORY_DEVICE },
         { COLLECTIVE_BROADCAST, HVD_FLOAT32, HVD_SUM, MEMORY_DEVICE },
     };
+    static const enum memory_kind extended[sizeof rows / sizeof *rows] = {
+        MEMORY_DEVICE_REDUCES, MEMORY_DEVICE, MEMORY_DEVICE,
+        MEMORY_DEVICE,         MEMORY_DEVICE, MEMORY_DEVICE_REDUCES
+    };
     struct description description;
     struct err err;
     int number = hvd_register_device(&device);
     ck_assert_int_gt(number, 0);
+    if (_i == 1)
+        ck_assert_int_eq(hvd_extend_device(number, &extension), HVD_OK);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct hvd_tensor tensor = {
             "x", IN_OUT, ROOM, TEN_OF(rows[i].dtype), .device = number, .ready = here
         };
         ck_assert_int_eq(
-            request_describe(&description, rows[i].kind, &tensor, rows[i].op, 1, NULL, &odd, &err),
+            request_describe(&description, rows[i].kind, &tensor, rows[i].op, 3, NULL, &odd, &err),
             HVD_OK);
-        ck_assert_int_eq(description.memory, rows[i].memory);
+        ck_assert_int_eq(description.memory, _i == 1 ? extended[i] : rows[i].memory);
         tensor.output = NULL;
         ck_assert_int_eq(
             request_describe(&description, COLLECTIVE_ALLGATHER, &tensor, 0, 0, NULL, &odd, &err),
@@ -505,7 +529,7 @@ int main(void)
     tcase_add_test(tcase, a_name_has_255_bytes_at_most);
     tcase_add_test(tcase, a_collective_of_a_tensor_needs_one);
     tcase_add_test(tcase, a_description_says_all_that_was_asked_for);
-    tcase_add_test(tcase, a_description_says_where_the_memory_is);
+    tcase_add_loop_test(tcase, a_description_says_where_the_memory_is, 0, 2);
     tcase_add_test(tcase, a_root_of_the_world_becomes_one_of_the_set);
     tcase_add_test(tcase, splits_are_one_for_each_rank_and_no_more_than_there_is);
     tcase_add_test(tcase, a_group_has_one_number_and_its_size);
