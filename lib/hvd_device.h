@@ -69,7 +69,7 @@ struct hvd_device_allreduce {
 };
 
 /* Another collective that the accelerators do among themselves. */
-enum hvd_device_collective_kind { HVD_DEVICE_BROADCAST = 1 };
+enum hvd_device_collective_kind { HVD_DEVICE_BROADCAST = 1, HVD_DEVICE_ALLGATHER = 2 };
 
 struct hvd_device_collective {
     enum hvd_device_collective_kind kind;
@@ -78,6 +78,16 @@ struct hvd_device_collective {
     void *output;
     size_t count; /* elements of the input */
     int root;     /* broadcast: its rank in the process set */
+
+    /* Allgather: the rows of each rank and the elements in one row. `rows` is borrowed until
+     * collective() returns. The input may be this rank's part of the output. If the caller was
+     * wrong about the other ranks' rows, it is another part of the output, and the result must be
+     * right all the same; or `output_size`, the bytes of the output, is less than the result: then
+     * this rank takes part for the sake of the others, and leaves the output as it was. The library
+     * refuses the tensor afterwards, on this rank alone. */
+    const int64_t *rows;
+    size_t row_count;
+    size_t output_size;
     int process_set;
     int rank, size; /* in the process set */
 };

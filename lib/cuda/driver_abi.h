@@ -32,6 +32,7 @@ enum {
 /* CUdevice_attribute, CUpointer_attribute, CUmemorytype, and flags. */
 enum {
     CUDA_ATTRIBUTE_UNIFIED_ADDRESSING = 41,
+    CUDA_ATTRIBUTE_MEMORY_POOLS = 115,
     CUDA_POINTER_MEMORY_TYPE = 2,
     CUDA_POINTER_IS_MANAGED = 8,
     CUDA_POINTER_ORDINAL = 9,
@@ -75,6 +76,9 @@ struct cuda_uuid { /* CUuuid */
          (uint64_t memory, const void *host, size_t nbytes, struct cuda_stream *stream))           \
     CALL(mem_alloc, cuMemAlloc, "_v2", (uint64_t * memory, size_t nbytes))                         \
     CALL(mem_free, cuMemFree, "_v2", (uint64_t memory))                                            \
+    CALL(mem_alloc_async, cuMemAllocAsync, "",                                                     \
+         (uint64_t * memory, size_t nbytes, struct cuda_stream * stream))                          \
+    CALL(mem_free_async, cuMemFreeAsync, "", (uint64_t memory, struct cuda_stream * stream))       \
     CALL(copy, cuMemcpyAsync, "",                                                                  \
          (uint64_t to, uint64_t from, size_t nbytes, struct cuda_stream * stream))                 \
     CALL(pointer_get_attribute, cuPointerGetAttribute, "",                                         \

@@ -111,10 +111,10 @@ static int group_carry_out(struct cuda_group *group, const struct cuda_ticket *t
     int rc = cuda_group_agree(group, err);
     if (rc < 0)
         return rc;
-    if (group->path == GROUP_HOST)
-        return ticket->is_collective
-                   ? cuda_group_collective_on_host(group, &ticket->collective, err)
-                   : reduce_on_host(group, &ticket->allreduce, err);
+    if (ticket->is_collective && !cuda_group_can_collective(group, &ticket->collective))
+        return cuda_group_collective_on_host(group, &ticket->collective, err);
+    if (!ticket->is_collective && group->path == GROUP_HOST)
+        return reduce_on_host(group, &ticket->allreduce, err);
     rc = cuda_device_enter(group->reducer->device, err);
     if (rc < 0)
         return rc;

@@ -11,6 +11,7 @@
 struct record {
     int32_t version;  /* of NCCL */
     int32_t encrypts; /* 1: what goes to other hosts has to be encrypted, as HVD_ENCRYPT says */
+    int32_t pools;    /* 1: the GPU has memory pools, which cuMemAllocAsync() needs */
     struct cuda_uuid gpu;
     struct nccl_id id; /* of the set's first rank */
     char host[64];
@@ -93,9 +94,14 @@ static int make_record(const struct cuda_group *group, bool first, struct record
     *record = (struct record){ .version = reducer->nccl->version, .encrypts = reducer->encrypts };
     gethostname(record->host, sizeof record->host - 1);
     record_read_boot(record->boot, sizeof record->boot);
-    int result = reducer->device->driver->device_get_uuid(&record->gpu, reducer->device->gpu);
+    const struct cuda_driver *driver = reducer->device->driver;
+    int result = driver->device_get_uuid(&record->gpu, reducer->device->gpu);
     if (result != CUDA_OK)
-        return cuda_driver_fail(reducer->device->driver, result, "cuDeviceGetUuid", err);
+        return cuda_driver_fail(driver, result, "cuDeviceGetUuid", err);
+    result = driver->device_get_attribute(&record->pools, CUDA_ATTRIBUTE_MEMORY_POOLS,
+                                          reducer->device->gpu);
+    if (result != CUDA_OK)
+        return cuda_driver_fail(driver, result, "cuDeviceGetAttribute", err);
     result = first ? reducer->nccl->get_id(&record->id) : NCCL_OK;
     return result == NCCL_OK ? HVD_OK : nccl_fail(reducer->nccl, result, "ncclGetUniqueId", err);
 }
@@ -145,6 +151,9 @@ static int judge_records(struct cuda_group *group, struct record *records, struc
                         records[0].version, group->ranks[0], records[0].host, records[i].version,
                         group->ranks[i], records[i].host, CUDA_ENV_NCCL);
     group->path = GROUP_NCCL;
+    group->has_pools = true;
+    for (int i = 0; i < group->size; i++)
+        group->has_pools = group->has_pools && records[i].pools;
     for (int i = 0; i < group->size; i++)
         for (int k = 0; k < i; k++)
             if (is_beyond_nccl(&records[i], &records[k]))

@@ -49,6 +49,11 @@ struct nccl_config {
           struct nccl_comm *comm, struct cuda_stream *stream))                                     \
     CALL(broadcast, ncclBroadcast,                                                                 \
          (const void *input, void *output, size_t count, int dtype, int root,                      \
-          struct nccl_comm *comm, struct cuda_stream *stream))
+          struct nccl_comm *comm, struct cuda_stream *stream))                                     \
+    CALL(allgather, ncclAllGather,                                                                 \
+         (const void *input, void *output, size_t count, int dtype, struct nccl_comm *comm,        \
+          struct cuda_stream *stream))                                                             \
+    CALL(group_start, ncclGroupStart, (void))                                                      \
+    CALL(group_end, ncclGroupEnd, (void))
 
 #endif

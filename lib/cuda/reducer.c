@@ -100,14 +100,18 @@ static struct cuda_group *reducer_group(struct cuda_reducer *reducer, int set, s
 bool cuda_reducer_can_collective(const struct cuda_reducer *reducer,
                                  const struct hvd_device_collective *question)
 {
-    return reducer && !cuda_group_is_calling() && question->kind == HVD_DEVICE_BROADCAST;
+    enum hvd_device_collective_kind kind = question->kind;
+    return reducer && !cuda_group_is_calling() &&
+           (kind == HVD_DEVICE_BROADCAST || kind == HVD_DEVICE_ALLGATHER);
 }
 
-/* A ticket that is not queued yet; NULL and `err` on failure. */
-static struct cuda_ticket *ticket_create(struct cuda_reducer *reducer, int set, struct err *err)
+/* A ticket with room for rows, which is not queued yet; NULL and `err` on failure. */
+static struct cuda_ticket *ticket_create(struct cuda_reducer *reducer, int set, int nrows,
+                                         struct err *err)
 {
     struct cuda_group *group = reducer_group(reducer, set, err);
-    struct cuda_ticket *ticket = group ? calloc(1, sizeof *ticket) : NULL;
+    struct cuda_ticket *ticket =
+        group ? calloc(1, sizeof *ticket + (size_t)nrows * sizeof *ticket->rows) : NULL;
     if (ticket)
         ticket->group = group;
     else if (group)
@@ -130,7 +134,7 @@ static void ticket_queue(struct cuda_reducer *reducer, struct cuda_ticket *ticke
 int cuda_reducer_put(struct cuda_reducer *reducer, const struct hvd_device_allreduce *allreduce,
                      struct err *err)
 {
-    struct cuda_ticket *ticket = ticket_create(reducer, allreduce->process_set, err);
+    struct cuda_ticket *ticket = ticket_create(reducer, allreduce->process_set, 0, err);
     if (!ticket)
         return err->code;
     ticket->allreduce = *allreduce;
@@ -141,11 +145,15 @@ int cuda_reducer_put(struct cuda_reducer *reducer, const struct hvd_device_allre
 int cuda_reducer_put_collective(struct cuda_reducer *reducer,
                                 const struct hvd_device_collective *collective, struct err *err)
 {
-    struct cuda_ticket *ticket = ticket_create(reducer, collective->process_set, err);
+    int nrows = collective->rows ? collective->size : 0;
+    struct cuda_ticket *ticket = ticket_create(reducer, collective->process_set, nrows, err);
     if (!ticket)
         return err->code;
     ticket->is_collective = true;
     ticket->collective = *collective;
+    ticket->collective.rows = ticket->rows;
+    for (int rank = 0; rank < nrows; rank++)
+        ticket->rows[rank] = collective->rows[rank];
     ticket_queue(reducer, ticket);
     return HVD_OK;
 }

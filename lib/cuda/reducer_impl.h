@@ -23,6 +23,7 @@ struct cuda_ticket {
     struct cuda_event *event; /* to be recorded behind the request; NULL: none, or not yet */
     bool forgotten;           /* nobody will ask */
     struct cuda_ticket *next_queued, *next;
+    int64_t rows[]; /* those of the collective */
 };
 
 /* How a group moves tensors. */
@@ -40,6 +41,7 @@ struct cuda_group {
     struct cuda_event *launched; /* behind what was launched last */
     bool at_work;                /* that has not passed yet, as far as known */
     enum group_path path;
+    bool has_pools; /* all ranks can allocate memory in order of a stream */
     struct nccl_comm *comm;
     int epoch, size, *ranks; /* of the agreement */
     struct cuda_group *next;
@@ -75,8 +77,10 @@ void cuda_tickets_fail(struct cuda_group *group, const struct err *why);
 int cuda_group_agree(struct cuda_group *group, struct err *err);
 void cuda_group_part(struct cuda_group *group, const struct err *why);
 
-/* group_collective.c: put a collective on the group's stream, in the GPU's context; let the library
- * carry it out. */
+/* group_collective.c. True if NCCL can carry it out, the same on all ranks. Then put it on the
+ * group's stream, in the GPU's context; or let the library carry it out. */
+bool cuda_group_can_collective(const struct cuda_group *group,
+                               const struct hvd_device_collective *collective);
 int cuda_group_collective(struct cuda_group *group, const struct hvd_device_collective *collective,
                           struct err *err);
 int cuda_group_collective_on_host(struct cuda_group *group,

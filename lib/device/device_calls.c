@@ -102,6 +102,7 @@ static const struct {
 } device_kinds[COLLECTIVE_KINDS] = {
     [COLLECTIVE_ALLREDUCE] = { 0, "reduce" },
     [COLLECTIVE_BROADCAST] = { HVD_DEVICE_BROADCAST, "broadcast" },
+    [COLLECTIVE_ALLGATHER] = { HVD_DEVICE_ALLGATHER, "gather" },
 };
 
 enum hvd_device_collective_kind device_collective_kind(enum collective_kind kind)

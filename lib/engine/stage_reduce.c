@@ -34,6 +34,7 @@ static int stage_reduce_collective(const struct process_set *set, const struct b
     const struct tensor *own = batch->tensors[0].own;
     const struct description *description = &own->description;
     bool in_place = description->kind == COLLECTIVE_BROADCAST;
+    bool gathers = description->kind == COLLECTIVE_ALLGATHER;
     const struct hvd_device_collective collective = {
         .kind = device_collective_kind(description->kind),
         .dtype = description->dtype,
@@ -41,6 +42,9 @@ static int stage_reduce_collective(const struct process_set *set, const struct b
         .output = own->output,
         .count = batch->total,
         .root = description->root,
+        .rows = gathers ? batch->rows : NULL,
+        .row_count = gathers ? shape_row_count(&description->shape) : 0,
+        .output_size = gathers ? own->output_size : 0,
         .process_set = set->id,
         .rank = set->rank,
         .size = set->size,

@@ -131,7 +131,8 @@ static bool known_memory(const struct description *description)
         return collective_has_tensor(description->kind);
     case MEMORY_DEVICE_REDUCES:
         return (description->kind == COLLECTIVE_ALLREDUCE && description->op != HVD_ADASUM) ||
-               description->kind == COLLECTIVE_BROADCAST;
+               description->kind == COLLECTIVE_BROADCAST ||
+               description->kind == COLLECTIVE_ALLGATHER;
     default:
         return false;
     }

@@ -19,7 +19,7 @@
 enum memory_kind {
     MEMORY_HOST = 0,
     MEMORY_DEVICE,        /* copied to and from the host (lib/hvd_device.h) */
-    MEMORY_DEVICE_REDUCES /* allreduce, broadcast: the devices can do it among themselves */
+    MEMORY_DEVICE_REDUCES /* the devices can do it among themselves; not every kind of collective */
 };
 enum { MEMORY_KINDS = MEMORY_DEVICE_REDUCES + 1 };
 

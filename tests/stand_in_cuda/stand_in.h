@@ -12,6 +12,7 @@
  *
  *     gpus=N           GPUs that it shows (2); CUDA_VISIBLE_DEVICES hides some
  *     driver=N         its version (12040)
+ *     pools=N          whether its GPUs have memory pools (1)
  *     rank=N           the words behind it are for the process with HOROVOD_RANK=N only
  *     fail=CALL:N:R    the N-th call of CALL from now returns R
  *     lost=CALL:N      the GPU falls off the bus at that call: it and all later ones return 999

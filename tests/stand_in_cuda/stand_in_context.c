@@ -148,7 +148,9 @@ int stand_in_call_device_get_attribute(int *value, int attribute, int gpu)
     if (result == CUDA_OK && !is_gpu(gpu))
         result = CUDA_INVALID_DEVICE;
     if (result == CUDA_OK)
-        *value = attribute == CUDA_ATTRIBUTE_UNIFIED_ADDRESSING;
+        *value = attribute == CUDA_ATTRIBUTE_MEMORY_POOLS
+                     ? stand_in_number("pools", 0)
+                     : attribute == CUDA_ATTRIBUTE_UNIFIED_ADDRESSING;
     return result;
 }
 

@@ -18,7 +18,7 @@ struct fault {
 static struct {
     pthread_mutex_t lock;
     bool read;
-    int gpus, driver;
+    int gpus, driver, pools;
     int late_at, late_result, late_seen;
     int broken;
     struct fault faults[FAULTS_MAX];
@@ -43,6 +43,8 @@ static void read_word(const char *word, bool *ours)
         state.gpus = number;
     else if (sscanf(word, "driver=%d", &number) == 1)
         state.driver = number;
+    else if (sscanf(word, "pools=%d", &number) == 1)
+        state.pools = number;
     else if (sscanf(word, "late=%d:%d", &state.late_at, &state.late_result) == 2)
         state.late_seen = 0;
     else if (state.nfaults < FAULTS_MAX &&
@@ -68,6 +70,7 @@ static void read_words(const char *words)
     state.read = true;
     state.gpus = 2;
     state.driver = 12040;
+    state.pools = 1;
     state.late_at = state.broken = state.nfaults = 0;
     memset(state.faults, 0, sizeof state.faults);
     for (word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
@@ -93,6 +96,7 @@ int stand_in_number(const char *word, int otherwise)
     lock_state();
     int number = strcmp(word, "gpus") == 0     ? state.gpus
                  : strcmp(word, "driver") == 0 ? state.driver
+                 : strcmp(word, "pools") == 0  ? state.pools
                                                : otherwise;
     pthread_mutex_unlock(&state.lock);
     return number;

@@ -111,9 +111,9 @@ void *stand_in_alloc(int ordinal, bool managed, size_t nbytes)
     return piece.address;
 }
 
-static int remove_piece(uint64_t address, enum kind kind)
+/* No stream may use it any more. */
+static int unmap_piece(uint64_t address, enum kind kind)
 {
-    stand_in_drain();
     pthread_mutex_lock(&lock);
     struct piece **link = find_piece(address), *piece = *link;
     if (piece && (piece->kind != kind || address != (uintptr_t)piece->address))
@@ -130,6 +130,12 @@ static int remove_piece(uint64_t address, enum kind kind)
     }
     free(piece);
     return CUDA_OK;
+}
+
+static int remove_piece(uint64_t address, enum kind kind)
+{
+    stand_in_drain();
+    return unmap_piece(address, kind);
 }
 
 void stand_in_release(void *memory)
@@ -150,6 +156,32 @@ int stand_in_call_mem_free(uint64_t memory)
 {
     int result = stand_in_enter("cuMemFree", true);
     return result == CUDA_OK ? remove_piece(memory, DEVICE) : result;
+}
+
+int stand_in_call_mem_alloc_async(uint64_t *memory, size_t nbytes, struct cuda_stream *stream)
+{
+    int result = stand_in_enter("cuMemAllocAsync", true);
+    if (result == CUDA_OK && (nbytes == 0 || !stream))
+        result = CUDA_INVALID_VALUE;
+    if (result == CUDA_OK && stand_in_number("pools", 0) == 0)
+        result = CUDA_NOT_SUPPORTED;
+    return result == CUDA_OK ? make_piece(stand_in_current(), nbytes, memory) : result;
+}
+
+static int free_in_order(void *arg)
+{
+    const uint64_t *memory = arg;
+    return unmap_piece(*memory, DEVICE);
+}
+
+int stand_in_call_mem_free_async(uint64_t memory, struct cuda_stream *stream)
+{
+    int result = stand_in_enter("cuMemFreeAsync", true);
+    uint64_t *kept = result == CUDA_OK ? malloc(sizeof *kept) : NULL;
+    if (!kept)
+        return result == CUDA_OK ? CUDA_OUT_OF_MEMORY : result;
+    *kept = memory;
+    return stand_in_enqueue(stream, free_in_order, kept);
 }
 
 int stand_in_call_host_alloc(void **memory, size_t nbytes, unsigned flags)

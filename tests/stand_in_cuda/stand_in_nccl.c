@@ -245,55 +245,133 @@ static void take_result(const struct operation *operation)
 {
     const struct hall *hall = operation->comm->hall;
     const struct signature *signature = &operation->signature;
+    size_t nbytes = operation_bytes(operation);
     if (signature->call == STAND_IN_NCCL_ALLREDUCE)
         reduce_slots(operation);
+    else if (signature->call == STAND_IN_NCCL_BROADCAST)
+        memcpy(operation->output, hall->slots[signature->root], nbytes);
     else
-        memcpy(operation->output, hall->slots[signature->root], operation_bytes(operation));
+        for (int rank = 0; rank < operation->comm->size; rank++)
+            memcpy((unsigned char *)operation->output + (size_t)rank * nbytes, hall->slots[rank],
+                   nbytes);
 }
 
-static int run_operation(void *arg)
+static void carry_out(const struct operation *operation)
 {
-    const struct operation *operation = arg;
     struct nccl_comm *comm = operation->comm;
     comm->rounds++;
     comm->hall->signatures[comm->rank] = operation->signature;
     if (operation->input)
         memcpy(comm->hall->slots[comm->rank], operation->input, operation_bytes(operation));
-    if (await_all(comm, &comm->hall->came)) {
-        compare_signatures(comm);
-        if (operation->output)
-            take_result(operation);
-        await_all(comm, &comm->hall->went);
-    }
+    if (!await_all(comm, &comm->hall->came))
+        return;
+    compare_signatures(comm);
+    if (operation->output)
+        take_result(operation);
+    await_all(comm, &comm->hall->went);
+}
+
+/* Does nothing once the communicator is aborted: other ranks must not take a rank's next operation
+ * for one that it has not come to. */
+static int run_operation(void *arg)
+{
+    const struct operation *operation = arg;
+    struct nccl_comm *comm = operation->comm;
+    if (!atomic_load(&comm->aborted))
+        carry_out(operation);
     atomic_fetch_sub(&comm->at_work, 1);
     return CUDA_OK;
 }
 
-/* All operations are pieces of work on a stream; `name` is the function's. */
-static int enqueue(const char *name, const struct operation *wanted, const void *input,
-                   void *output, struct cuda_stream *stream)
+/* What is called between ncclGroupStart() and ncclGroupEnd(), on this thread. */
+enum { GROUP_MAX = 64 };
+
+static _Thread_local struct {
+    bool open;
+    int failure, count;
+    struct operation *operations[GROUP_MAX];
+    struct cuda_stream *streams[GROUP_MAX];
+} group;
+
+static int put_on_stream(struct operation *operation, struct cuda_stream *stream)
 {
-    size_t nbytes = operation_bytes(wanted);
-    int result = stand_in_fault(name);
+    struct nccl_comm *comm = operation->comm;
+    atomic_fetch_add(&calls[operation->signature.call], 1);
+    atomic_fetch_add(&comm->at_work, 1);
+    if (stand_in_enqueue(stream, run_operation, operation) == CUDA_OK)
+        return NCCL_OK;
+    atomic_fetch_sub(&comm->at_work, 1);
+    return SYSTEM_ERROR;
+}
+
+int stand_in_nccl_group_start(void)
+{
+    int result = stand_in_fault("ncclGroupStart");
     if (result != NCCL_OK)
         return result;
-    struct operation *operation = malloc(sizeof *operation);
-    if (!operation || nbytes > SLOT || element_size(wanted->signature.dtype) == 0) {
-        free(operation);
+    group.open = true;
+    group.failure = NCCL_OK;
+    group.count = 0;
+    return NCCL_OK;
+}
+
+/* A group in which a call has failed is not carried out. */
+int stand_in_nccl_group_end(void)
+{
+    int result = stand_in_fault("ncclGroupEnd");
+    if (!group.open)
         return INVALID_ARGUMENT;
-    }
+    group.open = false;
+    if (result == NCCL_OK)
+        result = group.failure;
+    for (int i = 0; i < group.count; i++)
+        if (result == NCCL_OK)
+            result = put_on_stream(group.operations[i], group.streams[i]);
+        else
+            free(group.operations[i]);
+    return result == NCCL_OK ? NCCL_IN_PROGRESS : result;
+}
+
+/* NULL if the arguments are wrong. `room` are the bytes that are written. */
+static struct operation *make_operation(const struct operation *wanted, const void *input,
+                                        void *output, size_t room)
+{
+    size_t nbytes = operation_bytes(wanted);
+    if (nbytes > SLOT || element_size(wanted->signature.dtype) == 0)
+        return NULL;
+    struct operation *operation = malloc(sizeof *operation);
+    if (!operation)
+        return NULL;
     *operation = *wanted;
     if (nbytes > 0) {
         operation->input = stand_in_pointer((uintptr_t)input, nbytes);
-        operation->output = stand_in_pointer((uintptr_t)output, nbytes);
+        operation->output = stand_in_pointer((uintptr_t)output, room);
     }
-    if (nbytes > 0 && (!operation->input || !operation->output)) {
+    if (nbytes == 0 || (operation->input && operation->output))
+        return operation;
+    free(operation);
+    return NULL;
+}
+
+/* All operations are pieces of work on a stream; `name` is the function's. */
+static int enqueue(const char *name, const struct operation *wanted, const void *input,
+                   void *output, size_t room, struct cuda_stream *stream)
+{
+    int result = stand_in_fault(name);
+    struct operation *operation =
+        result == NCCL_OK ? make_operation(wanted, input, output, room) : NULL;
+    if (result == NCCL_OK && (!operation || group.count == GROUP_MAX))
+        result = INVALID_ARGUMENT;
+    if (result != NCCL_OK) {
+        group.failure = result;
         free(operation);
-        return INVALID_ARGUMENT;
+        return result;
     }
-    atomic_fetch_add(&calls[wanted->signature.call], 1);
-    atomic_fetch_add(&wanted->comm->at_work, 1);
-    return stand_in_enqueue(stream, run_operation, operation) == CUDA_OK ? NCCL_OK : SYSTEM_ERROR;
+    if (!group.open)
+        return put_on_stream(operation, stream);
+    group.operations[group.count] = operation;
+    group.streams[group.count++] = stream;
+    return NCCL_OK;
 }
 
 int stand_in_nccl_allreduce(const void *input, void *output, size_t count, int dtype, int op,
@@ -304,7 +382,7 @@ int stand_in_nccl_allreduce(const void *input, void *output, size_t count, int d
                                                         .op = op, .count = count } };
     if (dtype == NCCL_UINT8)
         return INVALID_ARGUMENT;
-    return enqueue("ncclAllReduce", &operation, input, output, stream);
+    return enqueue("ncclAllReduce", &operation, input, output, operation_bytes(&operation), stream);
 }
 
 int stand_in_nccl_broadcast(const void *input, void *output, size_t count, int dtype, int root,
@@ -315,5 +393,15 @@ int stand_in_nccl_broadcast(const void *input, void *output, size_t count, int d
                                                         .root = root, .count = count } };
     if (root < 0 || root >= comm->size)
         return INVALID_ARGUMENT;
-    return enqueue("ncclBroadcast", &operation, input, output, stream);
+    return enqueue("ncclBroadcast", &operation, input, output, operation_bytes(&operation), stream);
+}
+
+int stand_in_nccl_allgather(const void *input, void *output, size_t count, int dtype,
+                            struct nccl_comm *comm, struct cuda_stream *stream)
+{
+    const struct operation operation = {
+        .comm = comm, .signature = { STAND_IN_NCCL_ALLGATHER, .dtype = dtype, .count = count }
+    };
+    return enqueue("ncclAllGather", &operation, input, output,
+                   (size_t)comm->size * operation_bytes(&operation), stream);
 }

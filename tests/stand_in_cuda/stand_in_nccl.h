@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A stand-in for NCCL, libnccl.so.2, beside that for the driver (stand_in.h): communicators are
  * memory that the processes share, and an operation is work on a stream that waits for all ranks.
- * It reduces int32, float32 and float64, and broadcasts bytes, too. Ranks that call for different
+ * It reduces int32, float32 and float64, and moves bytes, too. Ranks that call for different
  * operations abort, for NCCL would hang. Calls do not block: a communicator is in progress until
  * all ranks have come. An abort wants a current context: NCCL would otherwise make one on GPU 0.
  *
@@ -20,7 +20,12 @@ NCCL_CALLS(STAND_IN_NCCL_PROTOTYPE)
 STAND_IN_API const char *stand_in_nccl_get_error_string(int result) __asm__("ncclGetErrorString");
 
 /* How many operations of a kind were put on streams, and communicators there are. */
-enum stand_in_nccl_call { STAND_IN_NCCL_ALLREDUCE, STAND_IN_NCCL_BROADCAST, STAND_IN_NCCL_CALLS };
+enum stand_in_nccl_call {
+    STAND_IN_NCCL_ALLREDUCE,
+    STAND_IN_NCCL_BROADCAST,
+    STAND_IN_NCCL_ALLGATHER,
+    STAND_IN_NCCL_CALLS
+};
 STAND_IN_API int stand_in_nccl_called(enum stand_in_nccl_call call);
 STAND_IN_API int stand_in_nccl_communicators(void);
 
