@@ -69,7 +69,11 @@ struct hvd_device_allreduce {
 };
 
 /* Another collective that the accelerators do among themselves. */
-enum hvd_device_collective_kind { HVD_DEVICE_BROADCAST = 1, HVD_DEVICE_ALLGATHER = 2 };
+enum hvd_device_collective_kind {
+    HVD_DEVICE_BROADCAST = 1,
+    HVD_DEVICE_ALLGATHER = 2,
+    HVD_DEVICE_REDUCESCATTER = 3
+};
 
 struct hvd_device_collective {
     enum hvd_device_collective_kind kind;
@@ -79,14 +83,21 @@ struct hvd_device_collective {
     size_t count; /* elements of the input */
     int root;     /* broadcast: its rank in the process set */
 
-    /* Allgather: the rows of each rank and the elements in one row. `rows` is borrowed until
-     * collective() returns. The input may be this rank's part of the output. If the caller was
-     * wrong about the other ranks' rows, it is another part of the output, and the result must be
-     * right all the same; or `output_size`, the bytes of the output, is less than the result: then
-     * this rank takes part for the sake of the others, and leaves the output as it was. The library
-     * refuses the tensor afterwards, on this rank alone. */
+    /* Reduce-scatter: sum or average. The input may be equal to the output; what lies behind this
+     * rank's share is undefined then. */
+    enum hvd_op op;
+    double prescale, postscale;
+
+    /* The rows that each rank gives to an allgather, or that are its share of a reduce-scatter, and
+     * the elements in one row. `rows` is borrowed until collective() returns. */
     const int64_t *rows;
     size_t row_count;
+
+    /* Allgather: bytes of the output. The input may be this rank's part of the output. If the caller
+     * was wrong about the other ranks' rows, it is another part of the output, and the result must
+     * be right all the same; or `output_size` is less than the result: then this rank takes part for
+     * the sake of the others, and leaves the output as it was. The library refuses the tensor
+     * afterwards, on this rank alone. */
     size_t output_size;
     int process_set;
     int rank, size; /* in the process set */
@@ -163,8 +174,8 @@ struct hvd_device_extension {
     int (*failure)(void *context);
 
     /* Both or neither may be NULL. can_collective() returns 1 if the accelerators can do this
-     * themselves, else 0. The library asks when a tensor is submitted, with kind, dtype, root,
-     * process_set and size alone; the other members are 0. The answer must be the same on all ranks
+     * themselves, else 0. The library asks when a tensor is submitted, with kind, dtype, root, op,
+     * prescale, postscale, process_set and size alone; the other members are 0. The answer must be the same on all ranks
      * for the same question, otherwise the collective is a mismatch. 0 for a kind that the vendor
      * does not know: later versions of this header have more. collective() puts the collective on
      * HVD_DEVICE_REDUCE; other tensors move meanwhile. */

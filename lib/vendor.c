@@ -33,6 +33,7 @@ int vendor_open_cuda(const struct vendor_place *place, int *device, struct err *
         .allgather = hvd_allgather_tensor,
         .allreduce = hvd_allreduce_tensor,
         .broadcast = hvd_broadcast_tensor,
+        .reducescatter = hvd_reducescatter,
         .process_set_ranks = hvd_process_set_ranks,
         .process_set_rank = hvd_process_set_rank,
         .dtype_size = hvd_dtype_size,

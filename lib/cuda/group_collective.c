@@ -5,6 +5,9 @@
  *   allgather: ncclAllGather of bytes where all ranks have as many rows; else a broadcast from each
  *     rank that has rows, all in one group of NCCL's. Where the output cannot take the result, memory of
  *     the stream's order does.
+ *   reduce-scatter: ncclReduceScatter where all ranks have equal shares, else a reduction to each rank
+ *     that has one; in place where NCCL can be: at this rank's share of the input, which is copied
+ *     to the output then. Scaled behind it.
  *   through the host: the library's collective of the same kind
  *
  * All ranks of the set make the same calls of NCCL in the same order: what a rank lacks alone, room
@@ -138,6 +141,68 @@ static int collective_allgather(struct cuda_group *group,
     return gather_into(group, collective, collective->output, err);
 }
 
+/* ---- reduce-scatter ---- */
+
+static int scatter_uneven(struct cuda_group *group, const struct hvd_device_collective *collective,
+                          void *share, int dtype, int op, struct err *err)
+{
+    const struct nccl *nccl = group->reducer->nccl;
+    int result = nccl->group_start();
+    if (result != NCCL_OK)
+        return nccl_fail(nccl, result, "ncclGroupStart", err);
+    for (int rank = 0; rank < collective->size && result == NCCL_OK; rank++) {
+        size_t count = (size_t)collective->rows[rank] * collective->row_count;
+        const unsigned char *input = collective->input;
+        input += rows_before(group, collective, rank);
+        if (count > 0)
+            result = nccl->reduce(input, rank == collective->rank ? share : NULL, count, dtype, op,
+                                  rank, group->comm, group->stream);
+        if (result == NCCL_IN_PROGRESS)
+            result = NCCL_OK;
+    }
+    return collective_group_end(group, result, "ncclReduce", err);
+}
+
+static int scatter_to(struct cuda_group *group, const struct hvd_device_collective *collective,
+                      void *share, struct err *err)
+{
+    int dtype, op;
+    nccl_numbers(collective->dtype, collective->op, &dtype, &op);
+    if (!are_even(collective))
+        return scatter_uneven(group, collective, share, dtype, op, err);
+    size_t count = (size_t)collective->rows[0] * collective->row_count;
+    int result = group->reducer->nccl->reduce_scatter(collective->input, share, count, dtype, op,
+                                                      group->comm, group->stream);
+    group->at_work = true;
+    return cuda_group_complete(group, result, "ncclReduceScatter", err);
+}
+
+/* A share does not overlap the beginning of the input, for it is no longer than one before it. */
+static int collective_reducescatter(struct cuda_group *group,
+                                    const struct hvd_device_collective *collective, struct err *err)
+{
+    const struct cuda_device *device = group->reducer->device;
+    unsigned char *share = collective->output;
+    size_t at = rows_before(group, collective, collective->rank);
+    size_t nbytes = rows_before(group, collective, collective->rank + 1) - at;
+    if (collective->count == 0)
+        return HVD_OK;
+    if (collective->input == collective->output)
+        share += at;
+    int rc = scatter_to(group, collective, share, err);
+    if (rc == HVD_OK && share != collective->output && nbytes > 0) {
+        int result = device->driver->copy((uintptr_t)collective->output, (uintptr_t)share, nbytes,
+                                          group->stream);
+        if (result != CUDA_OK)
+            rc = cuda_driver_fail(device->driver, result, "cuMemcpyAsync", err);
+    }
+    if (rc < 0 || collective->postscale == 1)
+        return rc;
+    return cuda_kernels_scale(
+        &group->reducer->kernels, device, group->stream, collective->dtype, collective->output,
+        collective->output, nbytes / element_bytes(group, collective), collective->postscale, err);
+}
+
 bool cuda_group_can_collective(const struct cuda_group *group,
                                const struct hvd_device_collective *collective)
 {
@@ -148,8 +213,14 @@ bool cuda_group_can_collective(const struct cuda_group *group,
 int cuda_group_collective(struct cuda_group *group, const struct hvd_device_collective *collective,
                           struct err *err)
 {
-    return collective->kind == HVD_DEVICE_ALLGATHER ? collective_allgather(group, collective, err)
-                                                    : collective_broadcast(group, collective, err);
+    switch (collective->kind) {
+    case HVD_DEVICE_ALLGATHER:
+        return collective_allgather(group, collective, err);
+    case HVD_DEVICE_REDUCESCATTER:
+        return collective_reducescatter(group, collective, err);
+    default:
+        return collective_broadcast(group, collective, err);
+    }
 }
 
 /* ---- through the host ---- */
@@ -190,12 +261,34 @@ static int allgather_on_host(struct cuda_group *group,
     return rc == HVD_ERR_INVALID && !fits ? HVD_OK : rc;
 }
 
+static int reducescatter_on_host(struct cuda_group *group,
+                                 const struct hvd_device_collective *collective,
+                                 const struct hvd_options *options)
+{
+    int64_t dims[] = { 0, (int64_t)collective->row_count };
+    struct hvd_tensor tensor = collective_tensor(group, collective);
+    for (int rank = 0; rank < collective->size; rank++)
+        dims[0] += collective->rows[rank];
+    tensor.ndims = 2;
+    tensor.dims = dims;
+    return group->reducer->library->reducescatter(&tensor, collective->op, options);
+}
+
 int cuda_group_collective_on_host(struct cuda_group *group,
                                   const struct hvd_device_collective *collective, struct err *err)
 {
-    const struct hvd_options options = { .process_set = collective->process_set };
-    int rc = collective->kind == HVD_DEVICE_ALLGATHER
-                 ? allgather_on_host(group, collective, &options)
-                 : broadcast_on_host(group, collective, &options);
+    int rc;
+    struct hvd_options options = { .process_set = collective->process_set };
+    switch (collective->kind) {
+    case HVD_DEVICE_ALLGATHER:
+        rc = allgather_on_host(group, collective, &options);
+        break;
+    case HVD_DEVICE_REDUCESCATTER:
+        options.postscale = collective->postscale;
+        rc = reducescatter_on_host(group, collective, &options);
+        break;
+    default:
+        rc = broadcast_on_host(group, collective, &options);
+    }
     return rc < 0 ? fail(err, rc, "%s", group->reducer->library->last_error()) : HVD_OK;
 }

@@ -53,6 +53,12 @@ struct nccl_config {
     CALL(allgather, ncclAllGather,                                                                 \
          (const void *input, void *output, size_t count, int dtype, struct nccl_comm *comm,        \
           struct cuda_stream *stream))                                                             \
+    CALL(reduce_scatter, ncclReduceScatter,                                                        \
+         (const void *input, void *output, size_t count, int dtype, int op,                        \
+          struct nccl_comm *comm, struct cuda_stream *stream))                                     \
+    CALL(reduce, ncclReduce,                                                                       \
+         (const void *input, void *output, size_t count, int dtype, int op, int root,              \
+          struct nccl_comm *comm, struct cuda_stream *stream))                                     \
     CALL(group_start, ncclGroupStart, (void))                                                      \
     CALL(group_end, ncclGroupEnd, (void))
 

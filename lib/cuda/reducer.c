@@ -100,9 +100,12 @@ static struct cuda_group *reducer_group(struct cuda_reducer *reducer, int set, s
 bool cuda_reducer_can_collective(const struct cuda_reducer *reducer,
                                  const struct hvd_device_collective *question)
 {
-    enum hvd_device_collective_kind kind = question->kind;
-    return reducer && !cuda_group_is_calling() &&
-           (kind == HVD_DEVICE_BROADCAST || kind == HVD_DEVICE_ALLGATHER);
+    int dtype, op;
+    if (!reducer || cuda_group_is_calling())
+        return false;
+    if (question->kind == HVD_DEVICE_REDUCESCATTER) /* there is no memory for a scaled input */
+        return question->prescale == 1 && nccl_numbers(question->dtype, question->op, &dtype, &op);
+    return question->kind == HVD_DEVICE_BROADCAST || question->kind == HVD_DEVICE_ALLGATHER;
 }
 
 /* A ticket with room for rows, which is not queued yet; NULL and `err` on failure. */

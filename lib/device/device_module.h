@@ -23,6 +23,8 @@ struct device_module_library {
     int (*allreduce)(const struct hvd_tensor *tensor, enum hvd_op op,
                      const struct hvd_options *options);
     int (*broadcast)(const struct hvd_tensor *tensor, int root, const struct hvd_options *options);
+    int (*reducescatter)(const struct hvd_tensor *tensor, enum hvd_op op,
+                         const struct hvd_options *options);
     int (*process_set_ranks)(int process_set, int *ranks, int capacity);
     int (*process_set_rank)(int process_set);
     size_t (*dtype_size)(enum hvd_dtype dtype);

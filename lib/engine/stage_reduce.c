@@ -28,13 +28,24 @@ static int stage_reduce_allreduce(const struct process_set *set, const struct ba
     return device_reduce(own->device, &allreduce, err);
 }
 
-static int stage_reduce_collective(const struct process_set *set, const struct batch *batch,
+/* Allgather: the decision has brought the rows of each rank. */
+static const int64_t *stage_reduce_rows(const struct process_set *set, struct batch *batch)
+{
+    const struct description *description = &batch->description;
+    if (description->kind == COLLECTIVE_BROADCAST)
+        return NULL;
+    if (description->kind == COLLECTIVE_REDUCESCATTER)
+        for (int rank = 0; rank < set->size; rank++)
+            batch->rows[rank] = hvd_share(description->shape.dims[0], set->size, rank);
+    return batch->rows;
+}
+
+static int stage_reduce_collective(const struct process_set *set, struct batch *batch,
                                    struct err *err)
 {
     const struct tensor *own = batch->tensors[0].own;
     const struct description *description = &own->description;
     bool in_place = description->kind == COLLECTIVE_BROADCAST;
-    bool gathers = description->kind == COLLECTIVE_ALLGATHER;
     const struct hvd_device_collective collective = {
         .kind = device_collective_kind(description->kind),
         .dtype = description->dtype,
@@ -42,9 +53,12 @@ static int stage_reduce_collective(const struct process_set *set, const struct b
         .output = own->output,
         .count = batch->total,
         .root = description->root,
-        .rows = gathers ? batch->rows : NULL,
-        .row_count = gathers ? shape_row_count(&description->shape) : 0,
-        .output_size = gathers ? own->output_size : 0,
+        .op = description->op,
+        .prescale = description->prescale,
+        .postscale = description->postscale,
+        .rows = stage_reduce_rows(set, batch),
+        .row_count = shape_row_count(&description->shape),
+        .output_size = own->output_size,
         .process_set = set->id,
         .rank = set->rank,
         .size = set->size,

@@ -14,7 +14,7 @@
  *     QUEUE                     until there is pinned memory for it
  *     MEMCPY_IN_HOST_BUFFER     from the device, and until its first chunk may start
  *     RING_ALLREDUCE            until its last chunk is done; or DEVICE_ALLREDUCE,
- *                               DEVICE_BROADCAST, DEVICE_ALLGATHER
+ *                               DEVICE_BROADCAST ...
  *     MEMCPY_OUT_HOST_BUFFER    what is left of copying back
  *
  * Without a timeline each function costs the check of one pointer; where a comment says so, callers

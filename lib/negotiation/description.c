@@ -130,8 +130,7 @@ static bool known_memory(const struct description *description)
     case MEMORY_DEVICE:
         return collective_has_tensor(description->kind);
     case MEMORY_DEVICE_REDUCES:
-        return (description->kind == COLLECTIVE_ALLREDUCE && description->op != HVD_ADASUM) ||
-               description->kind == COLLECTIVE_BROADCAST ||
+        return description_is_reduction(description) || description->kind == COLLECTIVE_BROADCAST ||
                description->kind == COLLECTIVE_ALLGATHER;
     default:
         return false;

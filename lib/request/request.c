@@ -234,6 +234,9 @@ static bool request_device_can(const struct request *request, struct device *dev
         .kind = device_collective_kind(description->kind),
         .dtype = description->dtype,
         .root = description->root,
+        .op = description->op,
+        .prescale = description->prescale,
+        .postscale = description->postscale,
         .process_set = set->id,
         .size = set->size,
     };

@@ -140,6 +140,7 @@ struct operation {
     struct nccl_comm *comm;
     const void *input;
     void *output;
+    size_t taken, made; /* bytes of input and output */
     struct signature signature;
 };
 
@@ -230,13 +231,14 @@ static void compare_signatures(const struct nccl_comm *comm)
     }
 }
 
-static void reduce_slots(const struct operation *operation)
+/* From element `first` of what each rank brings. */
+static void reduce_slots(const struct operation *operation, size_t first)
 {
     int size = operation->comm->size, op = operation->signature.op;
     for (size_t i = 0; i < operation->signature.count; i++) {
-        double value = get(operation, 0, i);
+        double value = get(operation, 0, first + i);
         for (int rank = 1; rank < size; rank++)
-            value = combine(op, value, get(operation, rank, i));
+            value = combine(op, value, get(operation, rank, first + i));
         set(operation, i, op == NCCL_AVERAGE ? value / size : value);
     }
 }
@@ -246,8 +248,10 @@ static void take_result(const struct operation *operation)
     const struct hall *hall = operation->comm->hall;
     const struct signature *signature = &operation->signature;
     size_t nbytes = operation_bytes(operation);
-    if (signature->call == STAND_IN_NCCL_ALLREDUCE)
-        reduce_slots(operation);
+    if (signature->call == STAND_IN_NCCL_ALLREDUCE || signature->call == STAND_IN_NCCL_REDUCE)
+        reduce_slots(operation, 0);
+    else if (signature->call == STAND_IN_NCCL_REDUCESCATTER)
+        reduce_slots(operation, (size_t)operation->comm->rank * signature->count);
     else if (signature->call == STAND_IN_NCCL_BROADCAST)
         memcpy(operation->output, hall->slots[signature->root], nbytes);
     else
@@ -262,7 +266,7 @@ static void carry_out(const struct operation *operation)
     comm->rounds++;
     comm->hall->signatures[comm->rank] = operation->signature;
     if (operation->input)
-        memcpy(comm->hall->slots[comm->rank], operation->input, operation_bytes(operation));
+        memcpy(comm->hall->slots[comm->rank], operation->input, operation->taken);
     if (!await_all(comm, &comm->hall->came))
         return;
     compare_signatures(comm);
@@ -332,34 +336,45 @@ int stand_in_nccl_group_end(void)
     return result == NCCL_OK ? NCCL_IN_PROGRESS : result;
 }
 
-/* NULL if the arguments are wrong. `room` are the bytes that are written. */
-static struct operation *make_operation(const struct operation *wanted, const void *input,
-                                        void *output, size_t room)
+/* NULL if the arguments are wrong. Without an output nothing is made. */
+static struct operation *make_operation(const struct operation *wanted)
 {
-    size_t nbytes = operation_bytes(wanted);
-    if (nbytes > SLOT || element_size(wanted->signature.dtype) == 0)
+    if (wanted->taken > SLOT || element_size(wanted->signature.dtype) == 0)
         return NULL;
     struct operation *operation = malloc(sizeof *operation);
     if (!operation)
         return NULL;
     *operation = *wanted;
-    if (nbytes > 0) {
-        operation->input = stand_in_pointer((uintptr_t)input, nbytes);
-        operation->output = stand_in_pointer((uintptr_t)output, room);
-    }
-    if (nbytes == 0 || (operation->input && operation->output))
+    operation->input = operation->output = NULL;
+    if (wanted->taken > 0)
+        operation->input = stand_in_pointer((uintptr_t)wanted->input, wanted->taken);
+    if (wanted->made > 0)
+        operation->output = stand_in_pointer((uintptr_t)wanted->output, wanted->made);
+    if ((wanted->taken == 0 || operation->input) && (wanted->made == 0 || operation->output))
         return operation;
     free(operation);
     return NULL;
 }
 
+/* NCCL reads and writes in no order that callers could rely on: input and output are apart, or the
+ * smaller one lies in the larger one at the place of the rank. */
+static bool is_in_place(const struct operation *operation)
+{
+    const struct nccl_comm *comm = operation->comm;
+    uintptr_t input = (uintptr_t)operation->input, output = (uintptr_t)operation->output;
+    size_t taken = operation->taken, made = operation->made, rank = (size_t)comm->rank;
+    if (taken == 0 || made == 0 || input + taken <= output || output + made <= input)
+        return true;
+    return taken <= made ? input == output + rank * (taken < made ? taken : 0)
+                         : output == input + rank * made;
+}
+
 /* All operations are pieces of work on a stream; `name` is the function's. */
-static int enqueue(const char *name, const struct operation *wanted, const void *input,
-                   void *output, size_t room, struct cuda_stream *stream)
+static int enqueue(const char *name, const struct operation *wanted, struct cuda_stream *stream)
 {
     int result = stand_in_fault(name);
-    struct operation *operation =
-        result == NCCL_OK ? make_operation(wanted, input, output, room) : NULL;
+    bool good = result == NCCL_OK && is_in_place(wanted);
+    struct operation *operation = good ? make_operation(wanted) : NULL;
     if (result == NCCL_OK && (!operation || group.count == GROUP_MAX))
         result = INVALID_ARGUMENT;
     if (result != NCCL_OK) {
@@ -374,34 +389,64 @@ static int enqueue(const char *name, const struct operation *wanted, const void 
     return NCCL_OK;
 }
 
+/* `input` and `output` are of `count` elements, times what is said in `taken` and `made`. */
+static struct operation describe(struct nccl_comm *comm, struct signature signature,
+                                 const void *input, void *output, int taken, int made)
+{
+    size_t nbytes = signature.count * element_size(signature.dtype);
+    return (struct operation){ .comm = comm,
+                               .input = input,
+                               .output = output,
+                               .taken = (size_t)taken * nbytes,
+                               .made = (size_t)made * nbytes,
+                               .signature = signature };
+}
+
 int stand_in_nccl_allreduce(const void *input, void *output, size_t count, int dtype, int op,
                             struct nccl_comm *comm, struct cuda_stream *stream)
 {
-    const struct operation operation = { .comm = comm,
-                                         .signature = { STAND_IN_NCCL_ALLREDUCE, .dtype = dtype,
-                                                        .op = op, .count = count } };
-    if (dtype == NCCL_UINT8)
-        return INVALID_ARGUMENT;
-    return enqueue("ncclAllReduce", &operation, input, output, operation_bytes(&operation), stream);
+    const struct signature signature = { STAND_IN_NCCL_ALLREDUCE, .dtype = dtype, .op = op,
+                                         .count = count };
+    const struct operation operation = describe(comm, signature, input, output, 1, 1);
+    return dtype == NCCL_UINT8 ? INVALID_ARGUMENT : enqueue("ncclAllReduce", &operation, stream);
 }
 
 int stand_in_nccl_broadcast(const void *input, void *output, size_t count, int dtype, int root,
                             struct nccl_comm *comm, struct cuda_stream *stream)
 {
-    const struct operation operation = { .comm = comm,
-                                         .signature = { STAND_IN_NCCL_BROADCAST, .dtype = dtype,
-                                                        .root = root, .count = count } };
-    if (root < 0 || root >= comm->size)
-        return INVALID_ARGUMENT;
-    return enqueue("ncclBroadcast", &operation, input, output, operation_bytes(&operation), stream);
+    const struct signature signature = { STAND_IN_NCCL_BROADCAST, .dtype = dtype, .root = root,
+                                         .count = count };
+    const struct operation operation =
+        describe(comm, signature, input, output, comm->rank == root, 1);
+    bool good = root >= 0 && root < comm->size;
+    return good ? enqueue("ncclBroadcast", &operation, stream) : INVALID_ARGUMENT;
 }
 
 int stand_in_nccl_allgather(const void *input, void *output, size_t count, int dtype,
                             struct nccl_comm *comm, struct cuda_stream *stream)
 {
-    const struct operation operation = {
-        .comm = comm, .signature = { STAND_IN_NCCL_ALLGATHER, .dtype = dtype, .count = count }
-    };
-    return enqueue("ncclAllGather", &operation, input, output,
-                   (size_t)comm->size * operation_bytes(&operation), stream);
+    const struct signature signature = { STAND_IN_NCCL_ALLGATHER, .dtype = dtype, .count = count };
+    const struct operation operation = describe(comm, signature, input, output, 1, comm->size);
+    return enqueue("ncclAllGather", &operation, stream);
+}
+
+int stand_in_nccl_reduce_scatter(const void *input, void *output, size_t count, int dtype, int op,
+                                 struct nccl_comm *comm, struct cuda_stream *stream)
+{
+    const struct signature signature = { STAND_IN_NCCL_REDUCESCATTER, .dtype = dtype, .op = op,
+                                         .count = count };
+    const struct operation operation = describe(comm, signature, input, output, comm->size, 1);
+    return dtype == NCCL_UINT8 ? INVALID_ARGUMENT
+                               : enqueue("ncclReduceScatter", &operation, stream);
+}
+
+int stand_in_nccl_reduce(const void *input, void *output, size_t count, int dtype, int op, int root,
+                         struct nccl_comm *comm, struct cuda_stream *stream)
+{
+    const struct signature signature = { STAND_IN_NCCL_REDUCE, .dtype = dtype, .op = op,
+                                         .root = root, .count = count };
+    const struct operation operation =
+        describe(comm, signature, input, output, 1, comm->rank == root);
+    bool good = root >= 0 && root < comm->size && dtype != NCCL_UINT8;
+    return good ? enqueue("ncclReduce", &operation, stream) : INVALID_ARGUMENT;
 }

@@ -57,8 +57,21 @@ static const struct trial moves[] = {
 };
 enum { MOVES = sizeof moves / sizeof *moves };
 
+static const struct trial scatters[] = {
+    { COLLECTIVE_REDUCESCATTER, HVD_INT32, HVD_SUM, .columns = 3, .rows = 7 },
+    { COLLECTIVE_REDUCESCATTER, HVD_FLOAT32, HVD_AVERAGE, .columns = 2, .rows = 12 },
+    { COLLECTIVE_REDUCESCATTER, HVD_FLOAT64, HVD_SUM, .columns = 5, .rows = 12, .in_place = true },
+    { COLLECTIVE_REDUCESCATTER, HVD_FLOAT32, HVD_SUM, .columns = 5, .rows = 11, .in_place = true,
+      .postscale = 4 },
+    { COLLECTIVE_REDUCESCATTER, HVD_FLOAT32, HVD_SUM, .columns = 1, .rows = 1, .postscale = 0.5 },
+    { COLLECTIVE_REDUCESCATTER, HVD_INT32, HVD_SUM, .columns = 1, .rows = 0 },
+};
+enum { SCATTERS = sizeof scatters / sizeof *scatters };
+
 static void check_moves(void)
 {
+    for (int i = 0; i < SCATTERS; i++)
+        trial_check(&scatters[i]);
     for (int i = 0; i < MOVES; i++) {
         struct trial trial = moves[i];
         trial.root = hvd_size() - 1;
@@ -83,7 +96,7 @@ static int reduce_with_nccl(int rank)
     REQUIRE(stand_in_nccl_called(STAND_IN_NCCL_ALLREDUCE) >= TRIALS - 1);
     REQUIRE(called() == stand_in_nccl_called(STAND_IN_NCCL_ALLREDUCE));
     check_moves();
-    REQUIRE(called() >= TRIALS - 1 + MOVES - 3);
+    REQUIRE(called() >= TRIALS - 1 + MOVES - 3 + SCATTERS - 1);
     REQUIRE(stand_in_holdings().pieces == 0);
     return leave();
 }
@@ -99,7 +112,9 @@ static const struct trial others[] = {
     { COLLECTIVE_ALLREDUCE, HVD_INT32, HVD_AVERAGE, .columns = 1, .rows = 100 },
     { COLLECTIVE_ALLREDUCE, HVD_FLOAT32, HVD_ADASUM, .columns = 1, .rows = 100 },
     { COLLECTIVE_ALLTOALL, HVD_INT32, .columns = 1, .rows = 100 },
-    { COLLECTIVE_REDUCESCATTER, HVD_INT32, HVD_SUM, .columns = 1, .rows = 100 },
+    { COLLECTIVE_REDUCESCATTER, HVD_INT16, HVD_SUM, .columns = 1, .rows = 100 },
+    { COLLECTIVE_REDUCESCATTER, HVD_INT32, HVD_AVERAGE, .columns = 1, .rows = 100 },
+    { COLLECTIVE_REDUCESCATTER, HVD_FLOAT32, HVD_SUM, .columns = 1, .rows = 100, .prescale = 2 },
 };
 
 static int reduce_the_rest(int rank)
@@ -383,6 +398,13 @@ START_TEST(an_output_that_does_not_suit_the_rows_leaves_no_rank_alone)
 }
 END_TEST
 
+/* No rank leaves before all have heard why the world has ended. */
+static void leave_together(int size)
+{
+    atomic_fetch_add(&shared->counters[0], 1);
+    wait_for(0, size);
+}
+
 /* Rank 1 has no memory of the GPU left for the result that its output cannot take. */
 static int gather_without_memory(int rank)
 {
@@ -397,6 +419,7 @@ static int gather_without_memory(int rank)
     require_text("rank 1 on ");
     require_text(": allgather 'g': device 1 (cuda:1) failed to gather (-");
     require_text("): cuMemAllocAsync: out of memory (CUDA_ERROR_OUT_OF_MEMORY)");
+    leave_together(3);
     return leave();
 }
 
@@ -408,14 +431,33 @@ START_TEST(a_gpu_without_memory_for_such_rows_ends_the_world)
 END_TEST
 
 static const struct grouping {
+    bool scatters;
     const char *words, *text;
 } groupings[] = {
-    { "gpus=3 fail=ncclGroupStart:1:2", "ncclGroupStart: unhandled system error (2)" },
-    { "gpus=3 fail=ncclBroadcast:2:2", "ncclBroadcast: unhandled system error (2)" },
-    { "gpus=3 fail=ncclGroupEnd:1:2", "ncclGroupEnd: unhandled system error (2)" },
+    { false, "gpus=3 fail=ncclGroupStart:1:2", "ncclGroupStart: unhandled system error (2)" },
+    { false, "gpus=3 fail=ncclBroadcast:2:2", "ncclBroadcast: unhandled system error (2)" },
+    { false, "gpus=3 fail=ncclGroupEnd:1:2", "ncclGroupEnd: unhandled system error (2)" },
+    { true, "gpus=3 fail=ncclGroupStart:1:2", "ncclGroupStart: unhandled system error (2)" },
+    { true, "gpus=3 fail=ncclReduce:2:2", "ncclReduce: unhandled system error (2)" },
+    { true, "gpus=3 fail=ncclGroupEnd:1:2", "ncclGroupEnd: unhandled system error (2)" },
 };
 
 static const struct grouping *grouping;
+
+/* Four rows among three ranks. */
+static int submit_shares(int32_t *output, int64_t *handle)
+{
+    int64_t rows = 4;
+    const struct hvd_tensor tensor = { .name = "s",
+                                       .input = output,
+                                       .output = output,
+                                       .output_size = 2 * sizeof *output,
+                                       .dtype = HVD_INT32,
+                                       .ndims = 1,
+                                       .dims = &rows,
+                                       .device = device };
+    return hvd_reducescatter_async(&tensor, HVD_SUM, NULL, handle);
+}
 
 static int fail_in_a_group(int rank)
 {
@@ -425,11 +467,16 @@ static int fail_in_a_group(int rank)
     if (rank == 1)
         stand_in_configure(grouping->words);
     int32_t *output = device_put(image, sizeof image);
-    REQUIRE_STATUS(submit_rows(rank, output, GATHERED_ROWS, -1, &handle), HVD_OK);
+    REQUIRE_STATUS(grouping->scatters ? submit_shares(output, &handle)
+                                      : submit_rows(rank, output, GATHERED_ROWS, -1, &handle),
+                   HVD_OK);
     REQUIRE_STATUS(hvd_wait(handle), HVD_ERR_SYSTEM);
     require_text("rank 1 on ");
-    require_text(": allgather 'g': device 1 (cuda:1) failed to gather (-");
+    require_text(grouping->scatters
+                     ? ": reduce-scatter 's': device 1 (cuda:1) failed to reduce and scatter (-"
+                     : ": allgather 'g': device 1 (cuda:1) failed to gather (-");
     require_text(grouping->text);
+    leave_together(3);
     return leave();
 }
 
@@ -452,6 +499,8 @@ static const struct one {
       "moved by the device" },
     { COLLECTIVE_ALLGATHER, "allgather 'n'", ") failed to gather (-", "ncclAllGather",
       "moved by the device" },
+    { COLLECTIVE_REDUCESCATTER, "reduce-scatter 'n'", ") failed to reduce and scatter (-",
+      "ncclReduceScatter", "reduced by the device" },
 };
 enum { ONES = sizeof ones / sizeof *ones };
 
@@ -473,6 +522,8 @@ static int submit_one(int64_t *handle)
     switch (one->kind) {
     case COLLECTIVE_ALLGATHER:
         return hvd_allgather_async(&tensor, NULL, handle);
+    case COLLECTIVE_REDUCESCATTER:
+        return hvd_reducescatter_async(&tensor, HVD_SUM, NULL, handle);
     case COLLECTIVE_BROADCAST:
         return hvd_broadcast_async(&tensor, 1, NULL, handle);
     default:
@@ -599,8 +650,7 @@ static int fail_in_a_call(int rank)
     require_text(") failed to ");
     require_text(nccl_failing->words ? "" : one->call);
     require_text(nccl_failing->text);
-    atomic_fetch_add(&shared->counters[0], 1);
-    wait_for(0, 2); /* rank 1 may not have opened yet what rank 0's process has */
+    leave_together(2); /* rank 1 may not have opened yet what rank 0's process has */
     stand_in_configure("gpus=2");
     return leave();
 }

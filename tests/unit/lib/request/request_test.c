@@ -313,7 +313,8 @@ static int can_collective(void *context, const struct hvd_device_collective *que
     const struct hvd_device_collective *asked = question;
     return !context && asked->kind == HVD_DEVICE_BROADCAST && asked->dtype == HVD_FLOAT32 &&
            asked->process_set == 5 && asked->size == 2 && asked->root == 1 && asked->rank == 0 &&
-           !asked->input && !asked->output && asked->count == 0;
+           !asked->input && !asked->output && asked->count == 0 && asked->prescale == 1 &&
+           asked->postscale == 1 && !asked->rows;
 }
 
 static int collective(void *context, const struct hvd_device_collective *wanted)
