@@ -2,20 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 # An elastic job: from a change to the first collective of the next world, and what an elastic job costs without changes.
 #
-#   [BUILD=build] bench/elastic.sh [-n RANKS] [-H HOSTS] [-r ROUNDS] [-s STEPS] [-k KINDS] [-t]
+#   [BUILD=build] bench/elastic.sh [-n RANKS] [-H HOSTS] [-r ROUNDS] [-s STEPS] [-k KINDS] [-t] [-o]
 #
 # RANKS ranks (4) on this machine, ROUNDS rounds (5), STEPS steps of a world (2000). -H: on so many hosts that tests/testbed.sh makes
 # (as root), with equally many ranks each. KINDS are words, "step loss" unless given: step (a fixed job beside an elastic one), loss
 # (SIGKILL to a rank), and with -H, about the last host: cut (it vanishes from the network, with --heartbeat-timeout 2), appear (the
 # discovery script names it) and drain (SIGTERM to its agent). -t: also the elastic agent of torchrun on this machine, by
 # /usr/bin/python3 with PyTorch, which ends all ranks and starts them again; in PyTorch 1.13 it looks for a dead rank every 5 s, hence
-# a second row where it looks every 0.1 s. Prints a TSV: what, launcher, how many, median, least and most; changes in milliseconds;
+# a second row where it looks every 0.1 s. -o: also bench/elastic_horovod.py, by the installed hvdrun on libhvd and by horovodrun on
+# Horovod, whose ranks wait for a lost one until Gloo's timeout, hence a second row where it is 1 s; /usr/bin/python3 must find hvd and
+# Horovod (PYTHONPATH). Prints a TSV: what, launcher, how many, median, least and most; changes in milliseconds;
 # steps in microseconds, of which a round is a median already. What fails is shown and left out.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
-ranks=4 hosts=0 rounds=5 steps=2000 kinds='step loss' torch=
-while getopts n:H:r:s:k:t option; do
+ranks=4 hosts=0 rounds=5 steps=2000 kinds='step loss' torch='' horovod=''
+while getopts n:H:r:s:k:to option; do
     case $option in
     n) ranks=$OPTARG ;;
     H) hosts=$OPTARG ;;
@@ -23,7 +25,8 @@ while getopts n:H:r:s:k:t option; do
     s) steps=$OPTARG ;;
     k) kinds=$OPTARG ;;
     t) torch=1 ;;
-    *) echo "usage: $0 [-n RANKS] [-H HOSTS] [-r ROUNDS] [-s STEPS] [-k KINDS] [-t]" >&2 && exit 2 ;;
+    o) horovod=1 ;;
+    *) echo "usage: $0 [-n RANKS] [-H HOSTS] [-r ROUNDS] [-s STEPS] [-k KINDS] [-t] [-o]" >&2 && exit 2 ;;
     esac
 done
 build=${BUILD-build}
@@ -130,6 +133,22 @@ measure_torchrun() {
         --redirects=2 --tee=2 --log_dir="$tmp/torch" bench/elastic_torch.py "$tmp/then" "$steps"
 }
 
+# measure_python FILE COMMAND...: a job of bench/elastic_horovod.py.
+measure_python() {
+    _job=$1
+    shift
+    measure "$_job" reset env OMP_NUM_THREADS=1 timeout 120 "$@" /usr/bin/python3 bench/elastic_horovod.py "$tmp/then" "$steps"
+}
+
+# measure_horovodrun FILE TIMEOUT: Gloo's timeout in seconds. A lost rank takes its host with it, and there must be two.
+measure_horovodrun() {
+    printf '#!/bin/sh\necho localhost:%d\necho 127.0.0.1:%d\n' $((ranks / 2)) $((ranks / 2)) >"$tmp/two_hosts"
+    chmod +x "$tmp/two_hosts"
+    measure_python "$1" env HOROVOD_GLOO_TIMEOUT_SECONDS="$2" /usr/bin/python3 -c \
+        'from horovod.runner.launch import run_commandline; run_commandline()' \
+        --gloo -np "$ranks" --min-np 1 --host-discovery-script "$tmp/two_hosts"
+}
+
 # row WHAT LAUNCHER FILE FACTOR
 row() {
     sort -n "$tmp/$3" 2>/dev/null | awk -v what="$1" -v launcher="$2" -v factor="$4" '
@@ -148,6 +167,9 @@ while [ $round -lt "$rounds" ]; do
     done
     [ -z "$torch" ] || measure_torchrun torch_5 5
     [ -z "$torch" ] || measure_torchrun torch_01 0.1
+    [ -z "$horovod" ] || measure_python libhvd hvdrun --horovod libhvd -np "$ranks" --min-np 1 -H localhost:"$ranks"
+    [ -z "$horovod" ] || measure_horovodrun horovod_30 30
+    [ -z "$horovod" ] || measure_horovodrun horovod_1 1
 done
 printf 'what\tlauncher\tcount\tmedian\tleast\tmost\n'
 row step hvdrun fixed 1
@@ -157,3 +179,6 @@ for kind in loss cut appear drain; do
 done
 [ -z "$torch" ] || row loss torchrun torch_5 0.001
 [ -z "$torch" ] || row loss "torchrun --monitor_interval=0.1" torch_01 0.001
+[ -z "$horovod" ] || row loss "hvdrun --min-np --horovod libhvd" libhvd 0.001
+[ -z "$horovod" ] || row loss horovodrun horovod_30 0.001
+[ -z "$horovod" ] || row loss "horovodrun, HOROVOD_GLOO_TIMEOUT_SECONDS=1" horovod_1 0.001
