@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Elastic training with Horovod itself: elastic_stock_train.py LOG EPOCHS FAULT..., where FAULT is EPOCH:BATCH:START_RANK:raise or
-...:kill. Rank 0 writes a line to LOG after each epoch, and after the epochs in LOG.hosts it waits for news of other hosts."""
+...:kill, in the first world. Rank 0 writes a line to LOG after each epoch, and after the epochs in LOG.hosts it waits for news of other
+hosts."""
 import os
 import signal
 import sys
@@ -18,13 +19,15 @@ optimizer = hvd.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.01
                                      named_parameters=model.named_parameters())
 
 
-def fault(epoch, batch):
+def fault(state):
+    if state.worlds > 1:
+        return
     for text in faults:
         e, b, rank, how = text.split(":")
-        if (int(e), int(b), int(rank)) == (epoch, batch, start_rank):
+        if (int(e), int(b), int(rank)) == (state.epoch, state.batch, start_rank):
             if how == "kill":
                 os.kill(os.getpid(), signal.SIGKILL)
-            raise RuntimeError("fault at %d:%d of start rank %d" % (epoch, batch, start_rank))
+            raise RuntimeError("fault at %d:%d of start rank %d" % (state.epoch, state.batch, start_rank))
 
 
 def wait_for_news(state):
@@ -44,7 +47,7 @@ def train(state):
     state.worlds += 1
     while state.epoch < epochs:
         while state.batch < 10:
-            fault(state.epoch, state.batch)
+            fault(state)
             optimizer.zero_grad()
             model(torch.ones(2, 4)).sum().backward()
             optimizer.step()
