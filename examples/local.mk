@@ -5,6 +5,7 @@ EXTRA_DIST += examples/README.md examples/kubernetes
 EXTRA_DIST += \
 	examples/python/ddp.py \
 	examples/python/fashion.py \
+	examples/python/fashion_elastic.py \
 	examples/python/fashion_mnist.py \
 	examples/python/fit.py \
 	examples/python/function_approximation.py \

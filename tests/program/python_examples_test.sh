@@ -117,7 +117,7 @@ fi
 # ---- one line changed: import horovod.torch as hvd ----
 
 mkdir "$tmp/horovod" && cp "$examples"/*.py "$tmp/horovod" && rm "$tmp/horovod/ddp.py"
-is "each script has one line to change for Horovod" "4 import hvd.torch as hvd" \
+is "each script has one line to change for Horovod" "5 import hvd.torch as hvd" \
     "$(grep -hE 'import hvd|from hvd' "$tmp/horovod"/*.py | grep -v '^from hvd.torch.distributed' | sort | uniq -c | sed 's/^ *//')"
 sed -i 's/^import hvd.torch as hvd$/import horovod.torch as hvd/' "$tmp/horovod"/*.py
 examples=$tmp/horovod
@@ -242,5 +242,46 @@ is "help ends well" 0 "$status"
 is "and is printed once" 1 "$(grep -c 'usage: synthetic_benchmark.py ' "$tmp/out")"
 run "$PYTHON" "$examples/pinn.py" --steps 5 --quiet
 like "without hvdrun it is a world of one rank" '^result ranks=1 mode=data-parallel error=[0-9.e+-]+ identical=yes$' "$tmp/out"
+
+# ---- an elastic job ----
+
+# elastic OPTION...: fashion_elastic.py on few images.
+elastic() {
+    start "$HVDRUN" --grace 1 "$@" "$PYTHON" "$examples/fashion_elastic.py" --data "$data" --limit 400 --test-limit 100 \
+        --batch-size 20 --commit-every 2 --epochs $epochs
+}
+
+# reaches PATTERN: false if the job ends without having said it.
+reaches() {
+    until_true said_or_ended "$1" && grep -Eq -e "$1" "$tmp/out"
+}
+
+said_or_ended() {
+    grep -Eq -e "$1" "$tmp/out" || job_has_ended
+}
+
+lose_rank_0() {
+    elastic -np 2 --min-np 1 -H localhost:2
+    reaches 'epoch 1/' || return
+    for _p in $(survivors | cut -d/ -f3); do
+        ! tr '\0' '\n' <"/proc/$_p/environ" | grep -qx HVD_WORKER=0 || kill -KILL "$_p"
+    done
+    reaches "epoch [0-9]*/$epochs, 1 ranks"
+}
+
+if [ $has_images = yes ]; then
+    epochs=4
+    until lose_rank_0 || [ $epochs -ge 64 ]; do # the job was over before rank 0 was lost
+        finish_job
+        epochs=$((epochs * 2))
+    done
+    finish_job
+    is "fashion_elastic goes on when rank 0 is lost" 0 "$status"
+    like "to the end" "result ranks=1 epochs=$epochs accuracy=[01]\\.[0-9]* worlds=2 identical=yes" "$tmp/out"
+    run "$HVDRUN" -np 2 --min-np 2 -H localhost:2 "$PYTHON" "$examples/fashion_elastic.py" --epochs 0
+    is "a bad option of an elastic script is status 2" 2 "$status"
+    is "and is told once" "fashion_elastic.py: argument --epochs: expected an integer from 1 to 1e+09, not '0'" \
+        "$(sed -n 's/^\[0\]<stderr>:\(fashion_elastic\)/\1/p' "$tmp/err")"
+fi
 ok "nothing is left of all these" no_survivors
 finish
