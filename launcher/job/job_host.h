@@ -173,7 +173,7 @@ void job_host_connect_directly(struct job_host *host);
 
 /* Would a MULTICAST that hvdrun sends to `above` now, the parent of this host, reach this host, and
  * overtake no START, SIGNAL or STOP that hvdrun has sent to this host itself? True also for a host
- * that is done, because it needs none. */
+ * that is done, because it needs none, below a host that passes the MULTICAST on or is done. */
 bool job_host_hears_multicast(const struct job_host *host, const struct job_host *above);
 
 /* Starts its ranks. `start` is what hvdrun's own host gets; others get it without own_address. Here

@@ -22,6 +22,8 @@ bool job_host_hears_multicast(const struct job_host *host, const struct job_host
 {
     bool parent_passes_it_on =
         job_host_is_open(above) && (above->phase == HOST_READY || above->phase == HOST_RUNNING);
+    if (host->phase == HOST_DONE && above->phase == HOST_DONE)
+        return true;
     if (!parent_passes_it_on || !host->below || !host->like_parent)
         return false;
     if (host->phase == HOST_DONE)

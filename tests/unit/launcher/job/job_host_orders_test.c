@@ -187,7 +187,7 @@ END_TEST
 /* By phase of the host above, which is connected: the phases of hosts below that hear a multicast. */
 static const char *const hearing[] = {
     [HOST_CLOSED] = "",     [HOST_CONNECTING] = "", [HOST_DESCRIBING] = "", [HOST_READY] = "345",
-    [HOST_RUNNING] = "345", [HOST_DONE] = "",       [HOST_LOST] = "",
+    [HOST_RUNNING] = "345", [HOST_DONE] = "5",      [HOST_LOST] = "",
 };
 
 START_TEST(ready_children_of_ready_hosts_hear_a_multicast)
