@@ -37,9 +37,10 @@ int process_tree_signal(int signum, const pid_t *spared, int nspared);
 int process_tree_signal_outside(int signum, const pid_t *groups, int ngroups, const pid_t *spared,
                                 int nspared);
 
-/* Stops every running descendant that is not spared, as above, until no running one is found. Returns the number of stopped
- * processes; `*stopped`, which the caller frees, names them for process_tree_continue(). That call
- * continues only these, not processes that had been stopped before. */
+/* Stops every running descendant that is not spared, as above, until no running one is found.
+ * Returns the number of stopped processes; `*stopped`, which the caller frees, names them for
+ * process_tree_continue(). That call continues only these, not processes that had been stopped
+ * before. */
 int process_tree_stop(struct stopped_process **stopped, const pid_t *spared, int nspared);
 void process_tree_continue(const struct stopped_process *stopped, int count);
 

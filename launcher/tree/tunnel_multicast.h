@@ -14,8 +14,8 @@
 #include "launcher/tree/tunnel_end.h"
 #include "lib/base/wire.h"
 
-/* Bytes that a host may not have read before it is cut off, besides the TUNNEL_WINDOW of hvdrun's: some
- * two thousand SIGNALs. */
+/* Bytes that a host may leave unread before it is cut off, besides the TUNNEL_WINDOW of hvdrun's
+ * bytes: more than three thousand SIGNALs. */
 enum { TUNNEL_MULTICAST_MAX = 64 * 1024 };
 
 /* All zero at first: hvdrun has sent no byte of a frame. */

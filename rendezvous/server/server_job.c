@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Changes of a job when a worker sends a message or ends, or when time passes: pending workers and
  * membership decide, and this file carries out their decisions on the workers' connections
- * (server_elastic.c: those about elastic jobs). A
- * worker counts as disconnected if memory for a message to it runs out. */
+ * (server_elastic.c: those about elastic jobs). A worker counts as disconnected if memory for a
+ * message to it runs out. */
 #include "rendezvous/server/server_impl.h"
 
 #include "lib/base/rank_end_text.h"

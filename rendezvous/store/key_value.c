@@ -251,8 +251,8 @@ static bool insert(struct key_value *store, struct scope *scope, struct key_valu
     return true;
 }
 
-/* May the key's value have `length` bytes? `scope` and `old` are NULL if they do not exist.
- * */
+/* May the value of the key have `length` bytes? `scope` and `old` are NULL if they do not
+ * exist. */
 static bool key_value_has_room(const struct key_value *store, const struct scope *scope,
                                struct key_value_bytes scope_name, struct key_value_bytes key,
                                const struct item *old, size_t length)

@@ -75,8 +75,7 @@ int key_value_add(struct key_value *store, struct key_value_bytes scope, struct 
                   int64_t number, int64_t *sum);
 
 /* The list in which requests wait for this key, and maybe for other keys, too. Valid as long as
- * the store.
- * */
+ * the store. */
 struct wait_list *key_value_waiters(struct key_value *store, struct key_value_bytes scope,
                                     struct key_value_bytes key);
 

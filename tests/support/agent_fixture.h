@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A launcher that a test plays frame by frame, beside a real agent in a process of its own. A
  * test waits for all that the agent must do, and Check's timeout ends a test in which the agent
- * does not do it.
- * */
+ * does not do it. */
 #ifndef TESTS_SUPPORT_AGENT_FIXTURE_H
 #define TESTS_SUPPORT_AGENT_FIXTURE_H
 
