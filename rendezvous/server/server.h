@@ -115,8 +115,7 @@ void server_change_key(struct server *server, const struct job_key *key);
 void server_close(struct server *server);
 void server_fini(struct server *server);
 
-/* Each as the call of the same name in rendezvous.h. The last seven are for the job of a
- * launcher. */
+/* The calls of rendezvous.h. The last eight are for the job of a launcher. */
 struct rendezvous_connection *server_accept(struct server *server, struct rendezvous_stream *stream,
                                             enum rendezvous_origin origin, uint64_t now_ms);
 void server_receive(struct rendezvous_connection *connection, const void *data, size_t length,
