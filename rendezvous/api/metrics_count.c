@@ -2,8 +2,8 @@
 /* Counting; see metrics.h. metrics_text.c writes the text. */
 #include "rendezvous/api/metrics.h"
 
-/* Each two to three times the bound before: from the start of a job on one machine to that on a
- * large cluster. */
+/* Powers of ten, and bounds between them: from the start of a job on one machine to that on a large
+ * cluster. */
 static const int bounds_ms[METRICS_JOIN_BUCKETS] = { 1,   2,   5,    10,   30,    100,
                                                      300, 500, 1000, 3000, 10000, 30000 };
 
