@@ -246,6 +246,7 @@ static int choose_launcher(struct job_setup *setup, struct err *err)
         .command_source = options->remote_shell_source,
         .has_ssh_options =
             options->ssh_port != 0 || options->identity_files.count > 0 || options->ssh_accept_new,
+        .dry_run = options->dry_run,
         .hosts = &setup->hosts,
         .get = getenv,
     };

@@ -135,12 +135,13 @@ static int check_users(const struct launcher_facts *facts, struct err *err)
     return HVD_OK;
 }
 
-/* Hosts that are this machine need no program. A script may still name others. */
+/* Neither hosts that are this machine nor --dry-run need the program. A script may still name other
+ * hosts. */
 static int check_launcher_command(const struct launcher_facts *facts, struct err *err)
 {
     struct host_list none = { 0 };
     int rc = check_users(facts, err);
-    if (rc < 0 || (facts->hosts->count > 0 && !outside(facts->hosts, &none)))
+    if (rc < 0 || facts->dry_run || (facts->hosts->count > 0 && !outside(facts->hosts, &none)))
         return rc;
     return check_launcher_program(facts, facts->asked, err);
 }

@@ -37,6 +37,7 @@ struct launcher_facts {
     enum launcher asked;
     const char *command, *command_source; /* of the user's own; NULL */
     bool has_ssh_options;                 /* -p, -i or --ssh-accept-new */
+    bool dry_run;                         /* nothing is started */
     const struct host_list *hosts;
     host_environment_get_fn *get;
 };
@@ -49,7 +50,7 @@ struct launcher_choice {
 
 /* HVD_OK; or HVD_ERR_INVALID and one line if --launcher cannot be had: slurm outside an allocation,
  * or for a host that is not in it; local with another machine; a named user where the batch system
- * knows only its own; a batch system whose command is not in $PATH. */
+ * knows only its own; a batch system whose command is needed and is not in $PATH. */
 int launcher_choose(struct launcher_choice *choice, const struct launcher_facts *facts,
                     struct err *err);
 
