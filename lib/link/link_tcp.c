@@ -68,7 +68,7 @@ static int tcp_check(struct link *link, struct err *err)
         return HVD_OK;
     if (tcp_unanswered_is_loss(&info))
         return fail(err, HVD_ERR_PEER_LOST, "no acknowledgement for %u ms",
-                    info.tcpi_last_ack_recv);
+                    (unsigned)tcp_unanswered_ms(&info));
     return HVD_OK;
 }
 

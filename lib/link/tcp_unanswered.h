@@ -14,6 +14,7 @@
 
 #include <netinet/tcp.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 enum {
     /* A host that is back earlier is not lost. 12 times the shortest first wait: probes of a peer
@@ -21,6 +22,9 @@ enum {
     TCP_UNANSWERED_AWAY_MS = 2400,
     TCP_UNANSWERED_ANSWER_MS = 800,
 };
+
+/* How long ago the host last acknowledged or sent something. */
+uint32_t tcp_unanswered_ms(const struct tcp_info *info);
 
 /* The connection must have the usual keepalive of socket_tune(), which probes it while it is idle. An
  * idle one is lost after 3.8 seconds, and was not if its host was away for 2. */

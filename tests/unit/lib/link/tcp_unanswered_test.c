@@ -53,16 +53,42 @@ static const struct {
     { 0, 2, 0, 200, 3800, 9000, false },
 };
 
+/* No data has arrived for an hour. */
+static struct tcp_info info_of_row(int row)
+{
+    return (struct tcp_info){
+        .tcpi_retransmits = (uint8_t)rows[row].retransmits,
+        .tcpi_probes = (uint8_t)rows[row].probes,
+        .tcpi_backoff = (uint8_t)rows[row].backoff,
+        .tcpi_rto = rows[row].rto_ms * 1000,
+        .tcpi_last_ack_recv = rows[row].acknowledged_ms,
+        .tcpi_last_data_sent = rows[row].sent_ms,
+        .tcpi_last_data_recv = 3600000,
+    };
+}
+
 START_TEST(a_host_is_lost_when_two_attempts_far_apart_have_no_answer)
 {
-    struct tcp_info info = {
-        .tcpi_retransmits = (uint8_t)rows[_i].retransmits,
-        .tcpi_probes = (uint8_t)rows[_i].probes,
-        .tcpi_backoff = (uint8_t)rows[_i].backoff,
-        .tcpi_rto = rows[_i].rto_ms * 1000,
-        .tcpi_last_ack_recv = rows[_i].acknowledged_ms,
-        .tcpi_last_data_sent = rows[_i].sent_ms,
-    };
+    struct tcp_info info = info_of_row(_i);
+    ck_assert_int_eq(tcp_unanswered_is_loss(&info), rows[_i].lost);
+}
+END_TEST
+
+START_TEST(a_host_that_sends_is_not_lost)
+{
+    struct tcp_info info = info_of_row(_i);
+    info.tcpi_last_data_recv = 100;
+    ck_assert_int_eq(tcp_unanswered_ms(&info), 100);
+    ck_assert(!tcp_unanswered_is_loss(&info));
+}
+END_TEST
+
+/* It only received, for a minute. The last data came when the first attempt was made. */
+START_TEST(data_that_arrived_is_an_answer_as_an_acknowledgement_is)
+{
+    struct tcp_info info = info_of_row(_i);
+    info.tcpi_last_data_recv = info.tcpi_last_ack_recv;
+    info.tcpi_last_ack_recv = 60000;
     ck_assert_int_eq(tcp_unanswered_is_loss(&info), rows[_i].lost);
 }
 END_TEST
@@ -73,6 +99,9 @@ int main(void)
     TCase *tcase = tcase_create("tcp_unanswered");
     suite_add_tcase(suite, tcase);
     tcase_add_loop_test(tcase, a_host_is_lost_when_two_attempts_far_apart_have_no_answer, 0,
+                        sizeof rows / sizeof *rows);
+    tcase_add_loop_test(tcase, a_host_that_sends_is_not_lost, 0, sizeof rows / sizeof *rows);
+    tcase_add_loop_test(tcase, data_that_arrived_is_an_answer_as_an_acknowledgement_is, 0,
                         sizeof rows / sizeof *rows);
     return unit_run(suite);
 }
