@@ -122,8 +122,9 @@ struct hvd_device {
     /* Host memory that the accelerator can copy from and to directly; NULL when there is none. The
      * library asks for pieces of 1 MiB, eight at first and more when several process sets want them
      * at once, and keeps them until the device is unregistered. If the first eight cannot be
-     * allocated, a collective fails with HVD_ERR_NOMEM on this rank alone. If more cannot be allocated, sets wait for
-     * each other; after ten seconds such a wait breaks the world with HVD_ERR_NOMEM. */
+     * allocated, a collective fails with HVD_ERR_NOMEM on this rank alone. If more cannot be
+     * allocated, sets wait for each other; after ten seconds such a wait breaks the world with
+     * HVD_ERR_NOMEM. */
     void *(*alloc_pinned)(void *context, size_t nbytes);
     void (*free_pinned)(void *context, void *memory, size_t nbytes);
 
@@ -175,10 +176,10 @@ struct hvd_device_extension {
 
     /* Both or neither may be NULL. can_collective() returns 1 if the accelerators can do this
      * themselves, else 0. The library asks when a tensor is submitted, with kind, dtype, root, op,
-     * prescale, postscale, process_set and size alone; the other members are 0. The answer must be the same on all ranks
-     * for the same question, otherwise the collective is a mismatch. 0 for a kind that the vendor
-     * does not know: later versions of this header have more. collective() puts the collective on
-     * HVD_DEVICE_REDUCE; other tensors move meanwhile. */
+     * prescale, postscale, process_set and size alone; the other members are 0. The answer must be
+     * the same on all ranks for the same question, otherwise the collective is a mismatch. A vendor
+     * returns 0 for a kind that it does not know: later versions of this header have more.
+     * collective() puts the collective on HVD_DEVICE_REDUCE; other tensors move meanwhile. */
     int (*can_collective)(void *context, const struct hvd_device_collective *question);
     int (*collective)(void *context, const struct hvd_device_collective *collective);
 };

@@ -5,11 +5,13 @@
  * of the device's table may neither wait nor call the library. So each process set has a group: a
  * thread, with a stream, which takes requests in order.
  *
- *   allreduce(), collective() -> ticket in the queue of the group -> its thread launches it -> event passes
+ *   allreduce(), collective() -> ticket in the queue of the group -> its thread launches it
+ *   -> event passes
  *
  * When a group's first request comes, its thread asks all ranks of the set, by an allgather of the
  * library, for their NCCL and their GPU; the id of the communicator comes with it from rank 0. The
- * thread lets the library move the tensors through the host where NCCL cannot be used, because two ranks share a GPU, or must not, because ranks are on different hosts and HVD_ENCRYPT wants
+ * thread lets the library move the tensors through the host where NCCL cannot be used, because two
+ * ranks share a GPU, or must not, because ranks are on different hosts and HVD_ENCRYPT wants
  * encryption. All ranks learn the same, so they decide alike. Ranks with different versions of NCCL
  * fail, with one text. When the members of the set or the world have changed, the group agrees
  * anew.
