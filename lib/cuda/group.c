@@ -30,7 +30,7 @@ bool cuda_group_is_over(struct cuda_group *group)
     return stops || group->reducer->library->world_is_broken();
 }
 
-int cuda_group_complete(struct cuda_group *group, int result, const char *call, struct err *err)
+static int group_await_nccl(struct cuda_group *group, int result, const char *call, struct err *err)
 {
     const struct nccl *nccl = group->reducer->nccl;
     while (result == NCCL_IN_PROGRESS) {
@@ -41,6 +41,14 @@ int cuda_group_complete(struct cuda_group *group, int result, const char *call, 
         result = rc == NCCL_OK ? result : rc;
     }
     return result == NCCL_OK ? HVD_OK : nccl_fail(nccl, result, call, err);
+}
+
+int cuda_group_complete(struct cuda_group *group, int result, const char *call, struct err *err)
+{
+    int rc = group_await_nccl(group, result, call, err);
+    if (rc < 0)
+        cuda_group_part(group, err);
+    return rc;
 }
 
 /* ---- a request ---- */

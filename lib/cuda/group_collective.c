@@ -3,11 +3,11 @@
  *
  *   broadcast: ncclBroadcast of bytes, in place
  *   allgather: ncclAllGather of bytes where all ranks have as many rows; else a broadcast from each
- *     rank that has rows, all in one group of NCCL's. Where the output cannot take the result, memory of
- *     the stream's order does.
- *   reduce-scatter: ncclReduceScatter where all ranks have equal shares, else a reduction to each rank
- *     that has one; in place where NCCL can be: at this rank's share of the input, which is copied
- *     to the output then. Scaled behind it.
+ *     rank that has rows, all in one group of NCCL's. Where the output cannot take the result,
+ *     memory of the stream's order does.
+ *   reduce-scatter: ncclReduceScatter where all ranks have equal shares, else a reduction to each
+ *     rank that has one; in place where NCCL can be: at this rank's share of the input, which is
+ *     copied to the output then. Scaled behind it.
  *   through the host: the library's collective of the same kind
  *
  * All ranks of the set make the same calls of NCCL in the same order: what a rank lacks alone, room
@@ -58,9 +58,8 @@ static int collective_group_end(struct cuda_group *group, int result, const char
 {
     int ended = group->reducer->nccl->group_end();
     group->at_work = true;
-    if (result != NCCL_OK)
-        return nccl_fail(group->reducer->nccl, result, call, err);
-    return cuda_group_complete(group, ended, "ncclGroupEnd", err);
+    return result == NCCL_OK ? cuda_group_complete(group, ended, "ncclGroupEnd", err)
+                             : cuda_group_complete(group, result, call, err);
 }
 
 /* ---- allgather ---- */
@@ -98,8 +97,8 @@ static int gather_into(struct cuda_group *group, const struct hvd_device_collect
 }
 
 /* True if the input lies in the output, but not in its place. */
-static bool is_misplaced(const struct cuda_group *group,
-                         const struct hvd_device_collective *collective)
+static bool gather_is_misplaced(const struct cuda_group *group,
+                                const struct hvd_device_collective *collective)
 {
     uintptr_t input = (uintptr_t)collective->input, output = (uintptr_t)collective->output;
     size_t at = rows_before(group, collective, collective->rank);
@@ -136,7 +135,7 @@ static int collective_allgather(struct cuda_group *group,
     size_t nbytes = rows_before(group, collective, collective->size);
     if (nbytes == 0)
         return HVD_OK;
-    if (nbytes > collective->output_size || is_misplaced(group, collective))
+    if (nbytes > collective->output_size || gather_is_misplaced(group, collective))
         return gather_aside(group, collective, nbytes, err);
     return gather_into(group, collective, collective->output, err);
 }

@@ -89,7 +89,8 @@ int cuda_group_collective_on_host(struct cuda_group *group,
 /* True when nothing more is to be waited for. */
 bool cuda_group_is_over(struct cuda_group *group);
 
-/* Waits until NCCL has done what it has begun (`result`), or the group is over. */
+/* Waits until NCCL has done what it has begun (`result`), or the group is over. After a failure the
+ * communicator is gone, so that NCCL uses no memory any more. */
 int cuda_group_complete(struct cuda_group *group, int result, const char *call, struct err *err);
 
 #endif
