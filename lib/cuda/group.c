@@ -7,9 +7,9 @@
  *   at work: has it passed? has NCCL failed, or the world broken? then the communicator is aborted
  *
  * What fails, fails the request. */
+#include "lib/base/quiet_thread.h"
 #include "lib/cuda/reducer_impl.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -202,17 +202,6 @@ static void *group_run(void *arg)
     return NULL;
 }
 
-/* The host program's signal handlers do not run in this thread. */
-static int group_start(struct cuda_group *group)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&group->thread, NULL, group_run, group);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
-}
-
 static int group_open(struct cuda_group *group, struct err *err)
 {
     const struct cuda_driver *driver = group->reducer->device->driver;
@@ -222,7 +211,9 @@ static int group_open(struct cuda_group *group, struct err *err)
     result = driver->event_create(&group->launched, CUDA_EVENT_DISABLE_TIMING);
     if (result != CUDA_OK)
         return cuda_driver_fail(driver, result, "cuEventCreate", err);
-    return group_start(group) == 0 ? HVD_OK : fail(err, HVD_ERR_NOMEM, "there is no thread left");
+    return quiet_thread_start(&group->thread, "hvd-nccl", group_run, group) == 0
+               ? HVD_OK
+               : fail(err, HVD_ERR_NOMEM, "there is no thread left");
 }
 
 static void group_close(struct cuda_group *group)
