@@ -69,6 +69,8 @@ unit_tests = \
 	tests/unit/lib/cuda/cuda_device_test \
 	tests/unit/lib/cuda/cuda_ordinal_test \
 	tests/unit/lib/cuda/kernels_ptx_test \
+	tests/unit/lib/cuda/nccl_failure_test \
+	tests/unit/lib/cuda/nccl_gather_test \
 	tests/unit/lib/cuda/nccl_test \
 	tests/unit/lib/device/device_copy_test \
 	tests/unit/lib/device/device_ends_test \
@@ -219,10 +221,20 @@ tests_unit_lib_cuda_cuda_device_test_SOURCES = tests/unit/lib/cuda/cuda_device_t
 tests_unit_lib_cuda_cuda_device_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 tests_unit_lib_cuda_cuda_device_test_LDADD = $(cuda_libraries) $(unit_libs)
 tests_unit_lib_cuda_cuda_device_test_LDFLAGS = $(AM_LDFLAGS) -no-install
-tests_unit_lib_cuda_nccl_test_SOURCES = tests/unit/lib/cuda/nccl_test.c $(cuda_ranks)
+nccl_ranks = tests/support/nccl_ranks.h $(cuda_ranks)
+nccl_libraries = tests/stand_in_cuda/libnccl.la $(cuda_libraries) $(unit_libs)
+tests_unit_lib_cuda_nccl_test_SOURCES = tests/unit/lib/cuda/nccl_test.c $(nccl_ranks)
 tests_unit_lib_cuda_nccl_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
-tests_unit_lib_cuda_nccl_test_LDADD = tests/stand_in_cuda/libnccl.la $(cuda_libraries) $(unit_libs)
+tests_unit_lib_cuda_nccl_test_LDADD = $(nccl_libraries)
 tests_unit_lib_cuda_nccl_test_LDFLAGS = $(AM_LDFLAGS) -no-install
+tests_unit_lib_cuda_nccl_gather_test_SOURCES = tests/unit/lib/cuda/nccl_gather_test.c $(nccl_ranks)
+tests_unit_lib_cuda_nccl_gather_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_lib_cuda_nccl_gather_test_LDADD = $(nccl_libraries)
+tests_unit_lib_cuda_nccl_gather_test_LDFLAGS = $(AM_LDFLAGS) -no-install
+tests_unit_lib_cuda_nccl_failure_test_SOURCES = tests/unit/lib/cuda/nccl_failure_test.c $(nccl_ranks)
+tests_unit_lib_cuda_nccl_failure_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_lib_cuda_nccl_failure_test_LDADD = $(nccl_libraries)
+tests_unit_lib_cuda_nccl_failure_test_LDFLAGS = $(AM_LDFLAGS) -no-install
 tests_unit_lib_cuda_cuda_ordinal_test_LDADD = lib/cuda/libcuda_module.la $(LDADD)
 tests_unit_lib_cuda_kernels_ptx_test_LDADD = tests/stand_in_cuda/libcuda.la lib/cuda/libcuda_module.la $(unit_libs)
 tests_unit_lib_cuda_kernels_ptx_test_LDFLAGS = $(AM_LDFLAGS) -no-install
@@ -769,6 +781,8 @@ thread_programs = \
 	tests/unit/examples/accelerator_queues_test \
 	tests/unit/examples/accelerator_test \
 	tests/unit/lib/cuda/cuda_device_test \
+	tests/unit/lib/cuda/nccl_failure_test \
+	tests/unit/lib/cuda/nccl_gather_test \
 	tests/unit/lib/cuda/nccl_test \
 	tests/unit/lib/device/device_copy_test \
 	tests/unit/lib/device/device_ends_test \
