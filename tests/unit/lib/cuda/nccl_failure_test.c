@@ -111,14 +111,17 @@ static int fail_at_work(int rank)
     int64_t handle;
     nccl_start(rank, 2);
     REQUIRE_STATUS(carry_out_one(), HVD_OK);
+    int before = nccl_called();
     if (rank == 1)
         stand_in_hold(true);
-    else
-        stand_in_configure("gpus=2 fail=ncclCommGetAsyncError:1:2");
     REQUIRE_STATUS(submit_one(&handle), HVD_OK);
     if (rank == 1) {
         wait_for(0, 1);
         stand_in_hold(false);
+    } else {
+        while (nccl_called() == before)
+            REQUIRE_STATUS(hvd_wait_timeout(handle, 1, NULL), HVD_ERR_TIMEOUT);
+        stand_in_configure("gpus=2 fail=ncclCommGetAsyncError:1:2");
     }
     REQUIRE_STATUS(hvd_wait(handle), HVD_ERR_SYSTEM);
     require_text("rank 0 on ");
