@@ -70,7 +70,7 @@ static int gather_uneven(struct cuda_group *group, const struct hvd_device_colle
     const struct nccl *nccl = group->reducer->nccl;
     int result = nccl->group_start();
     if (result != NCCL_OK)
-        return nccl_fail(nccl, result, "ncclGroupStart", err);
+        return cuda_group_complete(group, result, "ncclGroupStart", err);
     for (int rank = 0; rank < collective->size && result == NCCL_OK; rank++) {
         size_t at = rows_before(group, collective, rank);
         size_t nbytes = rows_before(group, collective, rank + 1) - at;
@@ -148,7 +148,7 @@ static int scatter_uneven(struct cuda_group *group, const struct hvd_device_coll
     const struct nccl *nccl = group->reducer->nccl;
     int result = nccl->group_start();
     if (result != NCCL_OK)
-        return nccl_fail(nccl, result, "ncclGroupStart", err);
+        return cuda_group_complete(group, result, "ncclGroupStart", err);
     for (int rank = 0; rank < collective->size && result == NCCL_OK; rank++) {
         size_t count = (size_t)collective->rows[rank] * collective->row_count;
         const unsigned char *input = collective->input;
