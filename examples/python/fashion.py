@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What fashion_mnist.py and ddp.py share: the images, and the convolutional network that learns to tell them apart.
+"""What fashion_mnist.py, fashion_elastic.py and ddp.py share: the images, and the convolutional network that learns to tell them apart.
 
 Fails when a file is missing, damaged or shorter than it says: read_images() returns a problem that names the file.
 """
 import gzip
 import zlib
+from types import ModuleType
 from typing import List, NamedTuple, Optional, Tuple
 
 import torch
@@ -84,3 +85,10 @@ def count_recognised(model: torch.nn.Module, images: Images, indices: range) -> 
             recognised += int((model(pixels).argmax(dim=1) == labels).sum())
     model.train()
     return recognised
+
+
+def share_recognised(hvd: ModuleType, model: torch.nn.Module, images: Images) -> float:
+    """The share of the images that the model recognises. Each rank looks at its part of them. Every rank calls this."""
+    mine = count_recognised(model, images, range(hvd.rank(), len(images.labels), hvd.size()))
+    recognised = hvd.allreduce(torch.tensor(mine), op=hvd.Sum, name="recognised")
+    return recognised.item() / len(images.labels)

@@ -13,7 +13,7 @@ import sys
 
 import torch
 import torch.nn.functional as F
-from fashion import DIRECTORY, Images, count_recognised, make_network, read_images
+from fashion import DIRECTORY, Images, make_network, read_images, share_recognised
 from support import COUNT, RATE, SEED, are_identical, share_processors
 from torch.utils.data import BatchSampler
 
@@ -71,13 +71,6 @@ def train_epoch(state, images: Images, options: argparse.Namespace) -> None:
             state.commit()  # also where ranks leave for a world of other hosts
 
 
-def test(model: torch.nn.Module, images: Images) -> float:
-    """The share of the test images that is recognised. Each rank looks at its part of them."""
-    mine = count_recognised(model, images, range(hvd.rank(), len(images.labels), hvd.size()))
-    recognised = hvd.allreduce(torch.tensor(mine), op=hvd.Sum, name="recognised")
-    return recognised.item() / len(images.labels)
-
-
 def main() -> None:
     hvd.init()
     options = parse_options()
@@ -96,7 +89,7 @@ def main() -> None:
     def train(state) -> None:
         while state.epoch < options.epochs:
             train_epoch(state, train_images, options)
-            state.accuracy = test(state.model, test_images)
+            state.accuracy = share_recognised(hvd, state.model, test_images)
             state.epoch += 1
             state.sampler.set_epoch(state.epoch)
             if hvd.rank() == 0:

@@ -15,7 +15,7 @@ from typing import Optional
 
 import torch
 import torch.nn.functional as F
-from fashion import DIRECTORY, Images, count_recognised, make_network, read_images
+from fashion import DIRECTORY, Images, make_network, read_images, share_recognised
 from support import COUNT, RATE, Options, are_identical, end_if, finish, save_checkpoint, say, share_processors
 from torch.utils.data import BatchSampler, DistributedSampler
 
@@ -82,13 +82,6 @@ def train(
     return total / len(batches)
 
 
-def test(model: torch.nn.Module, images: Images) -> float:
-    """The share of the test images that is recognised. Each rank looks at its part of them."""
-    mine = count_recognised(model, images, range(hvd.rank(), len(images.labels), hvd.size()))
-    recognised = hvd.allreduce(torch.tensor(mine), op=hvd.Sum, name="recognised")
-    return recognised.item() / len(images.labels)
-
-
 def main() -> None:
     hvd.init()
     options = parse_options()
@@ -109,7 +102,7 @@ def main() -> None:
 
     images_each = len(train_images.labels)
     say(hvd, options, f"fashion_mnist: {images_each} images, {hvd.size()} ranks x batch {options.batch_size}")
-    accuracy = test(model, test_images)
+    accuracy = share_recognised(hvd, model, test_images)
     seconds = 0.0
     for epoch in range(done, options.epochs):
         torch.manual_seed(options.seed + 1 + epoch * hvd.size() + hvd.rank())  # dropout differs between ranks
@@ -117,7 +110,7 @@ def main() -> None:
         loss = train(model, optimizer, train_images, epoch, options)
         seconds += time.perf_counter() - start
         loss = hvd.allreduce(torch.tensor(loss), name="loss").item()
-        accuracy = test(model, test_images)
+        accuracy = share_recognised(hvd, model, test_images)
         say(hvd, options, f"epoch {epoch + 1}/{options.epochs}: loss {loss:.4f}, test accuracy {accuracy:.4f}")
         state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epochs": epoch + 1}
         save_checkpoint(hvd, options.checkpoint, state)
