@@ -77,22 +77,29 @@ START_TEST(other_versions_of_nccl_end_the_world_with_both_named)
 }
 END_TEST
 
-/* Rank 1 dies when rank 0 is in the reduction that waits for it. */
-static int lose(int rank)
+/* Starts, carries out one collective and submits another one, of which rank 1 holds its part back. Rank
+ * 0 returns when its call of NCCL waits for that part. */
+static void submit_and_hold(int rank, int64_t *handle)
 {
-    int64_t handle;
     nccl_start(rank, 2);
     REQUIRE_STATUS(carry_out_one(), HVD_OK);
     int before = nccl_called();
     if (rank == 1)
         stand_in_hold(true);
-    REQUIRE_STATUS(submit_one(&handle), HVD_OK);
+    REQUIRE_STATUS(submit_one(handle), HVD_OK);
+    while (rank == 0 && nccl_called() == before)
+        REQUIRE_STATUS(hvd_wait_timeout(*handle, 1, NULL), HVD_ERR_TIMEOUT);
+}
+
+/* Rank 1 dies when rank 0 is in the reduction that waits for it. */
+static int lose(int rank)
+{
+    int64_t handle;
+    submit_and_hold(rank, &handle);
     if (rank == 1) {
         wait_for(0, 1);
         kill(getpid(), SIGKILL);
     }
-    while (nccl_called() == before)
-        REQUIRE_STATUS(hvd_wait_timeout(handle, 1, NULL), HVD_ERR_TIMEOUT);
     atomic_fetch_add(&shared->counters[0], 1);
     REQUIRE_STATUS(hvd_wait(handle), HVD_ERR_PEER_LOST);
     return nccl_leave();
@@ -109,18 +116,11 @@ END_TEST
 static int fail_at_work(int rank)
 {
     int64_t handle;
-    nccl_start(rank, 2);
-    REQUIRE_STATUS(carry_out_one(), HVD_OK);
-    int before = nccl_called();
-    if (rank == 1)
-        stand_in_hold(true);
-    REQUIRE_STATUS(submit_one(&handle), HVD_OK);
+    submit_and_hold(rank, &handle);
     if (rank == 1) {
         wait_for(0, 1);
         stand_in_hold(false);
     } else {
-        while (nccl_called() == before)
-            REQUIRE_STATUS(hvd_wait_timeout(handle, 1, NULL), HVD_ERR_TIMEOUT);
         stand_in_configure("gpus=2 fail=ncclCommGetAsyncError:1:2");
     }
     REQUIRE_STATUS(hvd_wait(handle), HVD_ERR_SYSTEM);
