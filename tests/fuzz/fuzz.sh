@@ -29,13 +29,14 @@ count_files() {
     find "$@" -type f | wc -l
 }
 
-# search TARGET: fuzz/TARGET.log, and a line "TARGET executions per-second new edges findings".
+# search TARGET: fuzz/TARGET.log, and a line "TARGET executions per-second new edges findings". The names of new functions are not
+# printed: the symbolizer would be a child that targets with processes of their own find, and take for theirs.
 search() {
     target=$1 log=fuzz/$1.log before=$(count_files "fuzz/corpus/$1")
     set -- "$root/fuzz/corpus/$target" "$srcdir/tests/fuzz/corpus/$target"
     [ ! -f "$srcdir/tests/fuzz/$target.dict" ] || set -- "$@" "-dict=$srcdir/tests/fuzz/$target.dict"
     "fuzz/search/bin/$target" "$@" -max_len=4096 -timeout=30 -rss_limit_mb=1024 -malloc_limit_mb=64 -print_final_stats=1 \
-        -max_total_time="$FUZZ_SECONDS" -artifact_prefix="$root/fuzz/findings/$target-" >"$log" 2>&1 ||
+        -print_funcs=0 -max_total_time="$FUZZ_SECONDS" -artifact_prefix="$root/fuzz/findings/$target-" >"$log" 2>&1 ||
         [ "$(find fuzz/findings -name "$target-*" | wc -l)" -gt 0 ] ||
         cp "$log" "fuzz/findings/$target-died.log" # by a signal, so that the input is not known
     edges=$(grep -ao 'cov: [0-9]*' "$log" | tail -n 1 | cut -d' ' -f2)
