@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which small changes of the code do the unit tests and the simulators not see?
 
-    mutants.py SRCDIR WORKDIR [--count N] [--seed N] [--only FILE:LINE:] [--others N] [-j N] [-- CONFIGURE-ARGUMENT...]
+    mutants.py SRCDIR WORKDIR [--count N] [--seed N] [--only FILE:LINE:] [--others N] [--from N] [--seconds N] [--again FILE] [-j N] [-- CONFIGURE-ARGUMENT...]
 
 Chooses places of lib/, launcher/ and rendezvous/ from the seed, makes one change at a time in a copy of the file, and runs tests until
 one fails: those of the file's room, the simulators, those of the room above it, then all others, cheap ones first; only tests that link the
@@ -10,6 +10,9 @@ file. A line for each mutant, and totals. Not counted is a mutant that does not 
 The tests are built once, from a copy of the tree (WORKDIR/source, WORKDIR/build), and the output of make is kept: a mutant repeats the one
 command that compiled its file, and for each test the one that linked it, with the new object before the archives, from which the linker
 takes only what is missing then. So nothing in WORKDIR changes, and -j mutants are tried at once.
+
+--again tries those that survived according to a former output; lines may have moved since. What takes long can be run in pieces,
+by --seconds and --from; the tests that were measured before are kept.
 
 A mutant may do anything, also kill(-1, SIGKILL). Each test runs in namespaces of its own (processes, mounts, IPC), without
 control groups, with limits of time and memory.
@@ -43,7 +46,7 @@ OPTIMISED = ("-O2", "-g0")
 COMPILE = re.compile(r"--mode=compile (?:ccache )?(.*?) -MT (\S+)\.lo .* -c -o \S+\.lo (?:`[^`]*`)?(?:\.\./source/)?(\S+\.c)\b")
 LINK = re.compile(r"^(/bin/sh \S*libtool\S* .*--mode=link .*) -o (tests/\S+) (.*)$", re.MULTILINE)
 MEMORY = 8 << 30
-NOT_COPIED = shutil.ignore_patterns(".git", "build", "build-asan", "build-tsan", "autom4te.cache", "__pycache__", "mutants*.py", "places.py")
+NOT_COPIED = shutil.ignore_patterns(".git", "autom4te.cache", "__pycache__", "mutants*.py", "places.py")
 ALONE = ["unshare", "--mount", "--pid", "--ipc", "--fork", "--kill-child"] + ["--user", "--map-root-user"] * (os.geteuid() != 0)
 IN_NAMESPACE = """mount -t proc proc /proc && mount -t tmpfs none /dev/shm || exit 99
 [ ! -d /sys/fs/cgroup ] || mount -t tmpfs none /sys/fs/cgroup || exit 99
@@ -93,8 +96,10 @@ class Tree:
                 if not is_new:
                     os.utime(target)
 
-        work = self.source.parent.resolve()
-        skipped = lambda folder, names: {*NOT_COPIED(folder, names)} | {n for n in names if (pathlib.Path(folder) / n).resolve() == work}  # noqa: E731
+        def skipped(folder, names):
+            work, builds = self.source.parent, {n for n in names if (pathlib.Path(folder) / n / "config.status").exists()}
+            return builds | {*NOT_COPIED(folder, names)} | {n for n in names if (pathlib.Path(folder) / n).resolve() == work}
+
         shutil.copytree(origin, self.source, symlinks=True, dirs_exist_ok=True, ignore=skipped, copy_function=copy_if_other)
         if not (self.build / "config.status").exists():
             self.build.mkdir(exist_ok=True)
@@ -156,11 +161,11 @@ class Tree:
         found = [p.relative_to(self.source).with_suffix("") for part in PARTS for p in self.source.glob(f"tests/unit/{part}/**/*_test.c")]
         return sorted(map(str, found)) + list(SIMULATORS)
 
-    def measure(self):
-        """Builds all tests, and runs each once as it is. One that fails here is left out."""
+    def measure(self, save):
+        """Builds all tests, and runs each once as it is. One that fails here is left out. Calls `save` after each; goes on where it ended."""
         tests = self.tests()
-        made = self.make("-k", *tests)
-        tests = [test for test in tests if (self.build / test).exists()]
+        made = self.make("-k", *tests, "hvdssh")
+        tests = [test for test in tests if (self.build / test).exists() and test not in self.seconds]
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
             for test, result in zip(tests, pool.map(self.run, tests)):
                 if result.why:
@@ -169,6 +174,7 @@ class Tree:
                 self.seconds[test] = result.seconds
                 symbols = subprocess.run(["nm", "-a", self.build / test], capture_output=True, text=True).stdout
                 self.linked[test] = re.findall(r"^\S+ a (\S+\.c)$", symbols, re.MULTILINE)
+                save()
         if not self.seconds:
             sys.exit(f"mutants: no test passes:\n{made.stderr}")
 
@@ -232,6 +238,11 @@ def describe(file, source, place):
     return f"{file}:{number}: {place.kind}: {source.split(chr(10))[number - 1].strip()}  =>  {new.strip()}"
 
 
+def words_of(description):
+    """Without the place."""
+    return description.split(": ", 1)[1]
+
+
 def choose(tree, seed, only):
     """All places in a random order."""
     files = sorted(p.relative_to(tree.source) for part in PARTS for p in (tree.source / part).rglob("*.c"))
@@ -245,23 +256,53 @@ def choose(tree, seed, only):
     return found
 
 
+def survivors(tree, log):
+    """The places that survived in a former output, in its order."""
+    for line in log.read_text().splitlines():
+        was = re.match(r"SURVIVED: ((\S+?):(\d+): .*  =>  .*)  \(", line)
+        if not was or not (tree.source / was[2]).exists():
+            continue
+        file = pathlib.Path(was[2])
+        source = (tree.source / file).read_text()
+        same = [place for place in places.places_of(source) if words_of(describe(file, source, place)) == words_of(was[1])]
+        for place in sorted(same, key=lambda place: abs(line_of(source, place.start) - int(was[3])))[:1]:
+            yield file, source, place
+
+
 def try_all(tree, mutants, options):
-    """Pairs of a mutant and its result, until `count` are killed or have survived, some of them at once."""
-    counted = 0
-    mutants = iter(mutants)
+    """Pairs of a mutant and its result, until `count` are killed or have survived or the time is over, some of them at once."""
+    counted, end = 0, time.monotonic() + options.seconds
+    mutants = itertools.islice(mutants, options.first, None)
+
+    def try_in_time(mutant):
+        return try_mutant(tree, *mutant, options.others) if time.monotonic() < end else None
+
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         while batch := list(itertools.islice(mutants, min(options.count - counted, BATCH))):
-            for mutant, result in zip(batch, pool.map(lambda mutant: try_mutant(tree, *mutant, options.others), batch)):
+            for mutant, result in zip(batch, pool.map(try_in_time, batch)):
+                if not result:
+                    return
                 counted += result[0] in ("killed", "survived")
                 yield mutant, result
 
 
 def baseline(tree, path, is_new):
     """What measure() found, once for each state of the sources."""
-    if is_new or not path.exists():
+    part = path.with_suffix(".part")
+
+    def save():
+        whole = part.with_suffix(".new")
+        whole.write_text(json.dumps([tree.seconds, tree.linked]))
+        whole.rename(part)
+
+    if is_new:
         path.unlink(missing_ok=True)
-        tree.measure()
-        path.write_text(json.dumps([tree.seconds, tree.linked]))
+        part.unlink(missing_ok=True)
+    if not path.exists():
+        if part.exists():
+            tree.seconds, tree.linked = json.loads(part.read_text())
+        tree.measure(save)
+        part.rename(path)
     tree.seconds, tree.linked = json.loads(path.read_text())
 
 
@@ -273,6 +314,9 @@ def main():
     parser.add_argument("--seed", type=lambda text: int(text or time.time()), default="")
     parser.add_argument("--only", default="", help="places whose FILE:LINE: begins so")
     parser.add_argument("--others", type=int, default=None, help="so many tests of other rooms at most")
+    parser.add_argument("--from", dest="first", type=int, default=0, help="leaves out so many of the seed")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begins no mutant after this time")
+    parser.add_argument("--again", type=pathlib.Path, help="a former output: only those that survived")
     parser.add_argument("-j", dest="jobs", type=int, default=1)
     parser.add_argument("arguments", nargs="*", help="for configure")
     options = parser.parse_args()
@@ -285,14 +329,16 @@ def main():
     tree.read_commands()
     print(f"# seed {options.seed}, {len(tree.seconds)} tests")
     counts = collections.Counter()
-    for (file, source, place), (verdict, why) in try_all(tree, choose(tree, options.seed, options.only), options):
+    mutants = survivors(tree, options.again) if options.again else choose(tree, options.seed, options.only)
+    for (file, source, place), (verdict, why) in try_all(tree, mutants, options):
+        counts["tried"] += 1
         counts[verdict] += 1
         counts["killed by a simulator"] += verdict == "killed" and why.startswith(SIMULATORS)
         print(f"{verdict.upper() if verdict == 'survived' else verdict}: {describe(file, source, place)}  ({why})", flush=True)
     counted = counts["killed"] + counts["survived"]
     print(f"# seed {options.seed}: {counted} mutants, {counts['killed']} killed ({100 * counts['killed'] / max(counted, 1):.1f} %), "
           f"{counts['killed by a simulator']} of them by a simulator; {counts['survived']} survived; {counts['equal']} others are equal, "
-          f"{counts['not counted']} did not compile or are not built here")  # fmt: skip
+          f"{counts['not counted']} did not compile or are not built here; the next is --from {options.first + counts['tried']}")  # fmt: skip
 
 
 main()
