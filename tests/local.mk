@@ -186,6 +186,7 @@ unit_tests = \
 	tests/unit/lib/base/text_test \
 	tests/unit/lib/timeline/timeline_test \
 	tests/unit/lib/base/topology_test \
+	tests/unit/lib/base/transport_test \
 	tests/unit/lib/engine/tree_link_test \
 	tests/unit/lib/autotune/tuner_log_test \
 	tests/unit/lib/autotune/tuner_test \
@@ -373,6 +374,7 @@ unit_tests += \
 	tests/unit/launcher/connect/dial_listener_test \
 	tests/unit/launcher/connect/srun_line_test \
 	tests/unit/launcher/protocol/heartbeat_timeout_test \
+	tests/unit/launcher/connect/connect_stderr_test \
 	tests/unit/launcher/connect/host_connect_test \
 	tests/unit/launcher/elastic/discovery_run_test \
 	tests/unit/launcher/elastic/discovery_test \
@@ -417,6 +419,7 @@ unit_tests += \
 	tests/unit/rendezvous/store/key_value_test \
 	tests/unit/launcher/ssh/hmac_sha1_test \
 	tests/unit/launcher/ssh/known_hosts_files_test \
+	tests/unit/launcher/ssh/known_hosts_key_test \
 	tests/unit/launcher/ssh/known_hosts_test \
 	tests/unit/src/service/key_file_test \
 	tests/unit/launcher/output/last_lines_test \
@@ -439,6 +442,7 @@ unit_tests += \
 	tests/unit/launcher/output/output_writer_test \
 	tests/unit/src/service/port_file_test \
 	tests/unit/launcher/process/process_tree_test \
+	tests/unit/launcher/process/program_find_test \
 	tests/unit/launcher/process/program_output_test \
 	tests/unit/launcher/process/program_image_test \
 	tests/unit/launcher/base/own_path_test \

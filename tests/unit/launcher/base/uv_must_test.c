@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An abort of libuv's tells what was missing; any other is left alone. */
+/* An abort of libuv's, and a call that fails, tell what was missing; any other abort is left alone. */
 #include "launcher/base/uv_must.h"
 
 #include "launcher/base/exit_status.h"
@@ -90,6 +90,25 @@ START_TEST(an_abort_for_want_of_something_ends_with_71_and_says_of_what)
 }
 END_TEST
 
+static void call_that_ends_with(int code)
+{
+    uv_must(code, "the call");
+}
+
+START_TEST(a_call_that_fails_ends_with_71_and_is_named)
+{
+    struct end end = end_of(call_that_ends_with, -ENOMEM);
+    ck_assert(WIFEXITED(end.status));
+    ck_assert_int_eq(WEXITSTATUS(end.status), STATUS_RESOURCE);
+    ck_assert_ptr_nonnull(strstr(end.said, ": error: the call: not enough memory\n"));
+    for (int rc = 0; rc <= 1; rc++) {
+        end = end_of(call_that_ends_with, rc);
+        ck_assert(WIFEXITED(end.status) && WEXITSTATUS(end.status) == 0);
+        ck_assert_str_eq(end.said, "");
+    }
+}
+END_TEST
+
 START_TEST(any_other_abort_is_one)
 {
     struct end end = end_of(give_up, EINVAL);
@@ -113,6 +132,7 @@ int main(void)
     Suite *suite = suite_create("uv_must");
     TCase *tcase = tcase_create("aborts");
     tcase_add_test(tcase, an_abort_for_want_of_something_ends_with_71_and_says_of_what);
+    tcase_add_test(tcase, a_call_that_fails_ends_with_71_and_is_named);
     tcase_add_test(tcase, any_other_abort_is_one);
     tcase_add_test(tcase, a_signal_of_somebody_else_is_one_whatever_failed_before);
     suite_add_tcase(suite, tcase);

@@ -289,6 +289,17 @@ START_TEST(a_note_is_read_as_it_was_written)
 }
 END_TEST
 
+START_TEST(a_stack_is_read_as_it_was_written)
+{
+    struct agent_stack stack = { .rank = 7, .where = "read <- load" }, read;
+    agent_stack_encode(&out, &stack);
+    ck_assert_int_eq(agent_stack_decode(&read, first(out.length), NULL), HVD_OK);
+    ck_assert_int_eq(read.rank, 7);
+    ck_assert_str_eq(read.where, stack.where);
+    CHECK_LENGTHS(agent_stack_decode, &read);
+}
+END_TEST
+
 START_TEST(stop_is_read_as_it_was_written)
 {
     struct agent_stop stop = { 15, 5000 }, read;
@@ -378,6 +389,7 @@ int main(void)
                         sizeof kinds / sizeof *kinds);
     tcase_add_test(tcase, a_heartbeat_is_read_as_it_was_written);
     tcase_add_test(tcase, a_note_is_read_as_it_was_written);
+    tcase_add_test(tcase, a_stack_is_read_as_it_was_written);
     tcase_add_test(tcase, stop_is_read_as_it_was_written);
     tcase_add_loop_test(tcase, a_relays_client_is_read_as_it_was_written, 0, 2);
     tcase_add_test(tcase, whose_a_client_is_is_yes_or_no);

@@ -420,6 +420,24 @@ START_TEST(a_report_that_is_too_long_is_refused)
 }
 END_TEST
 
+START_TEST(a_report_has_as_many_waits_as_are_allowed)
+{
+    static struct join_report message;
+    struct wire_writer writer = { 0 };
+    struct wire_reader reader;
+    message = report;
+    message.waits.count = WAITS_MAX;
+    message.waits.keys[WAITS_MAX - 1] = 4711;
+    join_report_encode(&writer, &message);
+    message.waits.count = 0;
+    wire_reader_init(&reader, writer.data, writer.length);
+    ck_assert_int_eq(join_report_decode(&message, &reader, NULL), HVD_OK);
+    ck_assert_int_eq(message.waits.count, WAITS_MAX);
+    ck_assert_uint_eq(message.waits.keys[WAITS_MAX - 1], 4711);
+    wire_writer_fini(&writer);
+}
+END_TEST
+
 START_TEST(a_report_of_an_unknown_wait_is_refused)
 {
     static struct join_report message;
@@ -679,6 +697,7 @@ int main(void)
     tcase_add_loop_test(tcase, neighbours_that_are_not_those_of_the_place_are_refused, 0, 9);
     tcase_add_test(tcase, a_report_is_lines_that_a_terminal_shows);
     tcase_add_test(tcase, a_report_that_is_too_long_is_refused);
+    tcase_add_test(tcase, a_report_has_as_many_waits_as_are_allowed);
     tcase_add_test(tcase, a_report_of_an_unknown_wait_is_refused);
     tcase_add_test(tcase, the_longest_report_fits_into_its_frame);
     tcase_add_loop_test(tcase, questions_for_no_bytes_or_too_many_are_refused, 0, 5);

@@ -97,6 +97,16 @@ START_TEST(of_many_within_a_tick_some_stand_for_the_others)
 }
 END_TEST
 
+START_TEST(one_of_less_than_the_limit_is_not_long)
+{
+    enum { COUNT = 1000 };
+    setup();
+    for (int i = 0; i < COUNT; i++)
+        finish(make(COLLECTIVE_ALLREDUCE, 1, 200 * MS), 200 * MS + COUNTERS_LONG_NS);
+    ck_assert_uint_eq(in_buckets(STATS_ALLREDUCE), COUNT / COUNTERS_SAMPLE * COUNTERS_SAMPLE);
+}
+END_TEST
+
 START_TEST(a_long_one_is_never_left_out_and_stands_for_itself)
 {
     setup();
@@ -175,6 +185,7 @@ int main(void)
     tcase_add_test(tcase, the_latency_of_each_collective_is_in_a_bucket_while_they_are_few);
     tcase_add_test(tcase, a_collective_is_timed_from_its_submission_unless_another_stands_for_it);
     tcase_add_test(tcase, of_many_within_a_tick_some_stand_for_the_others);
+    tcase_add_test(tcase, one_of_less_than_the_limit_is_not_long);
     tcase_add_test(tcase, a_long_one_is_never_left_out_and_stands_for_itself);
     tcase_add_test(tcase, latencies_fall_into_the_buckets_with_the_bounds_that_are_told);
     tcase_add_test(tcase, threads_that_wait_at_the_same_time_count_once);

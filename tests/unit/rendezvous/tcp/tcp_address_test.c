@@ -44,6 +44,17 @@ START_TEST(what_is_no_address_is_refused)
 }
 END_TEST
 
+START_TEST(an_address_of_many_machines_is_refused)
+{
+    static const char *const texts[] = { "224.0.0.1:1", "255.255.255.255:1", "[ff02::1]:1",
+                                         "[::ffff:224.0.0.1]:1", "[::ffff:255.255.255.255]:1" };
+    struct sockaddr_storage address;
+    struct err err = { 0 };
+    ck_assert_msg(tcp_address_parse(&address, texts[_i], &err) == HVD_ERR_INVALID, "%s", texts[_i]);
+    ck_assert_ptr_nonnull(strstr(err.text, "not an address of one machine"));
+}
+END_TEST
+
 static const struct {
     const char *text, *again;
     bool is_loopback;
@@ -79,6 +90,7 @@ int main(void)
     Suite *suite = suite_create("tcp_address");
     TCase *tcase = tcase_create("addresses");
     tcase_add_loop_test(tcase, what_is_no_address_is_refused, 0, ROWS(no_addresses));
+    tcase_add_loop_test(tcase, an_address_of_many_machines_is_refused, 0, 5);
     tcase_add_loop_test(tcase, addresses_are_read_and_written, 0, ROWS(addresses));
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The file of a command's name, and what is said of a command that cannot be executed. The working
+ * directory is an empty folder with some files. */
+#include "launcher/base/exit_status.h"
+#include "launcher/process/program_find.h"
+#include "tests/support/unit.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/program_find.XXXXXX";
+
+static const struct {
+    const char *name, *bytes;
+    mode_t mode;
+} files[] = {
+    { "script", "#!/bin/sh\n", 0755 },     { "mute", "echo\n", 0755 },
+    { "plain", "#!/bin/sh\n", 0644 },      { "data", "a\0b", 0755 },
+    { "train.py", "import sys\n", 0755 },  { "run.py", "#!/usr/bin/python3\n", 0755 },
+    { "text.py", "import sys\n", 0644 },   { ".py", "#!/bin/sh\n", 0755 },
+    { "bin/script", "#!/bin/sh\n", 0755 }, { "bin/plain", "#!/bin/sh\n", 0644 },
+};
+
+static void set_up(void)
+{
+    memcpy(folder + sizeof folder - 7, "XXXXXX", 6);
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    ck_assert_int_eq(chdir(folder), 0);
+    ck_assert_int_eq(mkdir("bin", 0755), 0);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        size_t length = strcmp(files[i].name, "data") == 0 ? 3 : strlen(files[i].bytes);
+        int fd = open(files[i].name, O_WRONLY | O_CREAT | O_CLOEXEC, files[i].mode);
+        ck_assert_int_ge(fd, 0);
+        ck_assert_int_eq(write(fd, files[i].bytes, length), (ssize_t)length);
+        close(fd);
+    }
+}
+
+static void tear_down(void)
+{
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        unlink(files[i].name);
+    rmdir("bin");
+    ck_assert_int_eq(chdir("/"), 0);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+
+static const struct {
+    const char *name, *path, *file;
+} found[] = {
+    { "./script", "/no", "./script" },
+    { "./mute", "/no", "./mute" },
+    { "./run.py", "/no", "./run.py" },
+    { "script", "/no:bin", "bin/script" },
+    { "script", "", "script" },
+    { "script", "/no::bin", "script" },
+    { "script", "plain:bin", "bin/script" },
+    { "bin/script", "", "bin/script" },
+    { ".py", "", ".py" },
+
+};
+
+START_TEST(a_command_is_found_as_execvp_finds_it)
+{
+    char *file;
+    struct err err = { 0 };
+    ck_assert_msg(program_find(found[_i].name, found[_i].path, &file, &err) == 0, "%s", err.text);
+    ck_assert_str_eq(file, found[_i].file);
+    free(file);
+}
+END_TEST
+
+#define NOT_FOUND STATUS_NOT_FOUND, "command not found: "
+#define NOT_EXECUTABLE STATUS_NOT_EXECUTABLE, "command cannot be executed: "
+
+static const struct {
+    const char *name, *path;
+    int status;
+    const char *kind, *text;
+} refused[] = {
+    { "", "bin", NOT_FOUND, "'' (looked for in PATH)" },
+    { "nothing", "bin", NOT_FOUND, "'nothing' (looked for in PATH)" },
+    { "./nothing", "bin", NOT_FOUND, "'./nothing'" },
+    { "script/x", "bin", NOT_FOUND, "'script/x'" },
+    { "script", "/no", NOT_FOUND, "'script' (looked for in PATH); did you mean: ./script" },
+    { "plain", "/no", NOT_FOUND, "'plain' (looked for in PATH)" },
+    { "text.py", "/no", NOT_FOUND, "'text.py' (looked for in PATH); did you mean: python text.py" },
+    { "plain", "bin:/no", NOT_EXECUTABLE, "'plain': Permission denied" },
+    { "./bin", "/no", NOT_EXECUTABLE, "'./bin': Is a directory" },
+    { "./data", "/no", NOT_EXECUTABLE, "'./data': Exec format error" },
+    { "./text.py", "/no", NOT_EXECUTABLE,
+      "'./text.py': Permission denied; did you mean: python ./text.py" },
+    { "./train.py", "/no", NOT_EXECUTABLE,
+      "'./train.py': no #! line; did you mean: python ./train.py" },
+};
+
+START_TEST(without_path_the_folders_of_the_system_are_searched)
+{
+    char *file;
+    ck_assert_int_eq(program_find("sh", NULL, &file, NULL), 0);
+    ck_assert_int_eq(file[0], '/');
+    ck_assert_str_eq(strrchr(file, '/'), "/sh");
+    free(file);
+}
+END_TEST
+
+START_TEST(a_command_that_cannot_run_is_refused_with_what_was_meant)
+{
+    char *file, expected[300];
+    struct err err = { 0 };
+    snprintf(expected, sizeof expected, "%s%s", refused[_i].kind, refused[_i].text);
+    ck_assert_int_eq(program_find(refused[_i].name, refused[_i].path, &file, &err),
+                     refused[_i].status);
+    ck_assert_str_eq(err.text, expected);
+    ck_assert_ptr_null(file);
+}
+END_TEST
+
+#define ROWS(table) (int)(sizeof table / sizeof *table)
+
+int main(void)
+{
+    Suite *suite = suite_create("program_find");
+    TCase *tcase = tcase_create("program_find");
+    suite_add_tcase(suite, tcase);
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_loop_test(tcase, a_command_is_found_as_execvp_finds_it, 0, ROWS(found));
+    tcase_add_test(tcase, without_path_the_folders_of_the_system_are_searched);
+    tcase_add_loop_test(tcase, a_command_that_cannot_run_is_refused_with_what_was_meant, 0,
+                        ROWS(refused));
+    return unit_run(suite);
+}
