@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An agent leaves nothing behind, whatever becomes of hvdrun: a peer that speaks nonsense, a
  * silent one, one that does not read, one that is gone. */
-#include "launcher/agent/agent.h"
+#include "launcher/agent/agent_impl.h"
 #include "launcher/base/exit_status.h"
 #include "tests/support/agent_fixture.h"
 #include "tests/support/unit.h"
@@ -514,16 +514,18 @@ START_TEST(a_missing_heartbeat_before_the_start_ends_the_agent)
 }
 END_TEST
 
-/* Nothing comes for longer than hvdrun may be silent. */
+/* Nothing comes for longer than hvdrun may be silent. The pause begins long before that. */
 START_TEST(a_hvdrun_that_is_stopped_may_be_silent)
 {
+    const struct agent_fixture_job patient = { .job.heartbeat_timeout_ms = 4000,
+                                               .arguments = COMMAND("sleep", "1000") };
     agent_fixture_start(&agent, NULL);
-    pid_t rank = agent_fixture_run(&agent, &impatient);
+    pid_t rank = agent_fixture_run(&agent, &patient);
     agent_fixture_send_numbers(&agent, AGENT_SIGNAL, 1, SIGSTOP);
     send_heartbeat(1); /* crossed it on the way */
     agent_fixture_until(&agent, AGENT_HEARTBEAT);
     struct pollfd link = { agent.link, POLLIN, 0 };
-    ck_assert_int_eq(poll(&link, 1, 2000), 0);
+    ck_assert_int_eq(poll(&link, 1, 5000), 0);
     agent_fixture_send_numbers(&agent, AGENT_SIGNAL, 1, SIGCONT);
     ck_assert(!agent_fixture_is_gone(rank));
     agent_fixture_until(&agent, AGENT_FAILED);
@@ -535,14 +537,15 @@ END_TEST
 START_TEST(a_signal_that_is_passed_on_does_not_end_the_pause)
 {
     static const int passed_on[] = { SIGWINCH, SIGUSR1 };
-    agent_fixture_start(&agent, NULL);
-    pid_t rank = agent_fixture_run(&agent, &impatient);
-    agent_fixture_send_numbers(&agent, AGENT_SIGNAL, 1, SIGSTOP);
-    agent_fixture_send_numbers(&agent, AGENT_SIGNAL, 1, passed_on[_i]);
-    struct pollfd link = { agent.link, POLLIN, 0 };
-    ck_assert_int_eq(poll(&link, 1, 2000), 0);
-    agent_fixture_send_numbers(&agent, AGENT_STOP, 2, SIGKILL, 0);
-    check_that_all_is_gone(rank, "");
+    static struct agent state;
+    agent_watch_told(&state, passed_on[_i]);
+    ck_assert(!state.watch.heartbeat.paused);
+    agent_watch_told(&state, SIGSTOP);
+    ck_assert(state.watch.heartbeat.paused);
+    agent_watch_told(&state, passed_on[_i]);
+    ck_assert(state.watch.heartbeat.paused);
+    agent_watch_told(&state, SIGCONT);
+    ck_assert(!state.watch.heartbeat.paused);
 }
 END_TEST
 
