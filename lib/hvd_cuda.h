@@ -17,8 +17,8 @@
  * (libcuda.so.1): nothing of CUDA is needed to build or install. A GPU is used in its primary
  * context, as the CUDA runtime and frameworks use it; no call changes the current context of the
  * calling thread. Memory of another GPU or of the host is refused (HVD_ERR_INVALID); managed memory
- * is accepted. NCCL, if it is found, reduces, broadcasts, gathers and scatters between GPUs, but not
- * between hosts while HVD_ENCRYPT wants encryption, which NCCL has not.
+ * is accepted. NCCL, if it is found, reduces, broadcasts, gathers, scatters and exchanges between
+ * GPUs, but not between hosts while HVD_ENCRYPT wants encryption, which NCCL has not.
  *
  * This code has never run on a GPU: its tests use a stand-in for the driver (doc/gpu.md). */
 #ifndef HVD_CUDA_H

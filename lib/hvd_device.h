@@ -72,7 +72,8 @@ struct hvd_device_allreduce {
 enum hvd_device_collective_kind {
     HVD_DEVICE_BROADCAST = 1,
     HVD_DEVICE_ALLGATHER = 2,
-    HVD_DEVICE_REDUCESCATTER = 3
+    HVD_DEVICE_REDUCESCATTER = 3,
+    HVD_DEVICE_ALLTOALL = 4
 };
 
 struct hvd_device_collective {
@@ -88,17 +89,22 @@ struct hvd_device_collective {
     enum hvd_op op;
     double prescale, postscale;
 
-    /* The rows that each rank gives to an allgather, or that are its share of a reduce-scatter, and
-     * the elements in one row. `rows` is borrowed until collective() returns. */
+    /* The rows that each rank gives to an allgather, that are its share of a reduce-scatter, or that
+     * it sends to this rank in an alltoall, and the elements in one row. `rows` is borrowed until
+     * collective() returns. */
     const int64_t *rows;
     size_t row_count;
 
-    /* Allgather: bytes of the output. The input may be this rank's part of the output. If the caller
-     * was wrong about the other ranks' rows, it is another part of the output, and the result must
-     * be right all the same; or `output_size` is less than the result: then this rank takes part for
-     * the sake of the others, and leaves the output as it was. The library refuses the tensor
-     * afterwards, on this rank alone. */
+    /* Allgather, alltoall: bytes of the output. The input of an allgather may be this rank's part of
+     * the output. If the caller was wrong about the other ranks' rows, it is another part of the
+     * output, and the result must be right all the same; or `output_size` is less than the result:
+     * then this rank takes part for the sake of the others, and leaves the output as it was. The
+     * library refuses the tensor afterwards, on this rank alone. */
     size_t output_size;
+
+    /* Alltoall: the rows that this rank sends to each rank, borrowed like `rows`; they follow each
+     * other in the input, as those of `rows` do in the output, which is apart from it. */
+    const int64_t *splits;
     int process_set;
     int rank, size; /* in the process set */
 };

@@ -32,6 +32,7 @@ int vendor_open_cuda(const struct vendor_place *place, int *device, struct err *
     static const struct device_module_library library = {
         .allgather = hvd_allgather_tensor,
         .allreduce = hvd_allreduce_tensor,
+        .alltoall = hvd_alltoall,
         .broadcast = hvd_broadcast_tensor,
         .reducescatter = hvd_reducescatter,
         .process_set_ranks = hvd_process_set_ranks,

@@ -22,7 +22,7 @@ trap 'rm -rf "$work"' EXIT
 }
 make -C "$build" check TESTS='tests/unit/lib/cuda/cuda_device_test tests/unit/lib/cuda/cuda_ordinal_test
     tests/unit/lib/cuda/kernels_ptx_test tests/unit/lib/cuda/nccl_test tests/unit/lib/cuda/nccl_gather_test
-    tests/unit/lib/cuda/nccl_failure_test tests/program/cuda_toolkit_test.sh'
+    tests/unit/lib/cuda/nccl_alltoall_test tests/unit/lib/cuda/nccl_failure_test tests/program/cuda_toolkit_test.sh'
 
 stage=$work/stage
 make -s -C "$build" install prefix="$stage" >/dev/null

@@ -69,6 +69,7 @@ unit_tests = \
 	tests/unit/lib/cuda/cuda_device_test \
 	tests/unit/lib/cuda/cuda_ordinal_test \
 	tests/unit/lib/cuda/kernels_ptx_test \
+	tests/unit/lib/cuda/nccl_alltoall_test \
 	tests/unit/lib/cuda/nccl_failure_test \
 	tests/unit/lib/cuda/nccl_gather_test \
 	tests/unit/lib/cuda/nccl_test \
@@ -228,6 +229,10 @@ tests_unit_lib_cuda_nccl_test_SOURCES = tests/unit/lib/cuda/nccl_test.c $(nccl_r
 tests_unit_lib_cuda_nccl_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 tests_unit_lib_cuda_nccl_test_LDADD = $(nccl_libraries)
 tests_unit_lib_cuda_nccl_test_LDFLAGS = $(AM_LDFLAGS) -no-install
+tests_unit_lib_cuda_nccl_alltoall_test_SOURCES = tests/unit/lib/cuda/nccl_alltoall_test.c $(nccl_ranks)
+tests_unit_lib_cuda_nccl_alltoall_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_lib_cuda_nccl_alltoall_test_LDADD = $(nccl_libraries)
+tests_unit_lib_cuda_nccl_alltoall_test_LDFLAGS = $(AM_LDFLAGS) -no-install
 tests_unit_lib_cuda_nccl_gather_test_SOURCES = tests/unit/lib/cuda/nccl_gather_test.c $(nccl_ranks)
 tests_unit_lib_cuda_nccl_gather_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 tests_unit_lib_cuda_nccl_gather_test_LDADD = $(nccl_libraries)
@@ -786,6 +791,7 @@ thread_programs = \
 	tests/unit/examples/accelerator_queues_test \
 	tests/unit/examples/accelerator_test \
 	tests/unit/lib/cuda/cuda_device_test \
+	tests/unit/lib/cuda/nccl_alltoall_test \
 	tests/unit/lib/cuda/nccl_failure_test \
 	tests/unit/lib/cuda/nccl_gather_test \
 	tests/unit/lib/cuda/nccl_test \

@@ -14,6 +14,8 @@ lib_cuda_libcuda_module_la_SOURCES = \
 	lib/cuda/group.c \
 	lib/cuda/group_agree.c \
 	lib/cuda/group_collective.c \
+	lib/cuda/group_host.c \
+	lib/cuda/group_rows.c \
 	lib/cuda/kernels.c lib/cuda/kernels.h \
 	lib/cuda/kernels_ptx.c lib/cuda/kernels_ptx.h \
 	lib/cuda/nccl.c lib/cuda/nccl.h \

@@ -59,6 +59,12 @@ struct nccl_config {
     CALL(reduce, ncclReduce,                                                                       \
          (const void *input, void *output, size_t count, int dtype, int op, int root,              \
           struct nccl_comm *comm, struct cuda_stream *stream))                                     \
+    CALL(send, ncclSend,                                                                           \
+         (const void *input, size_t count, int dtype, int peer, struct nccl_comm *comm,            \
+          struct cuda_stream *stream))                                                             \
+    CALL(receive, ncclRecv,                                                                        \
+         (void *output, size_t count, int dtype, int peer, struct nccl_comm *comm,                 \
+          struct cuda_stream *stream))                                                             \
     CALL(group_start, ncclGroupStart, (void))                                                      \
     CALL(group_end, ncclGroupEnd, (void))
 

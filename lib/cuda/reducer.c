@@ -105,7 +105,8 @@ bool cuda_reducer_can_collective(const struct cuda_reducer *reducer,
         return false;
     if (question->kind == HVD_DEVICE_REDUCESCATTER) /* there is no memory for a scaled input */
         return question->prescale == 1 && nccl_numbers(question->dtype, question->op, &dtype, &op);
-    return question->kind == HVD_DEVICE_BROADCAST || question->kind == HVD_DEVICE_ALLGATHER;
+    return question->kind == HVD_DEVICE_BROADCAST || question->kind == HVD_DEVICE_ALLGATHER ||
+           question->kind == HVD_DEVICE_ALLTOALL;
 }
 
 /* A ticket with room for rows, which is not queued yet; NULL and `err` on failure. */
@@ -149,14 +150,19 @@ int cuda_reducer_put_collective(struct cuda_reducer *reducer,
                                 const struct hvd_device_collective *collective, struct err *err)
 {
     int nrows = collective->rows ? collective->size : 0;
-    struct cuda_ticket *ticket = ticket_create(reducer, collective->process_set, nrows, err);
+    int nsplits = collective->splits ? collective->size : 0;
+    struct cuda_ticket *ticket =
+        ticket_create(reducer, collective->process_set, nrows + nsplits, err);
     if (!ticket)
         return err->code;
     ticket->is_collective = true;
     ticket->collective = *collective;
     ticket->collective.rows = ticket->rows;
+    ticket->collective.splits = ticket->rows + nrows;
     for (int rank = 0; rank < nrows; rank++)
         ticket->rows[rank] = collective->rows[rank];
+    for (int rank = 0; rank < nsplits; rank++)
+        ticket->rows[nrows + rank] = collective->splits[rank];
     ticket_queue(reducer, ticket);
     return HVD_OK;
 }

@@ -23,7 +23,7 @@ struct cuda_ticket {
     struct cuda_event *event; /* to be recorded behind the request; NULL: none, or not yet */
     bool forgotten;           /* nobody will ask */
     struct cuda_ticket *next_queued, *next;
-    int64_t rows[]; /* those of the collective */
+    int64_t rows[]; /* those of the collective, then its splits */
 };
 
 /* How a group moves tensors. */
@@ -78,13 +78,30 @@ int cuda_group_agree(struct cuda_group *group, struct err *err);
 void cuda_group_part(struct cuda_group *group, const struct err *why);
 
 /* group_collective.c. True if NCCL can carry it out, the same on all ranks. Then put it on the
- * group's stream, in the GPU's context; or let the library carry it out. */
+ * group's stream, in the GPU's context; or let the library carry it out (group_host.c). */
 bool cuda_group_can_collective(const struct cuda_group *group,
                                const struct hvd_device_collective *collective);
 int cuda_group_collective(struct cuda_group *group, const struct hvd_device_collective *collective,
                           struct err *err);
 int cuda_group_collective_on_host(struct cuda_group *group,
                                   const struct hvd_device_collective *collective, struct err *err);
+
+/* Of one row; of the rows of all ranks before this one. */
+size_t cuda_group_row_bytes(const struct cuda_group *group,
+                            const struct hvd_device_collective *collective);
+size_t cuda_group_rows_before(const struct cuda_group *group,
+                              const struct hvd_device_collective *collective, int rank);
+bool cuda_group_rows_are_even(const struct hvd_device_collective *collective);
+
+/* Ends what group_start() of NCCL has begun: `result` is that of the calls between, the first that
+ * failed, which was `call`. NCCL wants the end in any case. */
+int cuda_group_end(struct cuda_group *group, int result, const char *call, struct err *err);
+
+/* group_rows.c */
+int cuda_group_allgather(struct cuda_group *group, const struct hvd_device_collective *collective,
+                         struct err *err);
+int cuda_group_alltoall(struct cuda_group *group, const struct hvd_device_collective *collective,
+                        struct err *err);
 
 /* True when nothing more is to be waited for. */
 bool cuda_group_is_over(struct cuda_group *group);

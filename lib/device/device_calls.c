@@ -104,6 +104,7 @@ static const struct {
     [COLLECTIVE_BROADCAST] = { HVD_DEVICE_BROADCAST, "broadcast" },
     [COLLECTIVE_ALLGATHER] = { HVD_DEVICE_ALLGATHER, "gather" },
     [COLLECTIVE_REDUCESCATTER] = { HVD_DEVICE_REDUCESCATTER, "reduce and scatter" },
+    [COLLECTIVE_ALLTOALL] = { HVD_DEVICE_ALLTOALL, "exchange" },
 };
 
 enum hvd_device_collective_kind device_collective_kind(enum collective_kind kind)

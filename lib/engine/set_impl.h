@@ -31,10 +31,6 @@
 /* Ranks of a set that is small enough for a steady state, which are neither parent nor child. */
 enum { ACROSS_MAX = TOPOLOGY_MESH_MAX - 2 };
 
-/* Sets of so many ranks agree on the rows of an alltoall together with the alltoall itself: every
- * rank learns all numbers, 2 KiB with 16 ranks. In larger sets each pair exchanges its own. */
-enum { LISTED_ROWS_RANKS = 16 };
-
 /* The most bytes that go with a commitment: the rows of an allgather or alltoall come with their
  * numbers, 8 bytes each. */
 enum { STEADY_DATA_MAX = 8 * STEADY_RANKS_MAX + INLINE_MAX };

@@ -28,7 +28,7 @@ static int stage_reduce_allreduce(const struct process_set *set, const struct ba
     return device_reduce(own->device, &allreduce, err);
 }
 
-/* Allgather: the decision has brought the rows of each rank. */
+/* Allgather, alltoall: the decision has brought the rows of each rank. */
 static const int64_t *stage_reduce_rows(const struct process_set *set, struct batch *batch)
 {
     const struct description *description = &batch->description;
@@ -59,6 +59,7 @@ static int stage_reduce_collective(const struct process_set *set, struct batch *
         .rows = stage_reduce_rows(set, batch),
         .row_count = shape_row_count(&description->shape),
         .output_size = own->output_size,
+        .splits = description->kind == COLLECTIVE_ALLTOALL ? own->splits : NULL,
         .process_set = set->id,
         .rank = set->rank,
         .size = set->size,

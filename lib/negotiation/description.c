@@ -130,8 +130,8 @@ static bool known_memory(const struct description *description)
     case MEMORY_DEVICE:
         return collective_has_tensor(description->kind);
     case MEMORY_DEVICE_REDUCES:
-        return description_is_reduction(description) || description->kind == COLLECTIVE_BROADCAST ||
-               description->kind == COLLECTIVE_ALLGATHER;
+        return collective_has_tensor(description->kind) &&
+               (description->kind != COLLECTIVE_ALLREDUCE || description->op != HVD_ADASUM);
     default:
         return false;
     }

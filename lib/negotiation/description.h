@@ -23,6 +23,11 @@ enum memory_kind {
 };
 enum { MEMORY_KINDS = MEMORY_DEVICE_REDUCES + 1 };
 
+/* Sets of so many ranks agree on the rows of an alltoall together with the alltoall itself: every
+ * rank learns all numbers, 2 KiB with 16 ranks. In larger sets each pair exchanges its own, so that
+ * devices, which must know the rows beforehand, cannot do it. */
+enum { LISTED_ROWS_RANKS = 16 };
+
 struct shape {
     int ndims; /* 0 to HVD_DIMS_MAX */
     int64_t dims[HVD_DIMS_MAX];

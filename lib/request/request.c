@@ -243,6 +243,8 @@ static bool request_device_can(const struct request *request, struct device *dev
     if (description->kind == COLLECTIVE_ALLREDUCE)
         return description->op != HVD_ADASUM &&
                device_can_reduce(device, description->dtype, description->op, set->id);
+    if (description->kind == COLLECTIVE_ALLTOALL && set->size > LISTED_ROWS_RANKS)
+        return false;
     return device_can_collective(device, &question);
 }
 

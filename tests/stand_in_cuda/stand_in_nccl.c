@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 enum { RANKS_MAX = 8, SLOT = 1 << 20, INVALID_ARGUMENT = 4, SYSTEM_ERROR = 2 };
+enum { BOX = 1 << 16 };
 
 /* What a rank calls for; it must be the same on all ranks. */
 struct signature {
@@ -20,10 +21,18 @@ struct signature {
     size_t count;
 };
 
+/* What one rank sends to another, one message after the other. */
+struct box {
+    atomic_uint sent, taken; /* messages */
+    struct signature signature;
+    unsigned char data[BOX];
+};
+
 /* What the ranks share. */
 struct hall {
     atomic_int arrived;
-    atomic_uint came, went; /* to operations */
+    atomic_uint came, went;                 /* to operations of all ranks */
+    struct box boxes[RANKS_MAX][RANKS_MAX]; /* from, to */
     struct signature signatures[RANKS_MAX];
     unsigned char slots[RANKS_MAX][SLOT];
 };
@@ -138,6 +147,7 @@ int stand_in_nccl_comm_abort(struct nccl_comm *comm)
 
 struct operation {
     struct nccl_comm *comm;
+    bool is_end; /* of a send: its message has been taken */
     const void *input;
     void *output;
     size_t taken, made; /* bytes of input and output */
@@ -275,6 +285,58 @@ static void carry_out(const struct operation *operation)
     await_all(comm, &comm->hall->went);
 }
 
+/* ---- between two ranks ---- */
+
+/* False when the communicator is aborted meanwhile. */
+static bool await_box(const struct nccl_comm *comm, const struct box *box, bool full)
+{
+    while ((atomic_load(&box->sent) != atomic_load(&box->taken)) != full)
+        if (atomic_load(&comm->aborted))
+            return false;
+        else
+            nap();
+    return true;
+}
+
+static void send_message(const struct operation *operation)
+{
+    struct nccl_comm *comm = operation->comm;
+    struct box *box = &comm->hall->boxes[comm->rank][operation->signature.root];
+    if (!await_box(comm, box, false) || operation->is_end)
+        return;
+    box->signature = operation->signature;
+    memcpy(box->data, operation->input, operation->taken);
+    atomic_fetch_add(&box->sent, 1);
+}
+
+/* NCCL would hang, or write behind the output. */
+static void take_message(const struct operation *operation)
+{
+    struct nccl_comm *comm = operation->comm;
+    int from = operation->signature.root;
+    struct box *box = &comm->hall->boxes[from][comm->rank];
+    if (!await_box(comm, box, true))
+        return;
+    if (box->signature.count != operation->signature.count ||
+        box->signature.dtype != operation->signature.dtype) {
+        fprintf(stderr, "stand_in_nccl: rank %d sends %zu to rank %d, which receives %zu\n", from,
+                box->signature.count, comm->rank, operation->signature.count);
+        abort();
+    }
+    memcpy(operation->output, box->data, operation->made);
+    atomic_fetch_add(&box->taken, 1);
+}
+
+static void carry_out_any(const struct operation *operation)
+{
+    if (operation->signature.call == STAND_IN_NCCL_SEND)
+        send_message(operation);
+    else if (operation->signature.call == STAND_IN_NCCL_RECEIVE)
+        take_message(operation);
+    else
+        carry_out(operation);
+}
+
 /* Does nothing once the communicator is aborted: other ranks must not take a rank's next operation
  * for one that it has not come to. */
 static int run_operation(void *arg)
@@ -282,7 +344,7 @@ static int run_operation(void *arg)
     const struct operation *operation = arg;
     struct nccl_comm *comm = operation->comm;
     if (!atomic_load(&comm->aborted))
-        carry_out(operation);
+        carry_out_any(operation);
     atomic_fetch_sub(&comm->at_work, 1);
     return CUDA_OK;
 }
@@ -300,7 +362,7 @@ static _Thread_local struct {
 static int put_on_stream(struct operation *operation, struct cuda_stream *stream)
 {
     struct nccl_comm *comm = operation->comm;
-    atomic_fetch_add(&calls[operation->signature.call], 1);
+    atomic_fetch_add(&calls[operation->signature.call], operation->is_end ? 0 : 1);
     atomic_fetch_add(&comm->at_work, 1);
     if (stand_in_enqueue(stream, run_operation, operation) == CUDA_OK)
         return NCCL_OK;
@@ -319,6 +381,22 @@ int stand_in_nccl_group_start(void)
     return NCCL_OK;
 }
 
+/* A send ends when its message has been taken, which may need what is behind it in the group. */
+static void append_ends(void)
+{
+    for (int i = group.count - 1; i >= 0; i--) {
+        struct operation *end;
+        if (group.operations[i]->signature.call != STAND_IN_NCCL_SEND)
+            continue;
+        if (group.count == GROUP_MAX || !(end = malloc(sizeof *end)))
+            abort();
+        *end = *group.operations[i];
+        end->is_end = true;
+        group.operations[group.count] = end;
+        group.streams[group.count++] = group.streams[i];
+    }
+}
+
 /* A group in which a call has failed is not carried out. */
 int stand_in_nccl_group_end(void)
 {
@@ -328,6 +406,7 @@ int stand_in_nccl_group_end(void)
     group.open = false;
     if (result == NCCL_OK)
         result = group.failure;
+    append_ends();
     for (int i = 0; i < group.count; i++)
         if (result == NCCL_OK)
             result = put_on_stream(group.operations[i], group.streams[i]);
@@ -449,4 +528,33 @@ int stand_in_nccl_reduce(const void *input, void *output, size_t count, int dtyp
         describe(comm, signature, input, output, 1, comm->rank == root);
     bool good = root >= 0 && root < comm->size && dtype != NCCL_UINT8;
     return good ? enqueue("ncclReduce", &operation, stream) : INVALID_ARGUMENT;
+}
+
+/* Here only in a group: alone they would wait for each other. */
+static int enqueue_message(const char *name, const struct operation *operation,
+                           struct cuda_stream *stream)
+{
+    const struct nccl_comm *comm = operation->comm;
+    const struct signature *signature = &operation->signature;
+    bool good = group.open && signature->root >= 0 && signature->root < comm->size &&
+                signature->count > 0 && operation->taken <= BOX && operation->made <= BOX;
+    return good ? enqueue(name, operation, stream) : INVALID_ARGUMENT;
+}
+
+int stand_in_nccl_send(const void *input, size_t count, int dtype, int peer, struct nccl_comm *comm,
+                       struct cuda_stream *stream)
+{
+    const struct signature signature = { STAND_IN_NCCL_SEND, .dtype = dtype, .root = peer,
+                                         .count = count };
+    const struct operation operation = describe(comm, signature, input, NULL, 1, 0);
+    return enqueue_message("ncclSend", &operation, stream);
+}
+
+int stand_in_nccl_receive(void *output, size_t count, int dtype, int peer, struct nccl_comm *comm,
+                          struct cuda_stream *stream)
+{
+    const struct signature signature = { STAND_IN_NCCL_RECEIVE, .dtype = dtype, .root = peer,
+                                         .count = count };
+    const struct operation operation = describe(comm, signature, NULL, output, 0, 1);
+    return enqueue_message("ncclRecv", &operation, stream);
 }

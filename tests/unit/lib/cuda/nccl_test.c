@@ -29,6 +29,9 @@ static const struct trial moves[] = {
     { COLLECTIVE_ALLGATHER, HVD_UINT16, .columns = 1, .rows = 9, .in_place = true },
     { COLLECTIVE_ALLGATHER, HVD_INT64, .columns = 1, .rows = 0 },
     { COLLECTIVE_ALLGATHER, HVD_INT8, .columns = 0, .rows = 3 },
+    { COLLECTIVE_ALLTOALL, HVD_INT32, .columns = 1, .rows = 100 },
+    { COLLECTIVE_ALLTOALL, HVD_BOOL, .columns = 7, .rows = 2 },
+    { COLLECTIVE_ALLTOALL, HVD_INT8, .columns = 0, .rows = 3 },
 };
 enum { MOVES = sizeof moves / sizeof *moves };
 
@@ -62,7 +65,7 @@ static int reduce_with_nccl(int rank)
     REQUIRE(stand_in_nccl_called(STAND_IN_NCCL_ALLREDUCE) >= TRIALS - 1);
     REQUIRE(nccl_called() == stand_in_nccl_called(STAND_IN_NCCL_ALLREDUCE));
     check_moves();
-    REQUIRE(nccl_called() >= TRIALS - 1 + MOVES - 3 + SCATTERS - 1);
+    REQUIRE(nccl_called() >= TRIALS - 1 + MOVES - 4 + SCATTERS - 1);
     REQUIRE(stand_in_holdings().pieces == 0);
     return nccl_leave();
 }
@@ -77,7 +80,6 @@ static const struct trial others[] = {
     { COLLECTIVE_ALLREDUCE, HVD_INT16, HVD_SUM, .columns = 1, .rows = 100 },
     { COLLECTIVE_ALLREDUCE, HVD_INT32, HVD_AVERAGE, .columns = 1, .rows = 100 },
     { COLLECTIVE_ALLREDUCE, HVD_FLOAT32, HVD_ADASUM, .columns = 1, .rows = 100 },
-    { COLLECTIVE_ALLTOALL, HVD_INT32, .columns = 1, .rows = 100 },
     { COLLECTIVE_REDUCESCATTER, HVD_INT16, HVD_SUM, .columns = 1, .rows = 100 },
     { COLLECTIVE_REDUCESCATTER, HVD_INT32, HVD_AVERAGE, .columns = 1, .rows = 100 },
     { COLLECTIVE_REDUCESCATTER, HVD_FLOAT32, HVD_SUM, .columns = 1, .rows = 100, .prescale = 2 },

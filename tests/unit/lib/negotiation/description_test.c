@@ -258,7 +258,7 @@ START_TEST(only_some_collectives_are_left_to_devices)
     } rows[] = {
         { COLLECTIVE_ALLREDUCE, HVD_SUM, true }, { COLLECTIVE_ALLREDUCE, HVD_ADASUM, false },
         { COLLECTIVE_BROADCAST, 0, true },       { COLLECTIVE_ALLGATHER, 0, true },
-        { COLLECTIVE_ALLTOALL, 0, false },       { COLLECTIVE_REDUCESCATTER, HVD_SUM, true },
+        { COLLECTIVE_ALLTOALL, 0, true },        { COLLECTIVE_REDUCESCATTER, HVD_SUM, true },
         { COLLECTIVE_BARRIER, 0, false },
     };
     struct description a = sample(), b;

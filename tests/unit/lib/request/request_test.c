@@ -381,6 +381,46 @@ START_TEST(a_description_says_where_the_memory_is)
 }
 END_TEST
 
+static int can_all(void *context, const struct hvd_device_collective *question)
+{
+    return !context && question->kind != 0;
+}
+
+/* In a larger set the rows are known only when they come. */
+START_TEST(devices_exchange_rows_in_small_sets)
+{
+    static const struct hvd_device device = { .name = "npu",
+                                              .alloc_pinned = get,
+                                              .free_pinned = put,
+                                              .copy_to_host = copy,
+                                              .copy_from_host = copy,
+                                              .create_event = create,
+                                              .destroy_event = destroy,
+                                              .record_event = record,
+                                              .query_event = query };
+    static const struct hvd_device_extension all = { .size = sizeof all,
+                                                     .can_collective = can_all,
+                                                     .collective = collective };
+    int ranks[LISTED_ROWS_RANKS + 1] = { 0 };
+    struct request_set set = { 0, ranks, LISTED_ROWS_RANKS, 0 };
+    struct description description;
+    struct err err;
+    int number = hvd_register_device(&device);
+    ck_assert_int_eq(hvd_extend_device(number, &all), HVD_OK);
+    struct hvd_tensor tensor = { "x", IN_OUT, ROOM, TEN, .device = number };
+    ck_assert_int_eq(
+        request_describe(&description, COLLECTIVE_ALLTOALL, &tensor, 0, 0, NULL, &set, &err),
+        HVD_OK);
+    ck_assert_int_eq(description.memory, MEMORY_DEVICE_REDUCES);
+    set.size++;
+    ck_assert_int_eq(
+        request_describe(&description, COLLECTIVE_ALLTOALL, &tensor, 0, 0, NULL, &set, &err),
+        HVD_OK);
+    ck_assert_int_eq(description.memory, MEMORY_DEVICE);
+    ck_assert_int_eq(hvd_unregister_device(number), HVD_OK);
+}
+END_TEST
+
 START_TEST(a_root_of_the_world_becomes_one_of_the_set)
 {
     struct hvd_tensor tensor = { "w", .output = here, TEN };
@@ -531,6 +571,7 @@ int main(void)
     tcase_add_test(tcase, a_collective_of_a_tensor_needs_one);
     tcase_add_test(tcase, a_description_says_all_that_was_asked_for);
     tcase_add_loop_test(tcase, a_description_says_where_the_memory_is, 0, 2);
+    tcase_add_test(tcase, devices_exchange_rows_in_small_sets);
     tcase_add_test(tcase, a_root_of_the_world_becomes_one_of_the_set);
     tcase_add_test(tcase, splits_are_one_for_each_rank_and_no_more_than_there_is);
     tcase_add_test(tcase, a_group_has_one_number_and_its_size);
