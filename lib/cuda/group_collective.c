@@ -5,7 +5,8 @@
  *   broadcast: ncclBroadcast of bytes, in place
  *   reduce-scatter: ncclReduceScatter where all ranks have equal shares, else a reduction to each
  *     rank that has one; in place where NCCL can be: at this rank's share of the input, which is
- *     copied to the output then. Scaled behind it.
+ *     copied to the output then. Scaled behind it; before it in memory of the stream's order, or in
+ *     place.
  *
  * All ranks of the set make the same calls of NCCL in the same order. */
 #include "lib/cuda/reducer_impl.h"
@@ -91,15 +92,13 @@ static int scatter_to(struct cuda_group *group, const struct hvd_device_collecti
 }
 
 /* A share does not overlap the beginning of the input, for it is no longer than one before it. */
-static int collective_reducescatter(struct cuda_group *group,
-                                    const struct hvd_device_collective *collective, struct err *err)
+static int scatter_unscaled(struct cuda_group *group,
+                            const struct hvd_device_collective *collective, struct err *err)
 {
     const struct cuda_device *device = group->reducer->device;
     unsigned char *share = collective->output;
     size_t at = cuda_group_rows_before(group, collective, collective->rank);
     size_t nbytes = cuda_group_rows_before(group, collective, collective->rank + 1) - at;
-    if (collective->count == 0)
-        return HVD_OK;
     if (collective->input == collective->output)
         share += at;
     int rc = scatter_to(group, collective, share, err);
@@ -117,12 +116,52 @@ static int collective_reducescatter(struct cuda_group *group,
                               collective->postscale, err);
 }
 
+/* Reduces an input that is scaled in memory of the stream's order, because the caller's stays as it
+ * is. */
+static int scatter_scaled_aside(struct cuda_group *group,
+                                const struct hvd_device_collective *collective, struct err *err)
+{
+    uint64_t memory = 0;
+    struct hvd_device_collective scaled = *collective;
+    const struct cuda_device *device = group->reducer->device;
+    size_t nbytes = cuda_group_rows_before(group, collective, collective->size);
+    int result = device->driver->mem_alloc_async(&memory, nbytes, group->stream);
+    if (result != CUDA_OK)
+        return cuda_driver_fail(device->driver, result, "cuMemAllocAsync", err);
+    scaled.input = (const void *)(uintptr_t)memory;
+    int rc = cuda_kernels_scale(&group->reducer->kernels, device, group->stream, collective->dtype,
+                                (void *)(uintptr_t)memory, collective->input, collective->count,
+                                collective->prescale, err);
+    if (rc == HVD_OK)
+        rc = scatter_unscaled(group, &scaled, err);
+    result = device->driver->mem_free_async(memory, group->stream);
+    return rc == HVD_OK && result != CUDA_OK
+               ? cuda_driver_fail(device->driver, result, "cuMemFreeAsync", err)
+               : rc;
+}
+
+static int collective_reducescatter(struct cuda_group *group,
+                                    const struct hvd_device_collective *collective, struct err *err)
+{
+    if (collective->count == 0)
+        return HVD_OK;
+    if (collective->prescale == 1)
+        return scatter_unscaled(group, collective, err);
+    if (collective->input != collective->output)
+        return scatter_scaled_aside(group, collective, err);
+    int rc = cuda_kernels_scale(&group->reducer->kernels, group->reducer->device, group->stream,
+                                collective->dtype, collective->output, collective->input,
+                                collective->count, collective->prescale, err);
+    return rc < 0 ? rc : scatter_unscaled(group, collective, err);
+}
+
 bool cuda_group_can_collective(const struct cuda_group *group,
                                const struct hvd_device_collective *collective)
 {
-    bool has_rows =
-        collective->kind == HVD_DEVICE_ALLGATHER || collective->kind == HVD_DEVICE_ALLTOALL;
-    return group->path == GROUP_NCCL && (!has_rows || group->has_pools);
+    bool needs_memory = collective->kind == HVD_DEVICE_REDUCESCATTER
+                            ? collective->prescale != 1
+                            : collective->kind != HVD_DEVICE_BROADCAST;
+    return group->path == GROUP_NCCL && (!needs_memory || group->has_pools);
 }
 
 int cuda_group_collective(struct cuda_group *group, const struct hvd_device_collective *collective,

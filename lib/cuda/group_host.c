@@ -86,6 +86,7 @@ int cuda_group_collective_on_host(struct cuda_group *group,
         rc = alltoall_on_host(group, collective, &options);
         break;
     case HVD_DEVICE_REDUCESCATTER:
+        options.prescale = collective->prescale;
         options.postscale = collective->postscale;
         rc = reducescatter_on_host(group, collective, &options);
         break;

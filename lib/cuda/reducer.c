@@ -103,8 +103,8 @@ bool cuda_reducer_can_collective(const struct cuda_reducer *reducer,
     int dtype, op;
     if (!reducer || cuda_group_is_calling())
         return false;
-    if (question->kind == HVD_DEVICE_REDUCESCATTER) /* there is no memory for a scaled input */
-        return question->prescale == 1 && nccl_numbers(question->dtype, question->op, &dtype, &op);
+    if (question->kind == HVD_DEVICE_REDUCESCATTER)
+        return nccl_numbers(question->dtype, question->op, &dtype, &op);
     return question->kind == HVD_DEVICE_BROADCAST || question->kind == HVD_DEVICE_ALLGATHER ||
            question->kind == HVD_DEVICE_ALLTOALL;
 }

@@ -132,30 +132,36 @@ END_TEST
 static const struct grouping {
     bool scatters;
     const char *words, *text;
+    double prescale;
 } groupings[] = {
-    { false, "gpus=3 fail=ncclGroupStart:1:2", "ncclGroupStart: unhandled system error (2)" },
-    { false, "gpus=3 fail=ncclBroadcast:2:2", "ncclBroadcast: unhandled system error (2)" },
-    { false, "gpus=3 fail=ncclGroupEnd:1:2", "ncclGroupEnd: unhandled system error (2)" },
-    { true, "gpus=3 fail=ncclGroupStart:1:2", "ncclGroupStart: unhandled system error (2)" },
-    { true, "gpus=3 fail=ncclReduce:2:2", "ncclReduce: unhandled system error (2)" },
-    { true, "gpus=3 fail=ncclGroupEnd:1:2", "ncclGroupEnd: unhandled system error (2)" },
+    { false, "gpus=3 fail=ncclGroupStart:1:2", "ncclGroupStart: unhandled system error (2)", 0 },
+    { false, "gpus=3 fail=ncclBroadcast:2:2", "ncclBroadcast: unhandled system error (2)", 0 },
+    { false, "gpus=3 fail=ncclGroupEnd:1:2", "ncclGroupEnd: unhandled system error (2)", 0 },
+    { true, "gpus=3 fail=ncclGroupStart:1:2", "ncclGroupStart: unhandled system error (2)", 0 },
+    { true, "gpus=3 fail=ncclReduce:2:2", "ncclReduce: unhandled system error (2)", 0 },
+    { true, "gpus=3 fail=ncclGroupEnd:1:2", "ncclGroupEnd: unhandled system error (2)", 0 },
+    { true, "gpus=3 fail=ncclReduce:1:2", "ncclReduce: unhandled system error (2)", 2 },
 };
 
 static const struct grouping *grouping;
 
-/* Four rows among three ranks. */
+/* Four rows among three ranks; in place unless they are scaled. */
 static int submit_shares(int32_t *output, int64_t *handle)
 {
     int64_t rows = 4;
+    int32_t image[4] = { 0 };
+    const struct hvd_options options = { .prescale = grouping->prescale };
     const struct hvd_tensor tensor = { .name = "s",
-                                       .input = output,
+                                       .input = grouping->prescale != 0
+                                                    ? device_put(image, sizeof image)
+                                                    : output,
                                        .output = output,
                                        .output_size = 2 * sizeof *output,
                                        .dtype = HVD_INT32,
                                        .ndims = 1,
                                        .dims = &rows,
                                        .device = device };
-    return hvd_reducescatter_async(&tensor, HVD_SUM, NULL, handle);
+    return hvd_reducescatter_async(&tensor, HVD_SUM, &options, handle);
 }
 
 static int fail_in_a_group(int rank)
@@ -188,6 +194,34 @@ START_TEST(a_call_in_a_group_that_fails_ends_the_world_in_nccls_words)
 }
 END_TEST
 
+static const struct grouping scalings[] = {
+    { true, "gpus=3 fail=cuMemAllocAsync:1:2", "cuMemAllocAsync: out of memory", 2 },
+    { true, "gpus=3 fail=cuLaunchKernel:1:719", "cuLaunchKernel: ", 2 },
+};
+
+static int fail_before_nccl(int rank)
+{
+    int64_t handle;
+    int32_t image[2] = { 0 };
+    nccl_start(rank, 3);
+    if (rank == 1)
+        stand_in_configure(grouping->words);
+    REQUIRE_STATUS(submit_shares(device_put(image, sizeof image), &handle), HVD_OK);
+    REQUIRE_STATUS(hvd_wait(handle), HVD_ERR_SYSTEM);
+    require_text("rank 1 on ");
+    require_text(": reduce-scatter 's': device 1 (cuda:1) failed to reduce and scatter (-");
+    require_text(grouping->text);
+    nccl_leave_together(3);
+    return nccl_leave();
+}
+
+START_TEST(an_input_that_cannot_be_scaled_ends_the_world)
+{
+    grouping = &scalings[_i];
+    ranks_run(&(struct mini_options){ .size = 3 }, fail_before_nccl);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("nccl_gather");
@@ -200,5 +234,7 @@ int main(void)
     tcase_add_test(tcase, a_gpu_without_memory_for_such_rows_ends_the_world);
     tcase_add_loop_test(tcase, a_call_in_a_group_that_fails_ends_the_world_in_nccls_words, 0,
                         sizeof groupings / sizeof *groupings);
+    tcase_add_loop_test(tcase, an_input_that_cannot_be_scaled_ends_the_world, 0,
+                        sizeof scalings / sizeof *scalings);
     return unit_run(suite);
 }
