@@ -84,6 +84,11 @@ const struct hvd_device *accelerator_table(struct accelerator *accelerator)
     return &accelerator->table;
 }
 
+const struct hvd_device_extension *accelerator_extension(const struct accelerator *accelerator)
+{
+    return &accelerator->extension;
+}
+
 void *accelerator_alloc(struct accelerator *accelerator, size_t nbytes)
 {
     pthread_mutex_lock(&accelerator->lock);

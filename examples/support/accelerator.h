@@ -46,12 +46,19 @@ typedef int accelerator_reduce_fn(void *arg, const struct hvd_device_allreduce *
 typedef int accelerator_can_reduce_fn(void *arg, enum hvd_dtype dtype, enum hvd_op op,
                                       int process_set);
 
+/* Likewise other collectives, and as hvd_device_extension.can_collective. `rows` and `splits` are
+ * there until the function returns. */
+typedef int accelerator_collective_fn(void *arg, const struct hvd_device_collective *collective);
+typedef int accelerator_can_collective_fn(void *arg, const struct hvd_device_collective *question);
+
 struct accelerator_options {
     size_t memory;                         /* bytes it has */
     double bytes_per_second;               /* of each direction of copying; 0: as fast as it goes */
     accelerator_reduce_fn *reduce;         /* NULL: it cannot */
     accelerator_can_reduce_fn *can_reduce; /* NULL: everything */
-    void *reduce_arg;
+    accelerator_collective_fn *collective; /* NULL: it cannot */
+    accelerator_can_collective_fn *can_collective; /* NULL: everything */
+    void *reduce_arg;                              /* of all of them */
 };
 
 /* Returns 0, or -1 with a problem. */
@@ -65,6 +72,9 @@ void accelerator_destroy(struct accelerator *accelerator);
  * nbytes / bytes_per_second seconds after it began, and moves the bytes at the end of that time. An
  * event stands for what was put on its queue since the one recorded there before. */
 const struct hvd_device *accelerator_table(struct accelerator *accelerator);
+
+/* For hvd_extend_device(), if it has collectives; lives likewise. */
+const struct hvd_device_extension *accelerator_extension(const struct accelerator *accelerator);
 
 /* Device memory, aligned to 64 bytes; NULL when it has no more in one piece. NULL can be freed;
  * what is on a queue must not need it any more. */

@@ -14,6 +14,7 @@ struct accelerator_pinned;
 
 struct accelerator {
     struct hvd_device table;
+    struct hvd_device_extension extension;
     struct accelerator_options options;
     struct accelerator_queue queues[ACCELERATOR_QUEUES];
 
@@ -25,7 +26,7 @@ struct accelerator {
     size_t copied;
 };
 
-/* Fills in accelerator->table. */
+/* Fills in accelerator->table and extension. */
 void accelerator_fill_table(struct accelerator *accelerator);
 
 /* Is it the turn of a fault? `countdown` is one of accelerator->faults. */

@@ -225,9 +225,98 @@ static int allreduce(void *context, const struct hvd_device_allreduce *wanted)
     return 0;
 }
 
+static int can_collective(void *context, const struct hvd_device_collective *question)
+{
+    const struct accelerator_options *options = &((struct accelerator *)context)->options;
+    return options->can_collective == NULL ||
+           options->can_collective(options->reduce_arg, question);
+}
+
+struct movement {
+    struct accelerator_task task;
+    const struct accelerator_options *options;
+    struct hvd_device_collective collective; /* with pointers for the processor */
+    int fault;
+    int64_t rows[]; /* those of the collective, then its splits */
+};
+
+static void run_movement(struct accelerator_task *task, int *status)
+{
+    struct movement *movement = (struct movement *)task;
+    const struct accelerator_options *options = movement->options;
+    int rc = movement->fault != 0 ? movement->fault
+                                  : options->collective(options->reduce_arg, &movement->collective);
+    if (rc < 0 && *status == 0)
+        *status = rc;
+}
+
+/* How much of the output may be written. */
+static size_t output_bytes(const struct hvd_device_collective *collective)
+{
+    size_t size = hvd_dtype_size(collective->dtype);
+    switch (collective->kind) {
+    case HVD_DEVICE_BROADCAST:
+        return collective->count * size;
+    case HVD_DEVICE_REDUCESCATTER:
+        return (size_t)collective->rows[collective->rank] * collective->row_count * size;
+    default:
+        return collective->output_size;
+    }
+}
+
+/* Turns a pointer into one for the processor; false if the memory is not there. */
+static bool find_all(struct accelerator *accelerator, const void *device, size_t nbytes,
+                     void **pointer)
+{
+    *pointer = nbytes > 0 ? accelerator_find(accelerator, device, nbytes) : NULL;
+    return *pointer != NULL || nbytes == 0;
+}
+
+static void copy_rows(struct movement *movement, const struct hvd_device_collective *wanted)
+{
+    int size = wanted->size;
+    movement->collective.rows = wanted->rows != NULL ? movement->rows : NULL;
+    movement->collective.splits = wanted->splits != NULL ? movement->rows + size : NULL;
+    for (int rank = 0; rank < size; rank++) {
+        movement->rows[rank] = wanted->rows != NULL ? wanted->rows[rank] : 0;
+        movement->rows[size + rank] = wanted->splits != NULL ? wanted->splits[rank] : 0;
+    }
+}
+
+static int collective(void *context, const struct hvd_device_collective *wanted)
+{
+    struct accelerator *accelerator = context;
+    void *input, *output;
+    if (!find_all(accelerator, wanted->input, wanted->count * hvd_dtype_size(wanted->dtype),
+                  &input) ||
+        !find_all(accelerator, wanted->output, output_bytes(wanted), &output))
+        return ACCELERATOR_ADDRESS;
+    if (accelerator_strikes(accelerator, &accelerator->faults.refuse[HVD_DEVICE_REDUCE]))
+        return ACCELERATOR_FAULT;
+    struct movement *movement =
+        malloc(sizeof *movement + 2 * (size_t)wanted->size * sizeof *movement->rows);
+    if (movement == NULL)
+        return ACCELERATOR_NOMEM;
+    bool fails = accelerator_strikes(accelerator, &accelerator->faults.fail[HVD_DEVICE_REDUCE]);
+    *movement = (struct movement){ .task = { .run = run_movement, .owned = true },
+                                   .options = &accelerator->options,
+                                   .collective = *wanted,
+                                   .fault = fails ? ACCELERATOR_FAULT : 0 };
+    movement->collective.input = input;
+    movement->collective.output = output;
+    copy_rows(movement, wanted);
+    accelerator_queue_put(&accelerator->queues[HVD_DEVICE_REDUCE], &movement->task);
+    return 0;
+}
+
 void accelerator_fill_table(struct accelerator *accelerator)
 {
     bool reduces = accelerator->options.reduce != NULL;
+    bool moves = accelerator->options.collective != NULL;
+    accelerator->extension =
+        (struct hvd_device_extension){ .size = sizeof accelerator->extension,
+                                       .can_collective = moves ? can_collective : NULL,
+                                       .collective = moves ? collective : NULL };
     accelerator->table = (struct hvd_device){
         .name = "npu",
         .context = accelerator,

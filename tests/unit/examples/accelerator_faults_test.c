@@ -178,6 +178,91 @@ START_TEST(the_nth_allreduce_is_refused_or_fails)
 }
 END_TEST
 
+/* --- the vendor's other collectives --- */
+
+enum { SIZE = 2, ROWS = 3 };
+
+static int only_exchanges(void *arg, const struct hvd_device_collective *question)
+{
+    return arg != NULL && question->kind == HVD_DEVICE_ALLTOALL;
+}
+
+/* As if the other rank had sent what this one sends to itself. */
+static int exchange(void *arg, const struct hvd_device_collective *collective)
+{
+    struct vendor *vendor = arg;
+    const float *input = collective->input;
+    float *output = collective->output;
+    vendor->calls++;
+    if (pthread_equal(vendor->caller, pthread_self()) || collective->rows[0] != 1 ||
+        collective->rows[1] != 1 || collective->splits[0] != 1 || collective->splits[1] != 2)
+        return -100;
+    output[0] = output[1] = input[0];
+    return vendor->status;
+}
+
+/* The numbers of rows are gone when the collective is carried out. */
+static int put_exchange(const struct hvd_device_extension *extension, const float *input,
+                        float *output)
+{
+    int64_t rows[SIZE] = { 1, 1 }, splits[SIZE] = { 1, 2 };
+    const struct hvd_device_collective wanted = { .kind = HVD_DEVICE_ALLTOALL,
+                                                  .dtype = HVD_FLOAT32,
+                                                  .input = input,
+                                                  .output = output,
+                                                  .count = ROWS,
+                                                  .rows = rows,
+                                                  .row_count = 1,
+                                                  .output_size = SIZE * sizeof *output,
+                                                  .splits = splits,
+                                                  .size = SIZE };
+    int rc = extension->collective(npu, &wanted);
+    rows[0] = splits[0] = -1;
+    return rc;
+}
+
+START_TEST(the_callback_exchanges_rows_on_a_thread_of_its_own)
+{
+    struct vendor vendor = { .caller = pthread_self(), .status = _i == 0 ? 0 : -77 };
+    npu_teardown();
+    npu_create(&(struct accelerator_options){ .memory = MEMORY,
+                                              .collective = exchange,
+                                              .can_collective = only_exchanges,
+                                              .reduce_arg = &vendor });
+    const struct hvd_device_extension *extension = accelerator_extension(npu);
+    struct hvd_device_collective question = { .kind = HVD_DEVICE_ALLTOALL };
+    ck_assert_int_eq(extension->can_collective(npu, &question), 1);
+    question.kind = HVD_DEVICE_BROADCAST;
+    ck_assert_int_eq(extension->can_collective(npu, &question), 0);
+    float values[ROWS] = { 5, 2, 3 }, *input = device_memory(sizeof values);
+    float *output = device_memory(SIZE * sizeof *output);
+    accelerator_write(npu, input, values, sizeof values);
+    ck_assert_int_eq(put_exchange(extension, input, output), 0);
+    ck_assert_int_eq(finish(HVD_DEVICE_REDUCE), _i == 0 ? 1 : -77);
+    accelerator_read(npu, values, output, SIZE * sizeof *output);
+    ck_assert(values[0] == 5 && values[1] == 5);
+    ck_assert_int_eq(put_exchange(extension, input, NULL), ACCELERATOR_ADDRESS);
+    ck_assert_int_eq(vendor.calls, 1);
+}
+END_TEST
+
+START_TEST(the_nth_collective_is_refused_or_fails)
+{
+    struct vendor vendor = { .caller = pthread_self() };
+    npu_teardown();
+    npu_create(&(struct accelerator_options){
+        .memory = MEMORY, .collective = exchange, .reduce_arg = &vendor });
+    accelerator_inject(npu, &(struct accelerator_faults){ .refuse = { [HVD_DEVICE_REDUCE] = 1 },
+                                                          .fail = { [HVD_DEVICE_REDUCE] = 1 } });
+    const struct hvd_device_extension *extension = accelerator_extension(npu);
+    float *input = device_memory(ROWS * sizeof *input), *output = device_memory(16);
+    ck_assert_int_eq(put_exchange(extension, input, output), ACCELERATOR_FAULT);
+    ck_assert_int_eq(put_exchange(extension, input, output), 0);
+    ck_assert_int_eq(finish(HVD_DEVICE_REDUCE), ACCELERATOR_FAULT);
+    ck_assert_int_eq(vendor.calls, 0);
+}
+END_TEST
+
 static TCase *case_of(const char *name)
 {
     TCase *tcase = tcase_create(name);
@@ -197,6 +282,8 @@ static TCase *faults_case(void)
     tcase_add_test(tcase, without_a_callback_it_reduces_nothing);
     tcase_add_loop_test(tcase, the_callback_reduces_device_memory_on_a_thread_of_its_own, 0, 2);
     tcase_add_test(tcase, the_nth_allreduce_is_refused_or_fails);
+    tcase_add_loop_test(tcase, the_callback_exchanges_rows_on_a_thread_of_its_own, 0, 2);
+    tcase_add_test(tcase, the_nth_collective_is_refused_or_fails);
     return tcase;
 }
 
