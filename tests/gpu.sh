@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# gpu.sh BUILDDIR [-np 'N...']: on a machine with a GPU of NVIDIA: runs the unit tests of lib/cuda, then allreduces of tensors
+# gpu.sh BUILDDIR [-np 'N...']: on a machine with a GPU of NVIDIA: runs the unit tests of lib/cuda, then collectives of tensors
 # in its memory at 2 and 4 ranks on this GPU, through the host and, where each rank has a GPU, with NCCL. It prints how fast the
 # driver copies, and hvd-bandwidth's table of all collectives, and runs tests/gpu/torch_cases.py where PyTorch has CUDA. It is no
 # part of "make check". CUDA_HOME has cuda.h (/usr/local/cuda), GPU_BYTES is the size of the largest tensors (67108864), PYTHON
