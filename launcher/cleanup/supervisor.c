@@ -17,6 +17,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -30,6 +31,7 @@ struct supervisor {
     bool hung_up;
     uint64_t kill_at_ms; /* valid once `hung_up` */
     bool stopped, ended; /* the agent */
+    bool orphans;        /* the agent has left children, which are waited for */
     int status;          /* of the agent, once it has ended */
 };
 
@@ -76,6 +78,8 @@ static bool reap_children(struct supervisor *supervisor)
     for (int status; (pid = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0;)
         if (pid == supervisor->agent)
             hear_of_agent(supervisor, status);
+        else
+            supervisor->orphans = true;
     return pid == 0;
 }
 
@@ -114,6 +118,16 @@ static void watch_agent(struct supervisor *supervisor)
         wait_for_events(supervisor,
                         supervisor->hung_up ? supervisor_time_left(supervisor->kill_at_ms) : -1);
     }
+}
+
+/* The agent has ended by itself, and so has removed its control group, which no process was in: all
+ * that its ranks had started would be children of this process now. On a machine with many agents
+ * it takes long to search for the group. */
+static bool agent_left_nothing(struct supervisor *supervisor)
+{
+    bool children = reap_children(supervisor);
+    return !children && !supervisor->orphans && supervisor->ended &&
+           WIFEXITED(supervisor->status) && WEXITSTATUS(supervisor->status) == EXIT_SUCCESS;
 }
 
 /* Repeats until no child is left; a killed process may have forked meanwhile, which only a control
@@ -174,7 +188,9 @@ int supervisor_fork(uint32_t hang_up_ms)
     signal(SIGPIPE, SIG_IGN); /* the reader of stderr may end */
     give_up_stdout();
     watch_agent(&supervisor);
-    clean_up_after_agent(&supervisor);
-    cgroup_remove_of(supervisor.agent);
+    if (!agent_left_nothing(&supervisor)) {
+        clean_up_after_agent(&supervisor);
+        cgroup_remove_of(supervisor.agent);
+    }
     return supervisor_exit_status(&supervisor);
 }

@@ -16,6 +16,9 @@
 
 enum { PATH_SIZE = 4096 };
 
+/* The number of groups that an agent looks at, on average, for those that others have left. */
+enum { STALE_LOOKED_AT = 64 };
+
 /* Is `word` in the list, which is separated by commas? */
 static bool has_word(const char *words, const char *word)
 {
@@ -114,15 +117,14 @@ static unsigned long own_namespace(void)
 
 void cgroup_make(struct cgroup *group)
 {
-    unsigned number = 0;
     *group = (struct cgroup){ 0 };
     int parent = open_own_group();
     if (parent < 0)
         return;
-    if (getrandom(&number, sizeof number, GRND_NONBLOCK) < 0)
-        number = 0;
+    if (getrandom(&group->number, sizeof group->number, GRND_NONBLOCK) < 0)
+        group->number = 0;
     snprintf(group->name, sizeof group->name, "hvd-%d-%lu-%08x", (int)getpid(), own_namespace(),
-             number);
+             group->number);
     int directory = -1;
     if (mkdirat(parent, group->name, 0755) == 0)
         directory = openat(parent, group->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -182,13 +184,25 @@ static void remove_stale(int parent, const char *name, pid_t owner, pid_t wanted
         unlinkat(parent, name, AT_REMOVEDIR);
 }
 
+/* A machine that plays a thousand hosts has a thousand groups: if each agent looked at all of them,
+ * the agents would look a million times. Of more than STALE_LOOKED_AT, the random number of its own
+ * group decides whether an agent looks, so that each agent looks at about as many. */
+static bool looks_for_stale(const struct cgroup *group)
+{
+    struct stat status;
+    if (fstat(group->parent, &status) < 0)
+        return true;
+    return group->number % (unsigned)(1 + status.st_nlink / STALE_LOOKED_AT) == 0;
+}
+
 void cgroup_remove(struct cgroup *group)
 {
     if (!group->directory)
         return;
     close(group->directory);
     unlinkat(group->parent, group->name, AT_REMOVEDIR);
-    for_each_group(group->parent, remove_stale, 0);
+    if (looks_for_stale(group))
+        for_each_group(group->parent, remove_stale, 0);
     close(group->parent);
     *group = (struct cgroup){ 0 };
 }

@@ -16,6 +16,7 @@
 struct cgroup {
     int directory; /* for spawn_request.cgroup; 0: there is none */
     int parent;
+    unsigned number; /* random */
     char name[64];
 };
 
@@ -25,7 +26,8 @@ void cgroup_make(struct cgroup *group);
 /* Sends SIGKILL to all processes in the group. */
 void cgroup_kill(const struct cgroup *group);
 
-/* Removes the group, if it is empty, and such groups of agents that have ended. */
+/* Removes the group, if it is empty, and such groups of agents that have ended; on a machine with
+ * many groups only some calls look for those. */
 void cgroup_remove(struct cgroup *group);
 
 /* For a process that survives a killed agent: kills the processes in that agent's groups and
