@@ -24,11 +24,13 @@
 
 /* The assignments to nonce, agent and size come between these two texts. */
 static const char script_begin[] = "{\n"
-                                   "umask 077\n";
+                                   "umask 077\n"
+                                   "set -f\n";
 
 /* ours NAME...: nobody else can have created any of them. ls -n is POSIX, unlike [ -O ] and
- * stat; one ls lists all names, which needs no more processes than one name. The lines are read
- * by a subshell in all shells, because of the parentheses: "exit" ends only the subshell. above
+ * stat; one ls lists all names, which needs no more processes than one name. A name with a newline
+ * makes more lines than names. The list is split into lines, and a line into fields, by the shell
+ * itself: "set -f" keeps it from expanding patterns, of which this script has none. above
  * PROGRAM: the program is ours, and so are its folder and all folders above. After cd -P, $PWD
  * has no links. try PLACE: makes a private folder $d there that can hold and execute the copy
  * $f; or leaves $why. */
@@ -40,21 +42,25 @@ static const char script_functions[] =
     "    d=\n"
     "}\n"
     "ours() {\n"
-    "    ls -lnd \"$@\" 2>/dev/null | (\n"
-    "        n=0 me=\n"
-    "        while read -r mode links uid gid rest; do\n"
-    "            case $mode in\n"
-    "            l*) exit 1 ;;\n"
-    "            d????????[tT]*) ;;\n"
-    "            ????????w*) exit 1 ;;\n"
-    "            ?????w*)\n"
-    "                case $uid:$gid:$mode in 0:0:*+*) exit 1 ;; 0:0:*) ;; *) exit 1 ;; esac ;;\n"
-    "            esac\n"
-    "            [ \"$uid\" = 0 ] || [ \"$uid\" = \"${me:=$(id -u)}\" ] || exit 1\n"
-    "            n=$((n + 1))\n"
-    "        done\n"
-    "        [ $n = $# ]\n"
-    "    )\n"
+    "    names=$# n=0 me=\n"
+    "    list=$(LC_ALL=C ls -lnd \"$@\" 2>/dev/null) || return 1\n"
+    "    IFS='\n"
+    "'\n"
+    "    set -- $list\n"
+    "    unset IFS\n"
+    "    for line; do\n"
+    "        set -- $line\n"
+    "        case $1 in\n"
+    "        l*) return 1 ;;\n"
+    "        d????????[tT]*) ;;\n"
+    "        ????????w*) return 1 ;;\n"
+    "        ?????w*)\n"
+    "            case $3:$4:$1 in 0:0:*+*) return 1 ;; 0:0:*) ;; *) return 1 ;; esac ;;\n"
+    "        esac\n"
+    "        [ \"$3\" = 0 ] || [ \"$3\" = \"${me:=$(id -u)}\" ] || return 1\n"
+    "        n=$((n + 1))\n"
+    "    done\n"
+    "    [ $n = $names ]\n"
     "}\n"
     "above() {\n"
     "    r=$PWD u=\n"
