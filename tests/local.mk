@@ -596,7 +596,8 @@ program_tests = \
 	tests/words_test.sh
 
 if PROGRAMS
-check_PROGRAMS += tests/support/act tests/support/collectives tests/support/elastic_worker tests/support/horovod_worker tests/support/meet \
+check_PROGRAMS += tests/support/act tests/support/collectives tests/support/elastic_scenario tests/support/elastic_worker \
+	tests/support/horovod_worker tests/support/meet \
 	tests/support/print_ptx tests/support/refuse tests/support/replay tests/support/stuck_fs tests/support/unauthenticated tests/support/world
 tests_support_collectives_SOURCES = tests/support/collectives.c tests/support/collectives.h \
 	tests/support/collectives_errors.c \
@@ -614,6 +615,8 @@ tests_support_collectives_CFLAGS = $(AM_CFLAGS)
 tests_support_collectives_LDADD = lib/libhvd.la -lm -lpthread
 tests_support_collectives_LDFLAGS = $(AM_LDFLAGS) -no-install
 tests_support_act_LDADD =
+tests_support_elastic_scenario_LDADD = lib/libhvd.la
+tests_support_elastic_scenario_LDFLAGS = $(AM_LDFLAGS) -no-install
 tests_support_elastic_worker_LDADD = lib/libhvd.la
 tests_support_elastic_worker_LDFLAGS = $(AM_LDFLAGS) -no-install
 tests_support_horovod_worker_SOURCES = tests/support/horovod_worker.c \
@@ -664,6 +667,7 @@ program_tests += \
 	tests/program/cxx_test.sh \
 	tests/program/elastic_faults_test.sh \
 	tests/program/elastic_hosts_test.sh \
+	tests/program/elastic_scenarios_test.sh \
 	tests/program/elastic_test.sh \
 	tests/program/ending_test.sh \
 	tests/program/examples_hosts_test.sh \
@@ -749,6 +753,7 @@ EXTRA_DIST += \
 	tests/python/cuda_cases.py \
 	tests/python/distributed_cases.py \
 	tests/python/elastic_joins.py \
+	tests/python/elastic_scenario.py \
 	tests/python/elastic_worker.py \
 	tests/python/run_examples.py \
 	tests/python/sampler_histories.py \
@@ -756,7 +761,7 @@ EXTRA_DIST += \
 	tests/slurm-testbed.sh \
 	tests/support/abi.sh \
 	tests/support/elastic.sh \
-	tests/support/elastic_stock_train.py \
+	tests/support/elastic_scenarios.sh \
 	tests/support/elastic_stock_worker.py \
 	tests/support/fashion_data.sh \
 	tests/support/fit.sh \
@@ -868,6 +873,7 @@ AM_TESTS_ENVIRONMENT = \
 	HVDRUN='$(stage)$(bindir)/hvdrun'; HVDAGENT='$(stage)$(agentdir)/hvdagent'; HVDRENDEZVOUSD='$(stage)$(bindir)/hvdrendezvousd'; \
 	HVD_BANDWIDTH='$(stage)$(bindir)/hvd-bandwidth'; HVD_TUNE='$(stage)$(bindir)/hvd-tune'; ACT='$(abs_builddir)/tests/support/act'; \
 	COLLECTIVES='$(abs_builddir)/tests/support/collectives'; \
+	ELASTIC_SCENARIO='$(abs_builddir)/tests/support/elastic_scenario'; \
 	ELASTIC_WORKER='$(abs_builddir)/tests/support/elastic_worker'; \
 	HOROVOD_WORKER='$(abs_builddir)/tests/support/horovod_worker'; \
 	MEET='$(abs_builddir)/tests/support/meet'; \
@@ -884,5 +890,5 @@ AM_TESTS_ENVIRONMENT = \
 	PYTHON='$(PYTHON)'; PYDIR='$(pydir)'; PKGDATADIR='$(pkgdatadir)'; \
 	SANITIZERS='$(ENABLED_SANITIZERS)'; HARDENING='$(HARDENING)'; BUILT_WITH_PMIX='$(BUILT_WITH_PMIX)'; MANDOC='$(MANDOC)'; CC='$(CC)'; \
 	$(sanitizer_options) CK_DEFAULT_TIMEOUT=60 CK_TIMEOUT_MULTIPLIER=3; \
-	export srcdir builddir STAGE PREFIX AGENTDIR INCLUDEDIR LIBDIR MANDIR HVDRUN HVDAGENT HVDRENDEZVOUSD HVD_BANDWIDTH HVD_TUNE ACT COLLECTIVES HEAT FC ELASTIC_WORKER HOROVOD_WORKER MEET REFUSE WORLD HELLO API_TOUR \
+	export srcdir builddir STAGE PREFIX AGENTDIR INCLUDEDIR LIBDIR MANDIR HVDRUN HVDAGENT HVDRENDEZVOUSD HVD_BANDWIDTH HVD_TUNE ACT COLLECTIVES HEAT FC ELASTIC_SCENARIO ELASTIC_WORKER HOROVOD_WORKER MEET REFUSE WORLD HELLO API_TOUR \
 		FASHION_MNIST FUNCTION_APPROXIMATION PINN SOFTMAX_REGRESSION SYNTHETIC_BENCHMARK COMPARE_PARAMETERS PYTHON PYDIR PKGDATADIR SANITIZERS HARDENING BUILT_WITH_PMIX MANDOC CC CK_DEFAULT_TIMEOUT CK_TIMEOUT_MULTIPLIER;

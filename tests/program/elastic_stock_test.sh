@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Unmodified Horovod workers in elastic jobs of hvdrun: they ask for their places over HTTP and are notified of other hosts. The
-# workers here are a stand-in that speaks the same bytes (tests/support/elastic_stock_worker.py). The real ones run Horovod's eight
-# scenarios (test/integration/elastic_common.py of 0.28.1) if HVD_TEST_STOCK_PYTHON names a Python that imports horovod.torch.
+# workers here are a stand-in that speaks the same bytes (tests/support/elastic_stock_worker.py). The real ones are in
+# tests/program/elastic_scenarios_test.sh.
 . "$srcdir/tests/tap.sh"
 
 python=$(command -v python3) || python=
@@ -104,78 +104,4 @@ unlike "and has never been in a world" 'worker 2 pid' "$tmp/out"
 end_job
 is "and its end is no failure" 0 "$status"
 
-# ---- Horovod itself ----
-
-if [ -z "${HVD_TEST_STOCK_PYTHON-}" ]; then
-    skip "Horovod's scenarios with its own workers" "HVD_TEST_STOCK_PYTHON names no Python with Horovod"
-    finish
-    exit
-fi
-
-# hosts.sh prints the line of the schedule for the epoch that comes next: the log has a line for each that is over.
-cat >"$tmp/hosts.sh" <<END
-#!/bin/sh
-log=\$(wc -l <"$tmp/log")
-last=\$(wc -l <"$tmp/schedule")
-[ "\$log" -lt "\$last" ] || log=\$((last - 1))
-sed -n "\$((log + 1))p" "$tmp/schedule" | tr ' ' '\\n'
-END
-chmod +x "$tmp/hosts.sh"
-
-# scenario SCHEDULE CHANGES EPOCHS FAULTS ARGUMENT...: SCHEDULE has the hosts of each epoch, with ';' between them; after the epochs
-# in CHANGES rank 0 waits for its notification; FAULTS are those of elastic_stock_train.py.
-scenario() {
-    printf '%s\n' "$1" | tr ';' '\n' >"$tmp/schedule"
-    printf '%s\n' "$2" | tr ' ' '\n' | grep . >"$tmp/log.hosts"
-    : >"$tmp/log"
-    _epochs=$3 _faults=$4
-    shift 4
-    # shellcheck disable=SC2086 # several words
-    run "$HVDRUN" "$@" "$HVD_TEST_STOCK_PYTHON" "$srcdir/tests/support/elastic_stock_train.py" "$tmp/log" \
-        "$_epochs" $_faults
-}
-
-# logs LINE...: epoch, commits, host, rank at the start, rank, size, worlds
-logs() {
-    [ "$(printf '%s\n' "$@")" = "$(cat "$tmp/log")" ]
-}
-
-with_script() {
-    scenario "$@" --host-discovery-script "$tmp/hosts.sh"
-}
-
-scenario_of_slots() { # SLOTS
-    with_script "localhost:$1;localhost:$1 127.0.0.1:$1;127.0.0.1:$1" "0 1" 3 "" \
-        -np "$1" --min-np "$1" --max-np $((2 * $1))
-}
-
-for slots in 2 1; do
-    scenario_of_slots $slots
-    ok "hosts added and removed, $slots slots" logs "0 10 localhost 0 0 $slots 1" \
-        "1 21 localhost 0 0 $((2 * slots)) 2" "2 32 127.0.0.1 $slots 0 $slots 3"
-    is "ends well ($slots)" 0 "$status"
-done
-for how in raise kill; do
-    with_script "localhost:2 127.0.0.1:2" "" 3 "1:0:0:$how" -np 2 --min-np 2 --max-np 4
-    ok "a single rank fails ($how)" logs "0 10 localhost 0 0 4 1" "1 21 127.0.0.1 2 0 2 2" "2 32 127.0.0.1 2 0 2 2"
-    is "and the job ends well ($how)" 0 "$status"
-    scenario "" "" 3 "1:0:0:$how" -np 4 --min-np 2 -H localhost:2,127.0.0.1:2
-    ok "a single rank of fixed hosts fails ($how)" logs "0 10 localhost 0 0 4 1" "1 21 127.0.0.1 2 0 2 2" "2 32 127.0.0.1 2 0 2 2"
-    is "and that job ends well, too ($how)" 0 "$status"
-done
-with_script "localhost:2 127.0.0.1:2" "" 3 "1:0:0:raise 1:0:1:raise 1:0:2:raise 1:0:3:raise" -np 2 --min-np 2 --max-np 4
-ok "when all ranks fail the job fails" [ "$status" -ne 0 ]
-with_script "localhost:2 127.0.0.1:2" "" 3 "1:0:0:raise 1:0:2:raise" -np 2 --min-np 2 --max-np 4 --elastic-timeout 3
-ok "when a rank of each host fails and no host comes, the job ends after --elastic-timeout" [ "$status" -ne 0 ]
-with_script "localhost:2 127.0.0.1:2" "" 3 "1:0:0:raise" -np 4 --min-np 4 --max-np 4 --elastic-timeout 3
-ok "below the minimum the job ends after --elastic-timeout" [ "$status" -ne 0 ]
-with_script "localhost:2;localhost:2 127.0.0.1:2;127.0.0.1:2" "0 1" 3 "" -np 2 --min-np 2 --max-np 4 --reset-limit 2
-is "two changes of hosts are within a limit of two resets" 0 "$status"
-ok "and as without a limit" logs "0 10 localhost 0 0 2 1" "1 21 localhost 0 0 4 2" "2 32 127.0.0.1 2 0 2 3"
-with_script "localhost:2;localhost:2 127.0.0.1:2;127.0.0.1:2" "0 1" 3 "" -np 2 --min-np 2 --max-np 4 --reset-limit 1
-ok "and beyond a limit of one" [ "$status" -ne 0 ]
-like "which is said" 'a further world is needed after 1 reset \(--reset-limit\)' "$tmp/err"
-with_script "localhost:2 127.0.0.1:2" "" 15 "1:0:2:kill" -np 2 --min-np 2 --max-np 4 --blacklist-cooldown-range 1 2
-is "a host comes back after its cool-down" 0 "$status"
-like "the world was small in between, or grew again" '^1 21 localhost 0 0 [24] ' "$tmp/log"
 finish
