@@ -80,7 +80,7 @@ bench_rendezvous_LDADD = rendezvous/librendezvous.la lib/libhvd_internal.la lib/
 	$(SODIUM_LIBS) $(CJSON_LIBS) $(UV_LIBS) -lm
 endif
 
-EXTRA_DIST += bench/elastic.sh bench/elastic_horovod.py bench/elastic_torch.py bench/python_collective.py bench/hosts.sh bench/idle.sh bench/loss.sh bench/output.sh bench/predict.sh bench/rendezvous.sh bench/scale.sh bench/support/quiet.sh bench/synthetic.sh bench/unauthenticated.sh
+EXTRA_DIST += bench/elastic.sh bench/elastic_horovod.py bench/elastic_scenarios.sh bench/elastic_torch.py bench/python_collective.py bench/hosts.sh bench/idle.sh bench/loss.sh bench/output.sh bench/predict.sh bench/rendezvous.sh bench/scale.sh bench/support/quiet.sh bench/synthetic.sh bench/unauthenticated.sh
 
 # The comparison: libhvd through its public calls, and what the hardware and the kernel allow. Its peers (bench/peer_*) are not
 # built here: bench/run does so where they are installed.
