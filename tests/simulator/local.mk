@@ -92,7 +92,9 @@ check_PROGRAMS += tests/simulator/scale
 TESTS += tests/simulator/scale
 tests_simulator_scale_SOURCES = \
 	tests/simulator/scale.c \
+	tests/simulator/scale_job.c tests/simulator/scale_job.h \
 	tests/simulator/scale_net.c tests/simulator/scale_net.h \
+	tests/simulator/scale_ranks.c \
 	tests/simulator/scale_sizes.c tests/simulator/scale_sizes.h
 tests_simulator_scale_LDADD = bench/libprediction.la $(LDADD)
 
