@@ -21,7 +21,7 @@ struct simulated_discovery {
 
 void sim_discovery_list(struct host_list *list, struct host_slots slots[SIM_HOSTS_MAX])
 {
-    static char *const names[SIM_HOSTS_MAX] = { "h0", "h1", "h2", "h3", "h4", "h5" };
+    static char *const names[SIM_FLAT_HOSTS_MAX] = { "h0", "h1", "h2", "h3", "h4", "h5" };
     *list = (struct host_list){ .hosts = slots };
     memcpy(elastic.delivered, elastic.found, sizeof elastic.delivered);
     for (int i = 0; i < world.nhosts; i++)

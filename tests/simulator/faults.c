@@ -27,11 +27,18 @@ struct sim_host *sim_fault_host(const struct sim_fault *fault)
     return host->reached && !world.finished ? host : NULL;
 }
 
+bool sim_host_is_within(const struct sim_host *host, const struct sim_host *above)
+{
+    while (host && host != above)
+        host = host->above;
+    return host;
+}
+
 bool sim_host_has_ranks(const struct sim_host *host)
 {
     for (int rank = 0; rank < world.nranks; rank++)
-        if (world.ranks[rank] && world.ranks[rank]->process->host == host->index &&
-            world.ranks[rank]->process->alive)
+        if (world.ranks[rank] && world.ranks[rank]->process->alive &&
+            sim_host_is_within(&world.hosts[world.ranks[rank]->process->host], host))
             return true;
     return false;
 }
@@ -60,8 +67,7 @@ static void look_who_waits(void *context)
     for (int rank = 0; rank < world.nranks && launcher_runs() && !world.finished; rank++) {
         const struct sim_worker *worker = world.ranks[rank];
         if (worker && sim_worker_waits(worker) && !world.hosts[worker->process->host].vanished &&
-            !sim_path_is_down(worker->process->host, 0) &&
-            !sim_path_is_down(0, worker->process->host))
+            !sim_host_is_cut(&world.hosts[worker->process->host]))
             sim_broken("rank %d still waits for what is lost", rank);
     }
 }
@@ -88,7 +94,7 @@ void sim_tell_launcher_to_stop(void *context)
 
 /* ---- counting ---- */
 
-static unsigned long jobs[KINDS_MAX], broken_jobs[KINDS_MAX];
+static unsigned long jobs[KINDS_MAX], broken_jobs[KINDS_MAX], inner_jobs, broken_inner_jobs;
 
 const char *sim_fault_sentence(int index, unsigned long *befallen, unsigned long *broken)
 {
@@ -99,14 +105,32 @@ const char *sim_fault_sentence(int index, unsigned long *befallen, unsigned long
     return sim_fault_kinds[index].sentence;
 }
 
+static bool is_inner(const struct sim_host *host)
+{
+    for (int i = 0; i < world.nhosts; i++)
+        if (world.hosts[i].above == host)
+            return true;
+    return false;
+}
+
+unsigned long sim_faults_of_inner_hosts(unsigned long *broken)
+{
+    *broken = broken_inner_jobs;
+    return inner_jobs;
+}
+
 void sim_faults_count(bool broken)
 {
+    bool inner = false;
     for (int i = 0; i < nfaults; i++) {
         if (faults[i].effect == NOTHING)
             continue;
+        inner |= world.hosts[faults[i].host].lost && is_inner(&world.hosts[faults[i].host]);
         jobs[faults[i].kind - sim_fault_kinds]++;
         broken_jobs[faults[i].kind - sim_fault_kinds] += broken;
     }
+    inner_jobs += inner;
+    broken_inner_jobs += inner && broken;
 }
 
 /* ---- firing ---- */
@@ -183,8 +207,9 @@ static bool all_have_ended_well(void)
  * fault; hvdrun can only know if the way to it is not cut. */
 static bool may_have_passed(const struct sim_fault *fault)
 {
-    return fault->effect != MUST || (fault->kind->fire != sim_fire_cut_link &&
-                                     !(fault->cut_off && sim_path_is_down(fault->host, 0)));
+    return fault->effect != MUST ||
+           (fault->kind->fire != sim_fire_cut_link &&
+            !(fault->cut_off && sim_host_is_cut(&world.hosts[fault->host])));
 }
 
 /* Ranks have lost each other, and hvdrun could not see meanwhile which host was away. */
@@ -226,6 +251,12 @@ const char *sim_faults_words(int status)
 {
     bool is_its = nfaults > 0 && faults[0].nstatuses > 0 && faults[0].statuses[0] == status;
     return is_alone() && is_its ? faults[0].kind->words : NULL;
+}
+
+int sim_faults_blamed_host(int status)
+{
+    bool is_lost = status == STATUS_HOST_LOST && sim_faults_words(status);
+    return is_lost ? faults[0].host : -1;
 }
 
 int sim_faults_blamed_rank(void)

@@ -24,6 +24,9 @@ const char *sim_faults_text(void); /* what has happened, and what it allows */
 /* The only fault was the end of a rank: which, for the verdict must name it; else -1. */
 int sim_faults_blamed_rank(void);
 
+/* The only fault was the loss of a host, for which hvdrun ended with that status: which; else -1. */
+int sim_faults_blamed_host(int status);
+
 /* What the last line must say then; NULL if nothing is known. */
 const char *sim_faults_words(int status);
 
@@ -36,6 +39,9 @@ bool sim_faults_are_two(void);
 /* The table, for the report: the sentence of row `index` and the jobs that it befell, of which so
  * many were judged badly. NULL beyond the last. */
 const char *sim_fault_sentence(int index, unsigned long *jobs, unsigned long *broken);
+
+/* Likewise of jobs in which a host was lost that others were connected through. */
+unsigned long sim_faults_of_inner_hosts(unsigned long *broken);
 void sim_faults_count(bool broken); /* of the job that has just been judged */
 
 #endif

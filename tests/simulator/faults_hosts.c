@@ -6,11 +6,16 @@
 #include <errno.h>
 #include <signal.h>
 
-/* Until its ranks run it may be silent, for as long as the start may take. */
+static const struct sim_host *host_of_rank(int rank)
+{
+    return &world.hosts[world.plan.hosts[world.plan.ranks[rank].host].host->name[1] - '0'];
+}
+
+/* Until its ranks run, and those below, it may be silent, for as long as the start may take. */
 static bool is_starting(const struct sim_host *host)
 {
     for (int rank = 0; rank < world.nranks; rank++)
-        if (world.plan.hosts[world.plan.ranks[rank].host].host->name[1] == '0' + host->index &&
+        if (sim_host_is_within(host_of_rank(rank), host) &&
             (!world.ranks[rank] || sim_now_us() - world.ranks[rank]->begun_us < SIM_MS(100)))
             return true;
     return false;
@@ -19,7 +24,8 @@ static bool is_starting(const struct sim_host *host)
 static enum sim_effect lost_within(struct sim_fault *fault, struct sim_host *host,
                                    uint64_t within_ms)
 {
-    host->lost = true;
+    for (int i = 0; i < world.nhosts; i++)
+        world.hosts[i].lost |= sim_host_is_within(&world.hosts[i], host);
     sim_fault_allow(fault, STATUS_HOST_LOST);
     fault->starting = is_starting(host);
     if (fault->starting)
@@ -39,7 +45,8 @@ static enum sim_effect cut_off(struct sim_fault *fault, struct sim_host *host)
 {
     bool needed = false;
     for (int rank = 0; rank < world.nranks; rank++)
-        needed |= world.ranks[rank] && world.ranks[rank]->process->host == host->index &&
+        needed |= world.ranks[rank] &&
+                  sim_host_is_within(&world.hosts[world.ranks[rank]->process->host], host) &&
                   world.ranks[rank]->process->alive && world.ranks[rank]->state < WORKER_RUNNING;
     lost(fault, host);
     fault->cut_off = true;
@@ -96,7 +103,7 @@ enum sim_effect sim_fire_stop_agent(struct sim_fault *fault)
     struct sim_host *host = sim_fault_host(fault);
     if (!host || !host->agent->alive)
         return NOTHING;
-    bool acknowledges = host->transport == SIM_TRANSPORT_SSH;
+    bool acknowledges = host->transport == SIM_TRANSPORT_SSH && !host->above;
     enum sim_effect effect =
         lost_within(fault, host, LEARN_OF_HOST_MS + (acknowledges ? ACKNOWLEDGED_MS : 0));
     if (acknowledges) /* who waits for its ranks may give up first */
@@ -110,12 +117,17 @@ static void feed(void *context)
     sim_starve(context, false);
 }
 
-/* For longer than --heartbeat-timeout, and not so long that a host which acknowledges is lost. */
+/* For longer than --heartbeat-timeout, and not so long that a host which acknowledges is lost. The
+ * hosts below it hear nothing either, and do not know that it is only late. */
 enum sim_effect sim_fire_starve_agent(struct sim_fault *fault)
 {
     struct sim_host *host = sim_fault_host(fault);
-    if (!host || !host->agent->alive || host->transport == SIM_TRANSPORT_COMMAND)
+    if (!host || !host->agent->alive || host->transport == SIM_TRANSPORT_COMMAND || host->above)
         return NOTHING;
+    for (int i = 0; i < world.nhosts && world.tree_width > 0; i++)
+        world.hosts[i].lost = true;
+    if (world.tree_width > 0)
+        sim_fault_allow(fault, STATUS_HOST_LOST);
     if (sim_faults_are_two()) { /* when the job is stopped the agent may not end in time */
         host->lost = true;
         sim_fault_allow(fault, STATUS_HOST_LOST);
@@ -131,7 +143,7 @@ enum sim_effect sim_fire_cut_link(struct sim_fault *fault)
     if (!host || host->transport == SIM_TRANSPORT_LOCAL || !host->agent->alive)
         return NOTHING;
     enum sim_effect effect = lost(fault, host);
-    if (host->transport == SIM_TRANSPORT_COMMAND)
+    if (host->transport == SIM_TRANSPORT_COMMAND && !host->above)
         sim_kill(host->stands, SIGKILL);
     else
         sim_stream_break(host->link, sim_once_in(2) ? ECONNRESET : 0);

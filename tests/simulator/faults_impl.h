@@ -54,6 +54,9 @@ enum sim_effect sim_must_if(bool certain);
 bool sim_host_has_ranks(const struct sim_host *host);
 bool sim_host_is_used(int host);
 
+/* Is it `above`, or connected through it? */
+bool sim_host_is_within(const struct sim_host *host, const struct sim_host *above);
+
 /* Who waits for others then, and can be reached, has missed a loss. */
 void sim_must_learn(uint64_t within_ms);
 

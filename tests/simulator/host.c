@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A host: the agent, which is the real one, on a loop of its own; and, as scripts, what stands
  * around it: the supervisor (launcher/cleanup/supervisor.c), which adopts, kills what an agent leaves behind and an
- * agent that lives on without its link, at once if it is stopped; and a local command that carries
- * the stream. The agent ends when nothing is active on its loop any more. */
+ * agent that lives on without its link, at once if it is stopped; and a command that carries the
+ * stream, of the launcher or of the agent of a host above. The agent ends when nothing is active on
+ * its loop any more. */
 #include "launcher/agent/agent.h"
 #include "launcher/cleanup/cleanup.h"
 #include "launcher/cleanup/supervisor.h"
@@ -121,11 +122,12 @@ static void begin_agent(struct supervisor *supervisor, struct sim_end *end)
     sim_leave(before);
 }
 
-/* ---- a local command that carries the stream ---- */
+/* ---- a command that carries the stream ---- */
 
 struct carrier {
     struct sim_process *process;
     struct sim_end *link;
+    struct sim_host *host; /* to which it connects */
 };
 
 static void on_carriers_death(struct sim_process *process)
@@ -148,16 +150,29 @@ static void check_stream(void *context)
         sim_timer(carrier->process, SIM_MS(20), check_stream, context);
 }
 
-static struct sim_process *begin_carrier(struct sim_process *launcher, struct sim_end *link)
+static struct carrier *begin_carrier(struct sim_process *parent, struct sim_end *link)
 {
     struct carrier *carrier = sim_new(sizeof *carrier);
-    carrier->process = sim_process_add(SIM_CARRIER, launcher->host, launcher);
+    carrier->process = sim_process_add(SIM_CARRIER, parent->host, parent);
     carrier->link = link;
     carrier->process->script = carrier;
     carrier->process->on_death = on_carriers_death;
     carrier->process->death_signal = SIGTERM;
+    return carrier;
+}
+
+static void carry(struct carrier *carrier)
+{
     sim_timer(carrier->process, SIM_MS(20), check_stream, carrier);
-    return carrier->process;
+}
+
+static void host_begun(struct sim_host *host, struct supervisor *supervisor, struct sim_end *link,
+                       struct sim_process *stands)
+{
+    host->link = link;
+    host->supervisor = supervisor->process;
+    host->agent = supervisor->agent;
+    host->stands = stands;
 }
 
 struct sim_process *sim_host_begin(struct sim_host *host, struct sim_process *launcher,
@@ -171,12 +186,51 @@ struct sim_process *sim_host_begin(struct sim_host *host, struct sim_process *la
         sim_hold(supervisor->process, ends[1]);
         stands = supervisor->process;
     } else if (host->transport == SIM_TRANSPORT_COMMAND) {
-        stands = begin_carrier(launcher, ends[0]);
+        struct carrier *carrier = begin_carrier(launcher, ends[0]);
+        stands = carrier->process;
+        carry(carrier);
     }
-    if (again) /* faults know the first */
-        return stands;
-    host->link = ends[0];
-    host->supervisor = supervisor->process;
-    host->agent = supervisor->agent;
-    return host->stands = stands;
+    if (!again) /* faults know the first */
+        host_begun(host, supervisor, ends[0], stands);
+    return stands;
+}
+
+/* ---- a host below another ---- */
+
+/* The agent there begins, behind the answer that the launcher waits for. */
+static void hop_arrive(struct carrier *carrier)
+{
+    struct sim_host *host = carrier->host;
+    bool again = host->supervisor;
+    carrier->link->host = host->index;
+    sim_write(carrier->link, "!", 1);
+    struct supervisor *supervisor = begin_supervisor(host, NULL, carrier->link);
+    begin_agent(supervisor, carrier->link);
+    sim_release(carrier->process, carrier->link);
+    carry(carrier);
+    if (again)
+        return;
+    host->above = &world.hosts[carrier->process->host];
+    host_begun(host, supervisor, carrier->link, carrier->process);
+}
+
+static void hop_step(void *context)
+{
+    struct carrier *carrier = context;
+    int from = carrier->process->host, to = carrier->host->index;
+    if (sim_path_is_down(from, to) || sim_path_is_down(to, from))
+        sim_after(carrier->process, SIM_MS(200), hop_step, carrier);
+    else if (carrier->host->fails_at)
+        sim_exit(carrier->process, 255);
+    else if (!carrier->host->hangs_at)
+        hop_arrive(carrier);
+}
+
+struct sim_process *sim_host_hop(struct sim_host *host, struct sim_end *end)
+{
+    struct carrier *carrier = begin_carrier(sim_current(), end);
+    carrier->host = host;
+    sim_hold(carrier->process, end);
+    sim_after(carrier->process, sim_between(10, SIM_MS(200)), hop_step, carrier);
+    return carrier->process;
 }

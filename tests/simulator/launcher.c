@@ -29,7 +29,7 @@ static void draw_host(int index)
 {
     struct sim_host *host = &world.hosts[index];
     host->index = index;
-    host->slots = 1 + (int)sim_dice(4);
+    host->slots = 1 + (int)sim_dice(world.tree_width > 0 ? 2 : 4);
     host->clock_us = sim_between(0, SIM_MS(1000000000));
     host->transport = index == 0       ? SIM_TRANSPORT_LOCAL
                       : sim_once_in(3) ? SIM_TRANSPORT_COMMAND
@@ -48,7 +48,10 @@ static char *host_text(void)
     }
     if (world.nranks > SIM_RANKS_MAX)
         world.nranks = SIM_RANKS_MAX;
-    world.nranks = 1 + (int)sim_dice((uint32_t)world.nranks);
+    if (world.tree_width > 0) /* all hosts have ranks, or almost all */
+        world.nranks -= world.nranks > 3 ? (int)sim_dice(3) : 0;
+    else
+        world.nranks = 1 + (int)sim_dice((uint32_t)world.nranks);
     return text;
 }
 
@@ -68,7 +71,10 @@ void sim_world_draw(uint64_t seed)
     world = (struct sim_world){ .seed = seed,
                                 .begun_us = sim_now_us(),
                                 .verdict = { .rank = -1, .host = -1 } };
-    world.nhosts = 1 + (int)sim_dice(SIM_HOSTS_MAX);
+    if (seed >= SIM_TREE_SEEDS)
+        world.tree_width = 2 + (int)sim_dice(3);
+    world.nhosts = world.tree_width > 0 ? 4 + (int)sim_dice(SIM_HOSTS_MAX - 3)
+                                        : 1 + (int)sim_dice(SIM_FLAT_HOSTS_MAX);
     for (int i = 0; i < world.nhosts; i++)
         draw_host(i);
     char *text = host_text();
@@ -137,7 +143,7 @@ static void choose_options(void)
 {
     static char *const command[] = { (char *)(uintptr_t) "train", NULL };
     static char *const environment[] = { (char *)(uintptr_t) "PATH=/bin", NULL };
-    static const char *const interfaces[SIM_HOSTS_MAX] = { "", "", "", "", "", "" };
+    static const char *const interfaces[SIM_HOSTS_MAX] = { "", "", "", "", "", "", "", "", "" };
     static const struct connect_settings connect = { 0 };
     memset(&world.key, (int)world.seed, sizeof world.key);
     world.options = (struct job_options){ .plan = &world.plan,
@@ -150,6 +156,7 @@ static void choose_options(void)
                                           .id = "simulated",
                                           .key = &world.key,
                                           .stdin_closed = true,
+                                          .tree_width = world.tree_width,
                                           .grace_ms = 5000,
                                           .start_timeout_ms = 30000,
                                           .heartbeat_timeout_ms = 5000 };
@@ -196,6 +203,16 @@ bool sim_all_gone(void)
 }
 
 /* ---- uv.h, system.h ---- */
+
+bool sim_host_is_cut(const struct sim_host *host)
+{
+    for (; host; host = host->above) {
+        int above = host->above ? host->above->index : 0;
+        if (sim_path_is_down(above, host->index) || sim_path_is_down(host->index, above))
+            return true;
+    }
+    return false;
+}
 
 uint64_t sim_clock_ahead_us(const struct sim_process *process)
 {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Whole jobs of the deciding parts alone, in one thread and in virtual time, from a seed: README.md. "make check" runs the kept
-# seeds and 2000 others (500 under sanitizers), "make simulate" SEEDS of them from FIRST on.
+# seeds, 2000 others (500 under sanitizers) and 400 (100) with a tree of agents, "make simulate" SEEDS of them from FIRST on.
 if PROGRAMS
 check_PROGRAMS += tests/simulator/simulate
 TESTS += tests/simulator/simulate
@@ -41,7 +41,8 @@ tests_simulator_simulate_LDADD = src/hvdrun/libhvdrun.la launcher/liblauncher.la
 	lib/libhvd_internal.la lib/base/libbase.la \
 	$(SODIUM_LIBS) $(UV_LIBS) $(CJSON_LIBS) $(HWLOC_LIBS)
 simulated_memory = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,--wrap=free,--wrap=strdup,--wrap=strndup
-simulated_calls = -Wl,--wrap=close,--wrap=fcntl,--wrap=open,--wrap=fstat,--wrap=pipe2,--wrap=chdir,--wrap=umask,--wrap=kill \
+simulated_calls = -Wl,--wrap=close,--wrap=fcntl,--wrap=open,--wrap=fstat,--wrap=pipe2,--wrap=socketpair,--wrap=read \
+	-Wl,--wrap=chdir,--wrap=umask,--wrap=kill \
 	-Wl,--wrap=getpid,--wrap=getppid,--wrap=waitpid,--wrap=interfaces_read,--wrap=process_state \
 	-Wl,--wrap=monotonic_ms,--wrap=monotonic_ns
 tests_simulator_simulate_LDFLAGS = $(AM_LDFLAGS) $(simulated_memory) $(simulated_calls)

@@ -47,6 +47,7 @@ static void check_verdict(void)
     if (!world.finished || sim_launcher_was_killed())
         return;
     int status = world.exit_status, blamed = sim_faults_blamed_rank();
+    int host = sim_faults_blamed_host(status);
     const char *line = last_line(), *words = sim_faults_words(status);
     if (!sim_faults_allow(status))
         sim_broken("status %d after %s: %s", status, sim_faults_text(), line);
@@ -54,6 +55,8 @@ static void check_verdict(void)
         sim_broken("status %d without a last line: %s", status, line);
     else if (blamed >= 0 && !strstr(line, sim_format("rank %d on h", blamed)))
         sim_broken("rank %d is not blamed: %s", blamed, line);
+    else if (host >= 0 && !strstr(line, sim_format(" on h%d: ", host)))
+        sim_broken("h%d is not blamed: %s", host, line);
     else if (words && !strstr(line, words))
         sim_broken("'%s' is not said: %s", words, line);
 }
@@ -74,7 +77,7 @@ static void check_grace(void)
  * launcher that said it would be away, and nobody can tell it or its supervisor anything. */
 static bool is_unreachable(const struct sim_host *host)
 {
-    bool cut = sim_path_is_down(0, host->index), stopped = host->agent && host->agent->stopped;
+    bool cut = sim_host_is_cut(host), stopped = host->agent && host->agent->stopped;
     return host->vanished || (stopped && !host->supervisor->alive) ||
            (cut && host->agent && (stopped || world.was_suspended));
 }

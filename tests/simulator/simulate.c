@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whole jobs in one thread and in virtual time, from seeds.
  *
- *   simulate                        the kept seeds, then 2000 jobs (500 under sanitizers); TAP
+ *   simulate                        the kept seeds, then 2000 jobs (500 under sanitizers), and 400
+ *                                   (100) with a tree of agents, whose seeds begin with 10^12; TAP
  *   simulate --seeds N [--first M]  N jobs from seed M on, and the rate
  *   simulate --seed N [--log]       one job, with everything that happens
  *   simulate --verdicts N [--first M]  what hvdrun decides in N jobs, one line each
@@ -39,6 +40,7 @@ const char *__asan_default_options(void)
 #endif
 
 enum { CHECKED = 2000, CHECKED_SANITIZED = 500, KEPT_MAX = 256 };
+enum { CHECKED_TREES = 400, CHECKED_TREES_SANITIZED = 100 };
 
 struct kept {
     uint64_t seed;
@@ -126,6 +128,7 @@ static int read_kept(struct kept kept[KEPT_MAX])
 }
 
 static const char again_sentence[] = "messages that come late, or twice, do no harm";
+static const char inner_sentence[] = "a lost inner agent costs its subtree, and its host is named";
 static int test_number;
 
 static void tell(bool fine, const char *format, uint64_t number, const char *words)
@@ -146,7 +149,9 @@ static int tell_faults(void)
         tell(fine, "%2$s (%1$" PRIu64 " jobs)", befallen, sentence);
     }
     tell(again_broken == 0, "%2$s (%1$" PRIu64 " jobs)", again_jobs, again_sentence);
-    return failed + (again_broken > 0);
+    befallen = sim_faults_of_inner_hosts(&broken);
+    tell(befallen > 0 && broken == 0, "%2$s (%1$" PRIu64 " jobs)", befallen, inner_sentence);
+    return failed + (again_broken > 0) + (befallen == 0 || broken > 0);
 }
 
 static int check(void)
@@ -155,6 +160,7 @@ static int check(void)
     const char *sanitizers = getenv("SANITIZERS");
     bool sanitized = sanitizers && *sanitizers && strcmp(sanitizers, "no") != 0;
     uint64_t count = sanitized ? CHECKED_SANITIZED : CHECKED;
+    uint64_t ntrees = sanitized ? CHECKED_TREES_SANITIZED : CHECKED_TREES;
     int nkept = read_kept(kept), failed = 0;
     for (int i = 0; i < nkept; i++) {
         bool fine = simulate(kept[i].seed, false);
@@ -163,6 +169,9 @@ static int check(void)
     }
     unsigned long broken = simulate_many(1, count);
     tell(broken == 0, "every promise holds in %" PRIu64 " simulated jobs%s", count, "");
+    failed += broken > 0;
+    broken = simulate_many(SIM_TREE_SEEDS, ntrees);
+    tell(broken == 0, "and in %" PRIu64 " with a tree of agents%s", ntrees, "");
     failed += broken > 0;
     failed += tell_faults();
     printf("1..%d\n", test_number);
@@ -197,6 +206,8 @@ static int many(uint64_t first, uint64_t count)
     for (int i = 0; (sentence = sim_fault_sentence(i, &befallen, &bad)); i++)
         printf("%8lu jobs, %lu broken: %s\n", befallen, bad, sentence);
     printf("%8lu jobs, %lu broken: %s\n", again_jobs, again_broken, again_sentence);
+    befallen = sim_faults_of_inner_hosts(&bad);
+    printf("%8lu jobs, %lu broken: %s\n", befallen, bad, inner_sentence);
     printf("%" PRIu64 " jobs from seed %" PRIu64 ": %lu broken, %.0f s, %.0f jobs/s\n", count,
            first, broken, took, (double)count / took);
     return broken > 0;

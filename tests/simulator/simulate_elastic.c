@@ -48,7 +48,7 @@ static uint64_t current_seed;
 
 static void draw_hosts(void)
 {
-    world.nhosts = 1 + (int)sim_dice(SIM_HOSTS_MAX);
+    world.nhosts = 1 + (int)sim_dice(SIM_FLAT_HOSTS_MAX);
     for (int i = 0; i < world.nhosts; i++) {
         struct sim_host *host = &world.hosts[i];
         host->index = i;

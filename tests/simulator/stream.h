@@ -18,7 +18,7 @@
 
 struct sim_process;
 
-enum { SIM_HOSTS_MAX = 6, SIM_WINDOW = 96 * 1024 };
+enum { SIM_HOSTS_MAX = 9, SIM_WINDOW = 96 * 1024 };
 
 /* Who is told of what happens at an end; called on the process that set it. */
 struct sim_user {

@@ -20,11 +20,13 @@
 #include "tests/simulator/journal.h"
 #include "tests/simulator/pool.h"
 #include "tests/simulator/uv.h"
+#include "tests/simulator/world.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -41,6 +43,9 @@ int __wrap_fcntl(int fd, int command, ...);
 int __wrap_open(const char *path, int flags, ...);
 int __wrap_fstat(int fd, struct stat *status);
 int __wrap_pipe2(int fds[2], int flags);
+int __wrap_socketpair(int domain, int type, int protocol, int fds[2]);
+ssize_t __real_read(int fd, void *buffer, size_t size);
+ssize_t __wrap_read(int fd, void *buffer, size_t size);
 int __wrap_chdir(const char *path);
 mode_t __wrap_umask(mode_t mask);
 int __wrap_kill(pid_t pid, int signum);
@@ -102,6 +107,21 @@ int __wrap_pipe2(int fds[2], int flags)
     return 0;
 }
 
+int __wrap_socketpair(int domain, int type, int protocol, int fds[2])
+{
+    (void)domain, (void)type, (void)protocol;
+    return __wrap_pipe2(fds, 0);
+}
+
+/* What the command of a tunnel writes to stderr: nothing. */
+ssize_t __wrap_read(int fd, void *buffer, size_t size)
+{
+    if (!sim_is_descriptor(fd))
+        return __real_read(fd, buffer, size);
+    errno = EAGAIN;
+    return -1;
+}
+
 int __wrap_chdir(const char *path)
 {
     (void)path;
@@ -161,8 +181,15 @@ void process_tree_adopt(void)
 
 int process_tree_children(pid_t **children)
 {
+    int count = 0;
     *children = NULL;
-    return 0;
+    for (const struct sim_process *at = sim_processes(); at; at = at->next) {
+        if (at->parent != sim_current() || at->reaped)
+            continue;
+        *children = xrealloc(*children, (size_t)(count + 1) * sizeof **children);
+        (*children)[count++] = at->pid;
+    }
+    return count;
 }
 
 static bool is_spared(const struct sim_process *process, const pid_t *spared, int nspared)
@@ -293,6 +320,12 @@ static char *marked_value(char *const *envp, const char *name)
 int spawn_start(const struct spawn_request *request, struct spawned *spawned, struct err *err)
 {
     struct sim_process *parent = sim_current();
+    if (strcmp(request->argv[0], SIM_HOP) == 0) {
+        const struct sim_process *hop = sim_host_hop(&world.hosts[atoi(request->argv[1])],
+                                                     sim_descriptor_end(request->stdio[0]));
+        *spawned = (struct spawned){ .pid = hop->pid, .report = -1 };
+        return HVD_OK;
+    }
     struct sim_process *worker = sim_process_add(SIM_WORKER, parent->host, parent);
     (void)err;
     worker->death_signal = request->death_signal;
@@ -356,7 +389,7 @@ int program_find(const char *name, const char *path, char **file, struct err *er
 {
     int status = sim_host_program_status(sim_current()->host);
     (void)path;
-    if (status) {
+    if (status && strcmp(name, SIM_HOP) != 0) {
         fail(err, HVD_ERR_SYSTEM, "'%s' is not there", name);
         return status;
     }

@@ -161,6 +161,27 @@ int uv_idle_stop(uv_idle_t *idle)
     return 0;
 }
 
+/* ---- descriptors: nothing ever comes (__wrap_read()) ---- */
+
+int uv_poll_init(uv_loop_t *loop, uv_poll_t *poll, int fd)
+{
+    (void)fd;
+    sim_handle_init(loop, poll, UV_POLL, HANDLE_POLL);
+    return 0;
+}
+
+int uv_poll_start(uv_poll_t *poll, int events, uv_poll_cb fn)
+{
+    (void)poll, (void)events, (void)fn;
+    return 0;
+}
+
+int uv_poll_stop(uv_poll_t *poll)
+{
+    (void)poll;
+    return 0;
+}
+
 /* ---- signals ---- */
 
 int uv_signal_init(uv_loop_t *loop, uv_signal_t *signal)

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <uv.h>
 
-enum handle_kind { HANDLE_TIMER, HANDLE_SIGNAL, HANDLE_IDLE, HANDLE_STREAM };
+enum handle_kind { HANDLE_TIMER, HANDLE_SIGNAL, HANDLE_IDLE, HANDLE_POLL, HANDLE_STREAM };
 
 struct pending_write {
     uv_write_t *request;

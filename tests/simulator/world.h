@@ -18,6 +18,12 @@
 
 enum { SIM_RANKS_MAX = 16 };
 
+/* The most hosts of a job without a tree. */
+enum { SIM_FLAT_HOSTS_MAX = 6 };
+
+/* Seeds from here on are jobs with a tree of agents. */
+#define SIM_TREE_SEEDS UINT64_C(1000000000000)
+
 enum sim_transport { SIM_TRANSPORT_LOCAL, SIM_TRANSPORT_SSH, SIM_TRANSPORT_COMMAND };
 
 /* hosts[0] is the launcher's own machine. */
@@ -33,7 +39,8 @@ struct sim_host {
     bool unguarded;                       /* its agent and its supervisor were killed at once */
     bool reached, failed, vanished, lost; /* lost: something has happened to it or its link */
     struct sim_process *supervisor, *agent, *stands; /* stands: the local process for it */
-    struct sim_end *link;                            /* the launcher's end */
+    struct sim_end *link;   /* the launcher's end; below another host, the end of its own agent */
+    struct sim_host *above; /* the host whose agent has connected to it; NULL: the launcher has */
 };
 
 /* What came out of hvdrun on stdout or stderr. */
@@ -51,6 +58,7 @@ struct sim_verdict {
 struct sim_world {
     uint64_t seed, begun_us;
     int nhosts, nranks;
+    int tree_width; /* 0: no tree of agents */
     struct sim_host hosts[SIM_HOSTS_MAX];
     struct sim_worker *ranks[SIM_RANKS_MAX]; /* NULL until it runs */
 
@@ -79,6 +87,16 @@ extern struct sim_world world;
  * the process of the launcher's machine that stands for it, or NULL. */
 struct sim_process *sim_host_begin(struct sim_host *host, struct sim_process *launcher,
                                    struct sim_end *ends[2]);
+
+/* The command by which an agent connects to a host below its own; its word is the host's index. */
+#define SIM_HOP "hop"
+
+/* host.c: a command of the agent that runs now connects to a host below its own. `end` is stdin and
+ * stdout of the command, and then the stream of the agent there. */
+struct sim_process *sim_host_hop(struct sim_host *host, struct sim_end *end);
+
+/* Is a path between the launcher and the host down, or one of those through the hosts above? */
+bool sim_host_is_cut(const struct sim_host *host);
 
 /* rank_infos.c: is every rank planned where it belongs? */
 void sim_rank_infos_check(bool by_node);
