@@ -2,6 +2,8 @@
 /* The world of this process; see process.h. */
 #include "lib/process.h"
 
+#include "lib/base/log.h"
+#include "lib/base/unknown_variable.h"
 #include "lib/device/device.h"
 
 #include <pthread.h>
@@ -147,6 +149,18 @@ static const char *from_environment(const char *name)
     return getenv(name);
 }
 
+/* hvdrun has warned of the variables of its own environment. It alone sets an address for libhvd by
+ * this name. */
+static void warn_of_unknown_variables(const struct world *world)
+{
+    char text[UNKNOWN_VARIABLE_TEXT];
+    if (world_rank_info(world)->rank != 0 || getenv(ENV_RENDEZVOUS_ADDR))
+        return;
+    for (char **entry = environ; entry && *entry; entry++)
+        if (unknown_variable_text(text, *entry))
+            log_line(LOG_WARNING, 0, "hvd_init: %s", text);
+}
+
 static void set_joined(struct world *world)
 {
     pthread_mutex_lock(&process.lock);
@@ -164,6 +178,8 @@ static int join_once(struct err *err)
     pthread_once(&once, watch_forks);
     atomic_store(&process.owner, getpid());
     struct world *world = world_join(from_environment, &process.past, err);
+    if (world && process.life == NEVER_JOINED)
+        warn_of_unknown_variables(world);
     if (world)
         set_joined(world);
     else if (process.life == NEVER_JOINED)

@@ -185,6 +185,7 @@ unit_tests = \
 	tests/unit/lib/negotiation/steady_test \
 	tests/unit/lib/base/checksum_test \
 	tests/unit/lib/base/text_test \
+	tests/unit/lib/base/unknown_variable_test \
 	tests/unit/lib/timeline/timeline_test \
 	tests/unit/lib/base/topology_test \
 	tests/unit/lib/base/transport_test \
@@ -593,6 +594,7 @@ program_tests = \
 	tests/program/man_test.sh \
 	tests/shell_test.sh \
 	tests/own_messages_test.sh \
+	tests/variable_names_test.sh \
 	tests/words_test.sh
 
 if PROGRAMS

@@ -7,6 +7,7 @@ lib_base_libbase_la_SOURCES = \
 	lib/base/collective_kind.c lib/base/collective_kind.h \
 	lib/base/cpu_pause.h \
 	lib/base/descriptor.c lib/base/descriptor.h \
+	lib/base/edit_distance.c lib/base/edit_distance.h \
 	lib/base/encryption.c lib/base/encryption.h \
 	lib/base/env_names.h \
 	lib/base/frame.c lib/base/frame.h \
@@ -32,6 +33,7 @@ lib_base_libbase_la_SOURCES = \
 	lib/base/text.c lib/base/text.h \
 	lib/base/topology.c lib/base/topology.h \
 	lib/base/transport.c lib/base/transport.h \
+	lib/base/unknown_variable.c lib/base/unknown_variable.h \
 	lib/base/wire.c lib/base/wire.h
 lib_base_libbase_la_CFLAGS = $(AM_CFLAGS) $(SODIUM_CFLAGS)
 lib_base_libbase_la_LIBADD = $(SODIUM_LIBS)

@@ -3,9 +3,13 @@
 #include "src/hvdrun/rank_settings.h"
 
 #include "launcher/base/bad_input.h"
+#include "launcher/base/xalloc.h"
 #include "lib/base/transport.h"
+#include "lib/base/unknown_variable.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 static const struct string_list *over; /* for the callback, which has no context */
 
@@ -39,4 +43,24 @@ int rank_settings_check(const struct string_list *set, struct err *err)
         rc = transport_read(&transport, get, &inner);
     over = NULL;
     return rc < 0 ? bad_input(err, NULL, "$%s", inner.text) : HVD_OK;
+}
+
+/* What a variable of the environment sets anew has been doubted already. */
+static bool is_in_environment(const char *entry)
+{
+    char *name = xstrndup(entry, strcspn(entry, "="));
+    bool is = getenv(name);
+    free(name);
+    return is;
+}
+
+void rank_settings_doubt(struct string_list *warnings, const struct string_list *set)
+{
+    char text[UNKNOWN_VARIABLE_TEXT];
+    for (char **entry = environ; entry && *entry; entry++)
+        if (unknown_variable_text(text, *entry))
+            string_list_take(warnings, xasprintf("$%s", text));
+    for (size_t i = 0; i < set->count; i++)
+        if (unknown_variable_text(text, set->items[i]) && !is_in_environment(set->items[i]))
+            string_list_take(warnings, xasprintf("-x: %s", text));
 }

@@ -59,6 +59,20 @@ is "-x passes any bytes on" "[0]<stdout>:one
 run "$HVDRUN" -np 1 -x HVD_NO_SUCH true
 is "-x without such a variable starts the job" 0 "$status"
 like "and warns" "^hvdrun: warning: -x: no such variable: 'HVD_NO_SUCH'\$" "$tmp/err"
+
+# A variable that nothing reads
+export HVD_ENCRPYT=require HOROVOD_HIERARCHICAL_ALLREDUCE=1
+run "$HVDRUN" -np 2 -x HVD_ENCRPYT=auto -x HVD_CYCLETIME=1 "$HELLO"
+is "a variable with a wrong name is named, once, also behind -x, and the right name" \
+    "hvdrun: warning: \$HVD_ENCRPYT: neither hvdrun nor libhvd reads this variable (did you mean HVD_ENCRYPT?)
+hvdrun: warning: -x: HVD_CYCLETIME: neither hvdrun nor libhvd reads this variable (did you mean HOROVOD_CYCLE_TIME?)" \
+    "$(cat "$tmp/err")"
+is "which does not keep the job from running" 0 "$status"
+run "$HELLO"
+is "a rank that hvdrun has not started names it" "[W] [0]: hvd_init: HVD_ENCRPYT: neither hvdrun nor libhvd reads this \
+variable (did you mean HVD_ENCRYPT?)" "$(sed 's/\[[^]]*: W\]/[W]/' "$tmp/err")"
+unset HVD_ENCRPYT HOROVOD_HIERARCHICAL_ALLREDUCE
+
 run "$HVDRUN" -np 1 --verbose --cycle-time-ms 3 --tcp --config-file $file true
 like "--verbose says where the rendezvous is" \
     "^hvdrun: .* host localhost: rendezvous and status page at http://127\.0\.0\.1:[0-9]+/\$" "$tmp/err"

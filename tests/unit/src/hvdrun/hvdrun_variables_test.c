@@ -130,6 +130,28 @@ START_TEST(variables_are_set_or_passed_on)
 }
 END_TEST
 
+START_TEST(a_variable_that_nothing_reads_is_a_warning_once)
+{
+    static const char unread[] = ": neither hvdrun nor libhvd reads this variable";
+    char *argv[] = { "hvdrun", "-np", "1", "-x", "HVD_STREAM=2", "-x", "HVD_OWN=1", "true", NULL };
+    char wanted[512];
+    parse_well(argv);
+    snprintf(wanted, sizeof wanted, "-x: HVD_STREAM%s (did you mean HVD_STREAMS?) -x: HVD_OWN%s",
+             unread, unread);
+    expect_list(&options.warnings, wanted);
+    expect_list(&options.set, "HVD_STREAM=2 HVD_OWN=1");
+    setenv("HVD_STREAM", "3", 1);
+    argv[6] = "HVD_STREAM";
+    parse_well(argv);
+    unsetenv("HVD_STREAM");
+    snprintf(wanted, sizeof wanted,
+             "-x: HVD_STREAM: has precedence over an earlier -x "
+             "$HVD_STREAM%s (did you mean HVD_STREAMS?)",
+             unread);
+    expect_list(&options.warnings, wanted);
+}
+END_TEST
+
 /* The value that an option has set for the ranks, or NULL. */
 static const char *get_set(const char *name)
 {
@@ -310,6 +332,7 @@ int main(void)
     tcase_add_test(lines, what_libhvd_does_not_read_is_noted);
     tcase_add_test(lines, autotuning_that_is_described_and_not_wanted_is_noted);
     tcase_add_test(lines, variables_are_set_or_passed_on);
+    tcase_add_test(lines, a_variable_that_nothing_reads_is_a_warning_once);
     tcase_add_test(lines, the_defaults_of_variables_in_the_help_are_those_of_the_library);
     tcase_add_test(lines, the_start_timeout_comes_from_option_before_variable);
     tcase_add_test(lines, the_elastic_timeout_comes_from_option_before_variable);
