@@ -111,7 +111,13 @@ static void spawn_with_streams(struct command_transport *command)
 
 static void transport_command_start(struct command_transport *command)
 {
+    const char *missing = command->job->settings->remote_shell_missing;
     command->exit_status = STATUS_RESOURCE;
+    if (missing) {
+        command->exit_status = STATUS_UNREACHABLE;
+        fail(&command->err, HVD_ERR_SYSTEM, "%s", missing);
+        return;
+    }
     if (host_command_words(&command->words, command->job, &command->err) < 0) {
         command->exit_status = STATUS_USAGE;
         return;

@@ -339,6 +339,7 @@ static void describe_ways(struct job_setup *setup)
         .nofile = &setup->nofile,
         .remote_shell = setup->launcher.command,
         .remote_shell_source = setup->launcher.command_source,
+        .remote_shell_missing = *setup->launcher.missing ? setup->launcher.missing : NULL,
         .srun = setup->launcher.launcher == LAUNCHER_SLURM ? &setup->srun : NULL,
         .job_id = setup->id,
         .ssh_port = options->ssh_port,

@@ -136,14 +136,20 @@ static int check_users(const struct launcher_facts *facts, struct err *err)
 }
 
 /* Neither hosts that are this machine nor --dry-run need the program. A script may still name other
- * hosts. */
-static int check_launcher_command(const struct launcher_facts *facts, struct err *err)
+ * hosts, and a hostfile may get others while an elastic job runs. */
+static int check_launcher_command(struct launcher_choice *choice,
+                                  const struct launcher_facts *facts, struct err *err)
 {
     struct host_list none = { 0 };
+    struct err later = { 0 };
     int rc = check_users(facts, err);
-    if (rc < 0 || facts->dry_run || (facts->hosts->count > 0 && !outside(facts->hosts, &none)))
+    if (rc < 0 || facts->dry_run)
         return rc;
-    return check_launcher_program(facts, facts->asked, err);
+    if (facts->hosts->count == 0 || outside(facts->hosts, &none))
+        return check_launcher_program(facts, facts->asked, err);
+    check_launcher_program(facts, facts->asked, &later);
+    snprintf(choice->missing, sizeof choice->missing, "%.299s", later.text);
+    return HVD_OK;
 }
 
 static int take_asked(struct launcher_choice *choice, const struct launcher_facts *facts,
@@ -159,7 +165,7 @@ static int take_asked(struct launcher_choice *choice, const struct launcher_fact
         return check_slurm(facts, err);
     if (facts->asked == LAUNCHER_LOCAL)
         return check_local(facts, err);
-    return choice->command ? check_launcher_command(facts, err) : HVD_OK;
+    return choice->command ? check_launcher_command(choice, facts, err) : HVD_OK;
 }
 
 /* ssh; and what else there is, if this is an allocation. */

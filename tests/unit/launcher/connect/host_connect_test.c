@@ -278,6 +278,14 @@ START_TEST(what_the_agent_says_on_stderr_is_noted_and_explains_its_end)
 }
 END_TEST
 
+START_TEST(a_command_that_this_machine_does_not_have_is_named_in_the_words_of_its_option)
+{
+    settings.remote_shell_missing = "--launcher: pbsdsh: pbsdsh is not found in $PATH";
+    start("node2");
+    fails("--launcher: pbsdsh: pbsdsh is not found in $PATH", STATUS_UNREACHABLE);
+}
+END_TEST
+
 /* Shell, what it is told to do instead, what is said of it. */
 static const struct {
     const char *shell, *text;
@@ -557,6 +565,8 @@ static Suite *suite(void)
     tcase_add_loop_test(local, a_host_may_be_closed_before_its_turn_is_over, 0, 2);
     tcase_add_test(command, a_command_reaches_a_host_whose_agent_has_the_same_path);
     tcase_add_test(command, a_login_shell_may_talk_and_the_host_be_noisy);
+    tcase_add_test(command,
+                   a_command_that_this_machine_does_not_have_is_named_in_the_words_of_its_option);
     tcase_add_test(command, what_the_agent_says_on_stderr_is_noted_and_explains_its_end);
     tcase_add_loop_test(command, a_command_that_cannot_connect_to_its_host_is_explained, 0,
                         sizeof failures / sizeof *failures);
