@@ -347,6 +347,7 @@ if PROGRAMS
 tests_support_libsupport_la_SOURCES += \
 	tests/support/host_keys.h \
 	tests/support/agent_fixture.c tests/support/agent_fixture.h \
+	tests/support/host_link_fixture.h \
 	tests/support/hvdrun_options_fixture.h \
 	tests/support/http_fixture.c tests/support/http_fixture.h \
 	tests/support/live_rendezvous.c tests/support/live_rendezvous.h \

@@ -115,7 +115,7 @@ START_TEST(an_agent_that_connects_is_not_taken_for_an_orphan)
 }
 END_TEST
 
-START_TEST(a_host_that_is_not_reached_costs_its_workers_only)
+START_TEST(an_unreached_host_costs_its_workers_only)
 {
     settings.remote_shell = "echo no such host >&2; false";
     settings.remote_shell_source = "--remote-shell";
@@ -134,7 +134,7 @@ START_TEST(a_host_that_is_not_reached_costs_its_workers_only)
 }
 END_TEST
 
-START_TEST(a_host_that_is_not_ready_in_time_is_given_up)
+START_TEST(past_the_start_timeout_a_host_is_given_up)
 {
     settings.remote_shell = "sh -c 'exec sleep 600'";
     settings.remote_shell_source = "--remote-shell";
@@ -256,8 +256,8 @@ static Suite *suite(void)
     tcase_add_test(hosts, a_worker_that_dies_on_a_drained_host_is_lost_because_of_that);
     tcase_add_test(hosts, sigint_still_ends_the_workers_of_an_agent);
     tcase_add_test(hosts, an_agent_that_connects_is_not_taken_for_an_orphan);
-    tcase_add_test(hosts, a_host_that_is_not_reached_costs_its_workers_only);
-    tcase_add_test(hosts, a_host_that_is_not_ready_in_time_is_given_up);
+    tcase_add_test(hosts, an_unreached_host_costs_its_workers_only);
+    tcase_add_test(hosts, past_the_start_timeout_a_host_is_given_up);
     tcase_add_test(hosts, a_program_that_is_not_found_starts_no_worker);
     tcase_add_test(hosts, the_worker_to_blame_gives_the_exit_status);
     suite_add_tcase(suite, hosts);

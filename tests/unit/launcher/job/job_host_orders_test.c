@@ -3,78 +3,34 @@
  * link; and which hosts hear one that goes to the host above. Does not: a host that is not ready, one
  * that hvdrun has connected itself, one that may not have read a frame of its own, and one below a
  * host that is lost. */
-#include "launcher/job/job_host_impl.h"
-#include "tests/support/unit.h"
+#include "tests/support/host_link_fixture.h"
 
 #include <signal.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-static uv_loop_t loop;
-static struct job_host host;
 static struct job_host above; /* has the same link, on which nothing is sent for it */
 static struct host_rank ranks[1];
-static int agent_end; /* of the link */
-static struct frame_reader reader;
 static struct frame frame; /* the last that hvdrun has sent */
-
-static int no_frame(void *context, const struct frame *unwanted, struct err *err)
-{
-    (void)context, (void)unwanted, (void)err;
-    ck_abort_msg("the agent writes nothing to its end");
-    return HVD_OK;
-}
-
-static void on_link_end(void *context, const struct err *err)
-{
-    (void)context;
-    ck_abort_msg("the link has ended: %s", err->text);
-}
 
 static void set_up(void)
 {
-    static const struct frame_link_events events = { .on_frame = no_frame, .on_end = on_link_end };
     static const struct job_options options = { .heartbeat_timeout_ms = 30000 };
     static const int numbers[] = { 0 };
-    int ends[2];
-    ck_assert_int_eq(uv_loop_init(&loop), 0);
-    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     ranks[0] = (struct host_rank){ .phase = RANK_WAITING };
-    host = (struct job_host){ .phase = HOST_READY,
-                              .linked = true,
-                              .below = true,
-                              .like_parent = true,
-                              .ranks = ranks,
-                              .where = { .ranks = numbers, .local_size = 1 },
-                              .options = &options };
+    host_link_set_up((struct job_host){ .phase = HOST_READY,
+                                        .linked = true,
+                                        .below = true,
+                                        .like_parent = true,
+                                        .ranks = ranks,
+                                        .where = { .ranks = numbers, .local_size = 1 },
+                                        .options = &options });
     above = (struct job_host){ .phase = HOST_READY, .linked = true };
-    ck_assert_int_eq(frame_link_open(&host.link, &loop, ends[0], ends[0], &events, &host, NULL),
-                     HVD_OK);
-    agent_end = ends[1];
-    frame_reader_init(&reader, FRAME_BODY_MAX);
-}
-
-static void tear_down(void)
-{
-    frame_link_close(&host.link, NULL);
-    uv_run(&loop, UV_RUN_DEFAULT);
-    ck_assert_int_eq(uv_loop_close(&loop), 0);
-    frame_reader_fini(&reader);
-    close(agent_end);
 }
 
 /* Has hvdrun sent a frame? It is left in `frame`. */
 static bool comes(void)
 {
-    uv_run(&loop, UV_RUN_NOWAIT);
-    if (frame_reader_next(&reader, &frame, NULL) > 0)
-        return true;
-    size_t room;
-    void *space = frame_reader_space(&reader, &room);
-    ssize_t n = recv(agent_end, space, room, MSG_DONTWAIT);
-    frame_reader_commit(&reader, n > 0 ? (size_t)n : 0);
-    return n > 0 && frame_reader_next(&reader, &frame, NULL) > 0;
+    return host_link_comes(&frame);
 }
 
 /* Order number `which`, and its type. */
@@ -262,7 +218,7 @@ int main(void)
 {
     Suite *suite = suite_create("job_host_orders");
     TCase *tcase = tcase_create("orders");
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_checked_fixture(tcase, set_up, host_link_tear_down);
     tcase_add_loop_test(tcase, an_order_for_the_host_alone_is_a_frame_of_its_own, 0, ORDERS);
     tcase_add_loop_test(tcase, an_order_for_the_subtree_is_in_a_multicast, 0, ORDERS);
     tcase_add_loop_test(tcase, a_multicast_leaves_at_once, 0, ORDERS);

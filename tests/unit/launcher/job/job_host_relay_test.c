@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The connections that an agent relays, between frames on one side and the rendezvous' calls on the
  * other: a rendezvous that keeps what it hears, a link whose other end is read here. */
-#include "launcher/job/job_host_impl.h"
-#include "tests/support/unit.h"
+#include "tests/support/host_link_fixture.h"
 
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 /* A connection of the rendezvous, found by when it came. */
 struct rendezvous_connection {
@@ -16,10 +13,6 @@ struct rendezvous_connection {
     bool hung_up;
 };
 
-static uv_loop_t loop;
-static struct job_host host;
-static int agent_end; /* of the link */
-static struct frame_reader from_hvdrun;
 static struct rendezvous_connection connections[4];
 static int nconnections;
 static bool refuses;
@@ -53,37 +46,15 @@ static void hang_up(struct rendezvous_connection *connection)
 static const struct rendezvous_server server = { (struct rendezvous *)&connections,
                                                  accept_connection, receive, hang_up };
 
-static int no_frame(void *context, const struct frame *frame, struct err *err)
-{
-    (void)context, (void)frame, (void)err;
-    ck_abort_msg("the agent writes nothing to its end");
-    return HVD_OK;
-}
-
-static void on_link_end(void *context, const struct err *err)
-{
-    (void)context;
-    ck_abort_msg("the link has ended: %s", err->text);
-}
-
 static void set_up(void)
 {
-    static const struct frame_link_events events = { .on_frame = no_frame, .on_end = on_link_end };
-    struct err err;
-    int ends[2];
-    ck_assert_int_eq(uv_loop_init(&loop), 0);
-    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     static const struct job_options options = { .verbose = false };
     static const int ranks[] = { 0 };
-    host = (struct job_host){ .phase = HOST_READY,
-                              .linked = true,
-                              .where = { .ranks = ranks, .local_size = 1 },
-                              .options = &options,
-                              .rendezvous = &server };
-    ck_assert_int_eq(frame_link_open(&host.link, &loop, ends[0], ends[0], &events, &host, &err),
-                     HVD_OK);
-    agent_end = ends[1];
-    frame_reader_init(&from_hvdrun, FRAME_BODY_MAX);
+    host_link_set_up((struct job_host){ .phase = HOST_READY,
+                                        .linked = true,
+                                        .where = { .ranks = ranks, .local_size = 1 },
+                                        .options = &options,
+                                        .rendezvous = &server });
     nconnections = 0;
     refuses = false;
 }
@@ -91,11 +62,7 @@ static void set_up(void)
 static void tear_down(void)
 {
     job_host_hang_up_relay(&host);
-    frame_link_close(&host.link, NULL);
-    uv_run(&loop, UV_RUN_DEFAULT);
-    ck_assert_int_eq(uv_loop_close(&loop), 0);
-    frame_reader_fini(&from_hvdrun);
-    close(agent_end);
+    host_link_tear_down();
 }
 
 static int hear(uint16_t type, struct wire_writer *body)
@@ -134,17 +101,9 @@ static void hear_end(uint32_t id)
 static size_t said(uint16_t type, uint32_t id, const void **bytes)
 {
     struct frame frame;
-    struct err err;
     struct wire_reader body;
-    for (int rc; (rc = frame_reader_next(&from_hvdrun, &frame, &err)) <= 0;) {
-        size_t size;
-        ck_assert_int_eq(rc, 0);
-        uv_run(&loop, UV_RUN_NOWAIT);
-        void *space = frame_reader_space(&from_hvdrun, &size);
-        ssize_t n = recv(agent_end, space, size, MSG_DONTWAIT);
-        if (n > 0)
-            frame_reader_commit(&from_hvdrun, (size_t)n);
-    }
+    while (!host_link_comes(&frame))
+        ;
     wire_reader_init(&body, frame.body, frame.length);
     ck_assert_int_eq(frame.type, type);
     ck_assert_uint_eq(wire_get_u32(&body), id);
