@@ -758,6 +758,7 @@ EXTRA_DIST += \
 	tests/python/elastic_joins.py \
 	tests/python/elastic_scenario.py \
 	tests/python/elastic_worker.py \
+	tests/python/interrupt.py \
 	tests/python/run_examples.py \
 	tests/python/sampler_histories.py \
 	tests/python/stock_horovod.py \

@@ -67,30 +67,13 @@ untag
 like "a collective that stalls names the rank that does not come" 'rank 0 has: .*late.* has waited 2 s for rank 1' "$tmp/out"
 
 # The other rank submits "late" only after the interrupt, so the signals cannot come too late.
-run "$HVDRUN" -np 2 -H localhost:2 "$PYTHON" -c '
-import os, signal, threading, time, hvd.numpy as hvd, numpy
+run "$HVDRUN" -np 2 -H localhost:2 env PYTHONPATH="$srcdir/tests/python:$PYTHONPATH" "$PYTHON" -c '
+import interrupt, hvd.numpy as hvd, numpy
 hvd.init()
 if hvd.rank() == 0:
-    interrupted = threading.Event()
-    def sleeps(): # the main thread has been asleep for a while, so it is in the call
-        seen = []
-        for _ in range(2):
-            with open(f"/proc/self/task/{os.getpid()}/status") as file:
-                seen.append([line for line in file if line.startswith(("State", "voluntary"))])
-            time.sleep(0.05)
-        return seen[0] == seen[1] and "S" in seen[0][0].split()
-    def signal_until_interrupted():
-        while not interrupted.wait(0.05):
-            if sleeps():
-                os.kill(os.getpid(), signal.SIGUSR1)
-    def interrupt(number, frame):
-        if not interrupted.is_set():
-            interrupted.set()
-            raise KeyboardInterrupt
-    signal.signal(signal.SIGUSR1, interrupt)
     handle = hvd.allreduce_async_(numpy.ones(3), name="late", op=hvd.Sum)
     try:
-        threading.Thread(target=signal_until_interrupted).start()
+        interrupt.when_asleep()
         hvd.synchronize(handle)
     except KeyboardInterrupt:
         print("interrupted", flush=True)
@@ -104,28 +87,11 @@ untag
 is "a signal interrupts a wait, and the world goes on" "0 interrupted" "$status $(cat "$tmp/out")"
 
 # A call that has no handle is abandoned: its memory and its name are in use until the other rank has come.
-run "$HVDRUN" -np 2 -H localhost:2 "$PYTHON" -c '
-import os, signal, threading, time, hvd.numpy as hvd, numpy
+run "$HVDRUN" -np 2 -H localhost:2 env PYTHONPATH="$srcdir/tests/python:$PYTHONPATH" "$PYTHON" -c '
+import interrupt, hvd.numpy as hvd, numpy
 hvd.init()
 if hvd.rank() == 0:
-    interrupted = threading.Event()
-    def sleeps(): # the main thread has been asleep for a while, so it is in the call
-        seen = []
-        for _ in range(2):
-            with open(f"/proc/self/task/{os.getpid()}/status") as file:
-                seen.append([line for line in file if line.startswith(("State", "voluntary"))])
-            time.sleep(0.05)
-        return seen[0] == seen[1] and "S" in seen[0][0].split()
-    def signal_until_interrupted():
-        while not interrupted.wait(0.05):
-            if sleeps():
-                os.kill(os.getpid(), signal.SIGUSR1)
-    def interrupt(number, frame):
-        if not interrupted.is_set():
-            interrupted.set()
-            raise KeyboardInterrupt
-    signal.signal(signal.SIGUSR1, interrupt)
-    threading.Thread(target=signal_until_interrupted).start()
+    interrupt.when_asleep()
     array = numpy.ones(3)
     try:
         hvd.allreduce_(array, name="late", op=hvd.Sum)
