@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a change of an elastic job to the first collective of the next world, and the time of a step.
+/* From a change of an elastic job to the first collective of the next world, and the time of a
+ * step.
  *
  *   bench/elastic_loss FILE STEPS         after STEPS steps the last rank writes the time into FILE
  *                                         and kills itself; rank 0 of the next world prints "reset"

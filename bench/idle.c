@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank that does nothing: joins the world, reduces one number, says its process id, and sleeps for
- * so many seconds before it reduces another. bench/idle.sh looks at it meanwhile. */
+/* A rank that does nothing: joins the world, reduces one number, says its process id, and sleeps
+ * for so many seconds before it reduces another. bench/idle.sh looks at it meanwhile. */
 #include "hvd.h"
 
 #include "bench/support/sample.h"

@@ -5,7 +5,8 @@
  *     bench/lines --check RANKS COUNT   reads what came through a launcher, with any prefix, and
  *                                       prints: whole lines, lines in all, ranks out of order
  *
- * A line is whole when it is exactly what a rank has written, behind a prefix that has none of it. */
+ * A line is whole when it is exactly what a rank has written, behind a prefix that has none of
+ * it. */
 #include "bench/support/sample.h"
 
 #include <err.h>

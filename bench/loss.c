@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How long after the death of a rank the others have the error: bench/loss FILE.
  *
- * The ranks reduce a vector again and again; the last one, in the middle of it, writes the time into
- * FILE and kills itself. The others print, in microseconds, how much later their call has failed,
- * and end with 0 once they have; SIGTERM, with which the launcher ends the job, is blocked until
- * then. CLOCK_MONOTONIC is the same for all processes of a machine. */
+ * The ranks reduce a vector again and again; the last one, in the middle of it, writes the time
+ * into FILE and kills itself. The others print, in microseconds, how much later their call has
+ * failed, and end with 0 once they have; SIGTERM, with which the launcher ends the job, is blocked
+ * until then. CLOCK_MONOTONIC is the same for all processes of a machine. */
 #include "hvd.h"
 
 #include "bench/support/instant.h"

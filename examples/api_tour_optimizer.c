@@ -17,8 +17,8 @@ static struct hvd_parameter parameter(struct tour *tour)
     };
 }
 
-/* 4 and 6 in turn, and 5 if there is nobody to take turns with: they average to 5, and what they add
- * up to fits into half precision however many ranks there are. */
+/* 4 and 6 in turn, and 5 if there is nobody to take turns with: they average to 5, and what they
+ * add up to fits into half precision however many ranks there are. */
 static double own_gradient(const struct tour *tour)
 {
     if (tour->rank % 2 == 1)

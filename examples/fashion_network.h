@@ -4,8 +4,8 @@
  *   28 x 28 pixels, conv 3x3x32 relu, conv 3x3x64 relu, max-pool 2x2, dropout 0.25,
  *   dense 128 relu, dropout 0.5, dense 10, softmax cross-entropy: 1 199 882 parameters.
  *
- * It knows nothing of ranks. All parameters lie in one vector, all gradients in another; the tensors
- * are the parts of each, with their names. */
+ * It knows nothing of ranks. All parameters lie in one vector, all gradients in another; the
+ * tensors are the parts of each, with their names. */
 #ifndef EXAMPLES_FASHION_NETWORK_H
 #define EXAMPLES_FASHION_NETWORK_H
 

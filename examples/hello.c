@@ -4,7 +4,8 @@
  *     hvdrun -np 2 examples/hello
  *
  * Without hvdrun it is a world of its own, of size 1. When a call fails, hvd_last_error() has the
- * reason in words and the program ends with status 1, as it does when its line cannot be written. */
+ * reason in words and the program ends with status 1, as it does when its line cannot be
+ * written. */
 #include <stdio.h>
 
 #include "hvd.h"

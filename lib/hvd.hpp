@@ -12,8 +12,8 @@
 // mistakes and lost peers are failures alike; error.code() and status.code are an enum hvd_status.
 //
 // Elements are of type bool, float, double, the integers of 8 to 64 bits that hvd_dtype has, and
-// hvd::float16 and hvd::bfloat16, which hold bits and have no arithmetic. A type of yours becomes an
-// element type with a specialization of hvd::dtype_of.
+// hvd::float16 and hvd::bfloat16, which hold bits and have no arithmetic. A type of yours becomes
+// an element type with a specialization of hvd::dtype_of.
 //
 // Threads: as in hvd.h, every call may be made from any thread. Objects of this header belong to
 // one thread at a time.

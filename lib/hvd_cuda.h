@@ -34,11 +34,11 @@ extern "C" {
  * CUDA_VISIBLE_DEVICES names it; or with HVD_CUDA_SHARE=1 the local rank modulo their number. */
 enum { HVD_CUDA_BY_LOCAL_RANK = -1 };
 
-/* Registers the GPU with the driver's number `ordinal`, and stores the device's number. A GPU may be
- * opened several times.
+/* Registers the GPU with the driver's number `ordinal`, and stores the device's number. A GPU may
+ * be opened several times.
  *
- * HVD_ERR_INVALID: there is no such GPU; HVD_ERR_NOT_INITIALIZED and its like: the local rank is not
- * known; HVD_ERR_ENVIRONMENT: the host has more ranks than GPUs; HVD_ERR_SYSTEM: there is no
+ * HVD_ERR_INVALID: there is no such GPU; HVD_ERR_NOT_INITIALIZED and its like: the local rank is
+ * not known; HVD_ERR_ENVIRONMENT: the host has more ranks than GPUs; HVD_ERR_SYSTEM: there is no
  * driver, it is too old, it shows no GPU, or it fails, in the driver's words. */
 HVD_API int hvd_cuda_open(int ordinal, int *device);
 

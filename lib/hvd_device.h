@@ -14,8 +14,8 @@
  *
  * To port a framework: fill in struct hvd_device, call hvd_register_device() once, and submit
  * tensors with the number and with an event that the accelerator passes when it has made the input.
- * Where an accelerator's own library reduces between accelerators, fill in `allreduce` too; where it
- * moves data between them, hvd_extend_device() has `collective`.
+ * Where an accelerator's own library reduces between accelerators, fill in `allreduce` too; where
+ * it moves data between them, hvd_extend_device() has `collective`.
  *
  *     static const struct hvd_device device = { .name = "npu", .copy_to_host = npu_to_host, ... };
  *     int npu = hvd_register_device(&device);
@@ -89,14 +89,14 @@ struct hvd_device_collective {
     enum hvd_op op;
     double prescale, postscale;
 
-    /* The rows that each rank gives to an allgather, that are its share of a reduce-scatter, or that
-     * it sends to this rank in an alltoall, and the elements in one row. `rows` is borrowed until
-     * collective() returns. */
+    /* The rows that each rank gives to an allgather, that are its share of a reduce-scatter, or
+     * that it sends to this rank in an alltoall, and the elements in one row. `rows` is borrowed
+     * until collective() returns. */
     const int64_t *rows;
     size_t row_count;
 
-    /* Allgather, alltoall: bytes of the output. The input of an allgather may be this rank's part of
-     * the output. If the caller was wrong about the other ranks' rows, it is another part of the
+    /* Allgather, alltoall: bytes of the output. The input of an allgather may be this rank's part
+     * of the output. If the caller was wrong about the other ranks' rows, it is another part of the
      * output, and the result must be right all the same; or `output_size` is less than the result:
      * then this rank takes part for the sake of the others, and leaves the output as it was. The
      * library refuses the tensor afterwards, on this rank alone. */

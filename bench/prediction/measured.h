@@ -29,7 +29,8 @@ struct measured {
 int measured_read(struct measured *measured, FILE *file, const char *name, struct err *err);
 
 /* Fills in the latency and per_call of the link between the two ranks, and the bandwidth: per_byte
- * of the local link, or the adapter, or of the reductions. The other members of `speed` have been filled in. */
+ * of the local link, or the adapter, or of the reductions. The other members of `speed` have been
+ * filled in. */
 int measured_apply(const struct measured *measured, bool local, struct cluster_speed *speed,
                    struct err *err);
 

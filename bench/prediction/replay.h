@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A world of libhvd's ranks in virtual time, for predictions of how long its collectives take.
  *
- * What the ranks decide is the library's own code: the agreement (lib/negotiation: which tensors are
- * ready everywhere, what is fused), the choice of the algorithm (lib/collective/algorithm.h), and
- * the operations, which say byte by byte what may be sent when (lib/collective/operation.h). What
- * stands for the rest of the engine (lib/engine) is here: one progress engine for each rank, which
- * does one thing at a time.
+ * What the ranks decide is the library's own code: the agreement (lib/negotiation: which tensors
+ * are ready everywhere, what is fused), the choice of the algorithm (lib/collective/algorithm.h),
+ * and the operations, which say byte by byte what may be sent when (lib/collective/operation.h).
+ * What stands for the rest of the engine (lib/engine) is here: one progress engine for each rank,
+ * which does one thing at a time.
  *
  *   a frame has come      per_call and per_byte of its link, and `reduce` for what is combined
  *   a frame is sent       per_call and per_byte of its link

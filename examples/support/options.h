@@ -36,8 +36,8 @@ enum { OPTION_ROWS_MAX = 64 };
 int options_parse(const struct option_row *rows, size_t row_count, void *options, int argc,
                   char **argv, struct problem *problem);
 
-/* A number that tells values of one option apart; of a path only whether there is one. For ranks that
- * compare their command lines. */
+/* A number that tells values of one option apart; of a path only whether there is one. For ranks
+ * that compare their command lines. */
 uint64_t options_fingerprint(const struct option_row *row, const void *options);
 
 void options_print_help(const struct option_row *rows, size_t row_count, FILE *out);

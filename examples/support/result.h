@@ -7,10 +7,10 @@
  *     result_real(&result, "accuracy", "%.4f", accuracy);
  *     result_print(&result);
  *
- * Names that several programs use, in this order: ranks; mode, model, operation, epochs, steps (what
- * was done); error (the largest over the ranks), loss, accuracy, images_per_s, efficiency; wrong
- * (results that are not what they must be); identical=yes when all ranks hold the same parameters
- * to the bit, else no; bytes_sent (by all ranks together). */
+ * Names that several programs use, in this order: ranks; mode, model, operation, epochs, steps
+ * (what was done); error (the largest over the ranks), loss, accuracy, images_per_s, efficiency;
+ * wrong (results that are not what they must be); identical=yes when all ranks hold the same
+ * parameters to the bit, else no; bytes_sent (by all ranks together). */
 #ifndef EXAMPLES_SUPPORT_RESULT_H
 #define EXAMPLES_SUPPORT_RESULT_H
 

@@ -12,8 +12,8 @@
 #include <string.h>
 
 /* The same limit as hvdrendezvousd's for answers that are not read: requests that come at once are
- * answered up to 8 MiB, plus the last answer, which may be a job of 131072 ranks and 16 MiB of their
- * data. Only clients of the agent's own user are answered so much. */
+ * answered up to 8 MiB, plus the last answer, which may be a job of 131072 ranks and 16 MiB of
+ * their data. Only clients of the agent's own user are answered so much. */
 enum { RELAY_QUEUE_MAX = 64 << 20 };
 
 struct relay_write {

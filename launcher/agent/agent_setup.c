@@ -127,8 +127,8 @@ static const struct {
     { agent_binding_plan, STEP_BINDING },
 };
 
-/* The folder in which this program is installed; "" for a sent copy. That has removed itself and its
- * folder, and somebody else may have made a folder of that name since. */
+/* The folder in which this program is installed; "" for a sent copy. That has removed itself and
+ * its folder, and somebody else may have made a folder of that name since. */
 static void find_own_folder(char folder[PATH_MAX])
 {
     static const char exe[] = "/proc/self/exe";

@@ -2,10 +2,10 @@
 /* Where the ranks of this host stand (STACKS), a few ranks at a time. For each rank:
  *   the process of the rank -> its frames in Python -> its native frames -> STACK
  *
- * Python: the package hvd listens on an abstract socket under HVD_STACK_TRACES and answers with what
- * faulthandler prints; nobody listens in other programs. Native: eu-stack or gdb, which stops the
- * process for as long as it reads. Neither is used on a process that is stopped or that waits in
- * the kernel in state D: a debugger would wait for it.
+ * Python: the package hvd listens on an abstract socket under HVD_STACK_TRACES and answers with
+ * what faulthandler prints; nobody listens in other programs. Native: eu-stack or gdb, which stops
+ * the process for as long as it reads. Neither is used on a process that is stopped or that waits
+ * in the kernel in state D: a debugger would wait for it.
  *
  * If there is no debugger, or it is refused (ptrace), fails, or takes longer than its limit, STACK
  * has what /proc shows, and why. A debugger that is killed may leave a stop signal behind, which
@@ -438,8 +438,8 @@ static void stacks_finish(struct agent *agent)
     frame_link_send(&agent->link);
 }
 
-/* Looks at more ranks, or finishes. A trace may end at once, and come back here: then the first call
- * goes on. */
+/* Looks at more ranks, or finishes. A trace may end at once, and come back here: then the first
+ * call goes on. */
 static void stacks_advance(struct agent *agent)
 {
     struct agent_stacks *stacks = &agent->stacks;

@@ -3,9 +3,9 @@
  *
  * At PREPARE, the agent of rank 0's host reserves a free port, in the range of HVD_PORT_RANGE if
  * there is one, and reports it in READY. hvdrun tells all agents in START where rank 0 listens. The
- * port stays bound until the ranks start, so that two jobs do not get the same one. Between then and
- * the moment when rank 0 listens, another process can take the port; PyTorch then reports that the
- * address is in use.
+ * port stays bound until the ranks start, so that two jobs do not get the same one. Between then
+ * and the moment when rank 0 listens, another process can take the port; PyTorch then reports that
+ * the address is in use.
  *
  * Fails when no port is free (71), or HVD_PORT_RANGE is malformed (2). */
 #include "launcher/agent/agent_impl.h"

@@ -34,8 +34,8 @@ void agent_tunnel_open(struct agent *agent, uint32_t number, const struct string
 /* hvdrun has given credit. HVD_ERR_PROTOCOL if that is more than was used. */
 int agent_tunnel_credit(struct agent_tunnel *tunnel, uint32_t nbytes, struct err *err);
 
-/* Writes nothing more into the tunnel. A command that is given up gets a signal, another one has time
- * to end by itself. */
+/* Writes nothing more into the tunnel. A command that is given up gets a signal, another one has
+ * time to end by itself. */
 void agent_tunnel_hang_up(struct agent_tunnel *tunnel, bool given_up);
 
 /* Gives the command up, and says why in TUNNEL_END. */

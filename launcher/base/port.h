@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Returns a bound socket that does not block, or -1 and errno. Port 0 is any free port. With `again`
- * connections that came by the port before do not occupy it. */
+/* Returns a bound socket that does not block, or -1 and errno. Port 0 is any free port. With
+ * `again` connections that came by the port before do not occupy it. */
 int port_bind(uint16_t port, bool again);
 
 /* The port of a bound socket; 0 if that cannot be told. */

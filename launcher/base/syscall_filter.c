@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An allow list for libseccomp; see syscall_filter.h. Names that this machine's kernel does not have
- * are skipped. Fails when the kernel has no seccomp or refuses the filter. */
+/* An allow list for libseccomp; see syscall_filter.h. Names that this machine's kernel does not
+ * have are skipped. Fails when the kernel has no seccomp or refuses the filter. */
 #include <config.h>
 
 #include "launcher/base/syscall_filter.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A list of the system calls that this process may still make. Every other call fails with EPERM. */
+/* A list of the system calls that this process may still make. Every other call fails with
+ * EPERM. */
 #ifndef LAUNCHER_BASE_SYSCALL_FILTER_H
 #define LAUNCHER_BASE_SYSCALL_FILTER_H
 

@@ -2,7 +2,8 @@
 /* A port at which agents connect that something else has started (launcher/protocol/agent_dial.h).
  * The owner closes it once all of them are there. Whoever has proved nothing can hold one of
  * DIAL_CLIENTS_MAX connections for DIAL_ANSWER_MS, and send DIAL_BODY_MAX bytes. While others wait
- * it has DIAL_TURN_MS before HELLO and as long after CHALLENGE, counted in ticks of half a second. */
+ * it has DIAL_TURN_MS before HELLO and as long after CHALLENGE, counted in ticks of half a
+ * second. */
 #ifndef LAUNCHER_CONNECT_DIAL_LISTENER_H
 #define LAUNCHER_CONNECT_DIAL_LISTENER_H
 

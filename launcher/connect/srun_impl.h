@@ -82,8 +82,8 @@ void srun_fail_host(struct srun_host *host, int exit_status, const char *text);
 void srun_close_port(struct srun *srun);
 
 /* The host leaves the sruns that it has, one after the other. The last host of an srun that lives
- * waits for its end: this is called again then. The transport of the host is closed afterwards, in a
- * later iteration of the loop. */
+ * waits for its end: this is called again then. The transport of the host is closed afterwards, in
+ * a later iteration of the loop. */
 void srun_leave(struct srun_host *host);
 
 /* srun_command.c. The two parts of what srun's stdin has; srun_command_put_copy() returns 0, or an

@@ -77,8 +77,8 @@ static struct srun_host *srun_says_find_task(const struct srun *srun, int task)
     return NULL;
 }
 
-/* A line of hvdagent's stderr belongs to its host. Before the agent has connected nobody knows which
- * host that is. */
+/* A line of hvdagent's stderr belongs to its host. Before the agent has connected nobody knows
+ * which host that is. */
 static void srun_says_take_task(struct srun *srun, const struct srun_line *line)
 {
     struct srun_host *host = srun_says_find_task(srun, line->task);

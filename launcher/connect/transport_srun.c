@@ -11,10 +11,10 @@
  * read would stop all others (doc/decisions/srun.md). What srun writes to stderr is the cause of
  * the end of a host, or of all of them (srun_line.h).
  *
- * Fails when srun is not found or cannot be executed, when there is no port, and for each host whose
- * agent has not connected when srun ends. A host that has connected does not need srun any more.
- * When the last host is closed srun should end by itself; it is told to after SRUN_END_MS, and
- * earlier if some agent has never come. */
+ * Fails when srun is not found or cannot be executed, when there is no port, and for each host
+ * whose agent has not connected when srun ends. A host that has connected does not need srun any
+ * more. When the last host is closed srun should end by itself; it is told to after SRUN_END_MS,
+ * and earlier if some agent has never come. */
 #include "launcher/connect/srun_impl.h"
 
 #include "launcher/base/exit_status.h"
@@ -65,8 +65,8 @@ static struct srun *srun_create(const struct host_transport_job *job, struct sru
     return srun;
 }
 
-/* Adds a host to the srun that is gathering. An elastic job may want a second agent for a host; each
- * srun has one task for each. */
+/* Adds a host to the srun that is gathering. An elastic job may want a second agent for a host;
+ * each srun has one task for each. */
 static void srun_gather(struct srun_pool *pool, struct srun_host *host, bool has_copy)
 {
     const char *name = host->job->target->host;

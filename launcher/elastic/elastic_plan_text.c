@@ -127,8 +127,8 @@ static bool is_missing(const void *context, int rank)
     return worker->host == of->host && !worker->waiting;
 }
 
-/* "ranks 3, 5 on b, rank 6 on c and 2 others have not called hvd_init", or their number if the first
- * host does not fit. The number of others always fits. */
+/* "ranks 3, 5 on b, rank 6 on c and 2 others have not called hvd_init", or their number if the
+ * first host does not fit. The number of others always fits. */
 static void elastic_describe_missing(const struct elastic_plan *plan, char *text, size_t size)
 {
     int missing = 0, named = 0, before = -1;

@@ -12,7 +12,8 @@ enum { ELASTIC_WORKERS_MAX = 1 << 20 };
 
 /* ---- the order of ranks ---- */
 
-/* `first`: of the workers of the same host, the one that has been in worlds for the longest time. */
+/* `first`: of the workers of the same host, the one that has been in worlds for the longest
+ * time. */
 struct ranked_worker {
     const struct plan_worker *first, *worker;
 };

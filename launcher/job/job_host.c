@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of hvdrun's end of one agent: connect, describe the job, watch, stop, hang up; see
- * job_host.h. job_host_describe.c sends the description, job_host_orders.c what the ranks are to do,
- * job_host_frames.c handles the agent's frames, job_host_relay.c the connections that the agent
+ * job_host.h. job_host_describe.c sends the description, job_host_orders.c what the ranks are to
+ * do, job_host_frames.c handles the agent's frames, job_host_relay.c the connections that the agent
  * relays, and job_host_heartbeat.c the heartbeat timeout. */
 #include "launcher/job/job_host_impl.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The time limit of a whole job, --timeout. At the limit hvdrun tells where the ranks stand, under
- * --stack-traces (job_stacks.c), and asks those that have joined for their status text. When all have answered, or no more answers come, it stops the ranks as by
- * SIGTERM, and the verdict names the ranks that still ran, or why none did. If the job is being
- * stopped already, the limit only ends the wait for a reader that does not read, as a signal does.
- * If the ranks have ended, the limit drops the unwritten output. */
+ * --stack-traces (job_stacks.c), and asks those that have joined for their status text. When all
+ * have answered, or no more answers come, it stops the ranks as by SIGTERM, and the verdict names
+ * the ranks that still ran, or why none did. If the job is being stopped already, the limit only
+ * ends the wait for a reader that does not read, as a signal does. If the ranks have ended, the
+ * limit drops the unwritten output. */
 #include "launcher/job/job_impl.h"
 
 #include "launcher/base/exit_status.h"

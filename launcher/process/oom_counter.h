@@ -25,8 +25,8 @@ void oom_counter_fini(struct oom_counter *counter);
 /* Finds the counters of this process. */
 void oom_counter_find_own(struct oom_counter *counter);
 
-/* As oom_counter_find_own() with the texts of /proc/self/mountinfo and /proc/self/cgroup, and another
- * file for /proc/vmstat. */
+/* As oom_counter_find_own() with the texts of /proc/self/mountinfo and /proc/self/cgroup, and
+ * another file for /proc/vmstat. */
 void oom_counter_find(struct oom_counter *counter, const char *vmstat, FILE *mountinfo,
                       FILE *membership);
 

@@ -43,9 +43,9 @@ struct spawned {
  * or spawn_abandon(). */
 int spawn_start(const struct spawn_request *request, struct spawned *spawned, struct err *err);
 
-/* Waits until the child runs its program, or has exited. Returns 0; or the errno with which exec failed; or minus
- * the errno with which binding to `cpus` failed. Unless 0 is returned the child has exited, and the
- * caller must still wait for it. */
+/* Waits until the child runs its program, or has exited. Returns 0; or the errno with which exec
+ * failed; or minus the errno with which binding to `cpus` failed. Unless 0 is returned the child
+ * has exited, and the caller must still wait for it. */
 int spawn_confirm(struct spawned *spawned);
 
 /* Instead of spawn_confirm(), when nobody needs the answer; afterwards it does nothing. */

@@ -21,9 +21,9 @@
  * The kernel gives the child descriptors, signal dispositions, umask and limits of its own, and no
  * more than a fork does. It releases the memory before it closes the pipe, in execve() and in exit.
  *
- * Forks are for the rest: a processor for which clone_with_stack() has no text, a kernel or a filter
- * of system calls without clone3(), the sanitizers, which keep a state for each thread, and a
- * preloaded library (LD_PRELOAD: valgrind, tests/shim), which sees the calls of libc only. */
+ * Forks are for the rest: a processor for which clone_with_stack() has no text, a kernel or a
+ * filter of system calls without clone3(), the sanitizers, which keep a state for each thread, and
+ * a preloaded library (LD_PRELOAD: valgrind, tests/shim), which sees the calls of libc only. */
 #include <config.h>
 
 #include "launcher/process/spawn_child.h"
@@ -196,10 +196,10 @@ static void close_on_exec_from(const struct spawn_child *child, int first)
         child_call(child, SYS_fcntl, fd, F_SETFD, FD_CLOEXEC, 0);
 }
 
-/* A signal of the terminal to the caller's process group that came before this process left the group
- * is still pending. A stop signal would stop this process before exec, for which the caller waits.
- * SIGQUIT would dump core: a kernel before 5.16 then kills all that share the memory, the caller too.
- * SIG_IGN discards the signal; the caller has had it. */
+/* A signal of the terminal to the caller's process group that came before this process left the
+ * group is still pending. A stop signal would stop this process before exec, for which the caller
+ * waits. SIGQUIT would dump core: a kernel before 5.16 then kills all that share the memory, the
+ * caller too. SIG_IGN discards the signal; the caller has had it. */
 static void reset_signals(const struct spawn_child *child, bool ignore_hup)
 {
     static const unsigned long none[16];

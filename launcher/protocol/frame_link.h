@@ -76,7 +76,8 @@ size_t frame_link_queued(const struct frame_link *link);
 uint64_t frame_link_written(const struct frame_link *link, bool *waits);
 
 /* Writes what the other side takes at once of frames that were sent in this iteration of the loop,
- * and drops other queued bytes. `on_closed` may be NULL; `link` must stay until it has been called. */
+ * and drops other queued bytes. `on_closed` may be NULL; `link` must stay until it has been
+ * called. */
 void frame_link_close(struct frame_link *link, void (*on_closed)(void *context));
 
 #endif

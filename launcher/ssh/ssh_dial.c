@@ -19,8 +19,8 @@
  * another try: with three seconds, an outage of two would be the end. */
 enum { ADDRESSES = 8, NEXT_MS = 250, LAST_TRY_MS = 600 };
 
-/* The longest wait between these tries. If the first wait is 0.27 s, as on a busy host, and each one
- * twice the one before, the try after an outage of two seconds comes when the usual
+/* The longest wait between these tries. If the first wait is 0.27 s, as on a busy host, and each
+ * one twice the one before, the try after an outage of two seconds comes when the usual
  * --heartbeat-timeout has passed. Before Linux 6.15 the option does not exist. */
 enum { TRY_AGAIN_MS = 1000 };
 #ifndef TCP_RTO_MAX_MS

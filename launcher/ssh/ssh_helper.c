@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running hvdssh; see ssh_helper.h. It gets none of hvdrun's descriptors, and of the environment only
- * what its libraries read. It stays in hvdrun's session, by which hvdrun knows it from a process that
- * a rank has left behind (cleanup/adopted.h), but not in the group of processes that the terminal
- * sends signals to. */
+/* Running hvdssh; see ssh_helper.h. It gets none of hvdrun's descriptors, and of the environment
+ * only what its libraries read. It stays in hvdrun's session, by which hvdrun knows it from a
+ * process that a rank has left behind (cleanup/adopted.h), but not in the group of processes that
+ * the terminal sends signals to. */
 #include "launcher/ssh/ssh_helper_impl.h"
 
 #include "launcher/base/string_list.h"

@@ -8,8 +8,8 @@
 
 #include <sys/types.h>
 
-/* How long the end of a process may take after hvdrun has hung up; and how long hvdssh, which lives,
- * may take to tell how a process has ended. */
+/* How long the end of a process may take after hvdrun has hung up; and how long hvdssh, which
+ * lives, may take to tell how a process has ended. */
 enum { SSH_END_MS = 1000, SSH_NEWS_MS = 10000 };
 
 struct ssh_helper_user {

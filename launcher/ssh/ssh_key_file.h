@@ -42,8 +42,8 @@ enum ssh_key_kind ssh_key_classify(const char *data, size_t length, struct text_
 
 /* Reads the file, and FILE.pub if only that shows the public key. HVD_ERR_INVALID if the file does
  * not exist; HVD_ERR_SYSTEM if it cannot be read, is no regular file or is open to others: then
- * nobody should use it. `err` has the cause without the path. ssh_key_file_fini() must follow in any
- * case. */
+ * nobody should use it. `err` has the cause without the path. ssh_key_file_fini() must follow in
+ * any case. */
 int ssh_key_file_read(struct ssh_key_file *key, const char *path, struct err *err);
 void ssh_key_file_fini(struct ssh_key_file *key);
 

@@ -66,7 +66,8 @@ static void judge_file(const struct ssh_keys *keys, struct ssh_key *key, int rc,
         set_kind(keys, key, key->file.kind);
 }
 
-/* "~/.ssh/id_ed25519-cert.pub", which ssh uses beside ~/.ssh/id_ed25519; NULL if it is not there. */
+/* "~/.ssh/id_ed25519-cert.pub", which ssh uses beside ~/.ssh/id_ed25519; NULL if it is not
+ * there. */
 static char *find_certificate(const char *path)
 {
     char *file = xasprintf("%s-cert.pub", path);

@@ -4,8 +4,9 @@
  *   read files -> ask the agent for its keys -> try a key -> accepted
  *                                               ^      \-> refused -> the next one
  *
- * The host's process (ssh_process.h) asks the host; this process decides which key is next, and asks
- * the agent for signatures, so that the host's process neither reads files nor sees the agent. */
+ * The host's process (ssh_process.h) asks the host; this process decides which key is next, and
+ * asks the agent for signatures, so that the host's process neither reads files nor sees the
+ * agent. */
 #include "launcher/ssh/ssh_login.h"
 
 #include "launcher/base/xalloc.h"
@@ -120,8 +121,8 @@ static void on_signature(void *context, struct ssh_bytes answer, const char *pro
     order_login(login, SSH_ORDER_SIGNATURE, signature, (struct ssh_bytes){ 0 });
 }
 
-/* The process may be in the hands of the host. It gets one signature, of a request to log in, by the
- * key whose turn it is. */
+/* The process may be in the hands of the host. It gets one signature, of a request to log in, by
+ * the key whose turn it is. */
 static void ask_signature(struct ssh_login *login, struct ssh_bytes data)
 {
     struct ssh_bytes algorithm = ssh_agent_algorithm(data);

@@ -55,8 +55,8 @@ static void ssh_process_free(struct ssh_process *process)
     close_descriptor(&process->control);
 }
 
-/* Tells the end when all reports have been read and the cause is known. The host hears it too, since
- * our copy of its socket is still open. */
+/* Tells the end when all reports have been read and the cause is known. The host hears it too,
+ * since our copy of its socket is still open. */
 static void tell_dead(struct ssh_process *process)
 {
     if (!process->control_ended || !*process->end_text || process->dead_told || process->closing)

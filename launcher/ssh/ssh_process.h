@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One host's process of hvdssh, as hvdrun sees it: orders to it, reports from it, its end. A process
- * that crashes costs its host only.
+/* One host's process of hvdssh, as hvdrun sees it: orders to it, reports from it, its end. A
+ * process that crashes costs its host only.
  *
- * The other end of the stream is kept open here too, until the process is closed or its end has been
- * reported: so the reader of the stream meets the end when the cause is known. */
+ * The other end of the stream is kept open here too, until the process is closed or its end has
+ * been reported: so the reader of the stream meets the end when the cause is known. */
 #ifndef LAUNCHER_SSH_SSH_PROCESS_H
 #define LAUNCHER_SSH_SSH_PROCESS_H
 

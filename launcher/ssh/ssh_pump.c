@@ -226,8 +226,8 @@ static void on_ssh_pump_closed(uv_handle_t *handle)
         free(pump);
 }
 
-/* Takes the descriptor out of the loop for good, before it is closed: later its number may belong to
- * another handle, which would hear nothing any more if this poll was closed then. */
+/* Takes the descriptor out of the loop for good, before it is closed: later its number may belong
+ * to another handle, which would hear nothing any more if this poll was closed then. */
 static int ssh_pump_take_descriptor(struct ssh_pump *pump)
 {
     int fd = pump->fd;

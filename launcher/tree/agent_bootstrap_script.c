@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The script for /bin/sh on another machine; see agent_bootstrap_script.h. For any POSIX shell, with
- * head -c, mktemp and uname. The script is one compound command, which a shell must read to its end
- * before it does anything: no bytes sent later are taken for the script.
+/* The script for /bin/sh on another machine; see agent_bootstrap_script.h. For any POSIX shell,
+ * with head -c, mktemp and uname. The script is one compound command, which a shell must read to
+ * its end before it does anything: no bytes sent later are taken for the script.
  *
  * A program at the path of ours may be anybody's, as below /tmp: the script runs it only if the
  * program, its folder and all folders above belong to root or to us, and nobody else may write to

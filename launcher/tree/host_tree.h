@@ -41,14 +41,14 @@ void host_tree_fini(struct host_tree *tree);
  * ones: in `*children`, borrowed. Returns their number. */
 int host_tree_children(const struct host_tree *tree, int host, const int **children);
 
-/* How a frame for all hosts gets to one of them: hvdrun sends it for the host alone, or for the host
- * and all below it (MULTICAST of launcher/protocol/agent_protocol.h), or the host gets that of a host
- * above. */
+/* How a frame for all hosts gets to one of them: hvdrun sends it for the host alone, or for the
+ * host and all below it (MULTICAST of launcher/protocol/agent_protocol.h), or the host gets that of
+ * a host above. */
 enum host_cast { CAST_TO_HOST, CAST_TO_SUBTREE, CAST_BY_PARENT };
 
 /* Decides this for each host, in `casts`, so that hvdrun sends as few frames as reach every host.
- * `hears`, by host: may the host get the frame from the agent above it? Of no meaning for a host that
- * hvdrun starts. */
+ * `hears`, by host: may the host get the frame from the agent above it? Of no meaning for a host
+ * that hvdrun starts. */
 void host_tree_casts(const struct host_tree *tree, const bool *hears, enum host_cast *casts);
 
 /* Links between hvdrun and the agent of the host: 1 if hvdrun starts it. */

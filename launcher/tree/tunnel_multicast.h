@@ -5,8 +5,8 @@
  *   hvdrun's bytes   ----- frame ----- | ----- frame --     put: MULTICAST waits
  *                                                      --- | MULTICAST | ----- frame -----
  *
- * A frame that is put comes before every frame of hvdrun that has not begun. Fails when hvdrun's bytes
- * are no frames, and when the host does not read. */
+ * A frame that is put comes before every frame of hvdrun that has not begun. Fails when hvdrun's
+ * bytes are no frames, and when the host does not read. */
 #ifndef LAUNCHER_TREE_TUNNEL_MULTICAST_H
 #define LAUNCHER_TREE_TUNNEL_MULTICAST_H
 

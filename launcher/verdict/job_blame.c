@@ -56,8 +56,8 @@ static bool knew_origin(const struct job_report *report, const struct report_ran
            (report->origin_ran_on && report->origin_us <= rank->ended_us + rank->slack_us);
 }
 
-/* What the rank has written of its failure, if its own end, or that of another, at `end_us` may come
- * from that. The records of libhvd say more than words. */
+/* What the rank has written of its failure, if its own end, or that of another, at `end_us` may
+ * come from that. The records of libhvd say more than words. */
 static enum stderr_failure_kind explained(const struct report_rank *rank, uint64_t end_us)
 {
     bool recent = end_us <= rank->wrote.began_us + STDERR_FAILURE_LASTS_US;
@@ -222,8 +222,8 @@ static bool blame_named(struct job_blame *blame, const struct job_report *report
     return true;
 }
 
-/* Blames the origin, which has said that it failed, for a rank that says nothing of the origin: both
- * have failed at the same time, for instance, and the origin is slow to end. */
+/* Blames the origin, which has said that it failed, for a rank that says nothing of the origin:
+ * both have failed at the same time, for instance, and the origin is slow to end. */
 static bool blame_origin(struct job_blame *blame, const struct job_report *report)
 {
     int origin = origin_rank(report);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The verdict on a job: why the job failed, which rank or host failed, and the exit status of hvdrun.
- * job_state.c writes the first verdict, job_judge.c the last; job_verdict_text.h has the words. */
+/* The verdict on a job: why the job failed, which rank or host failed, and the exit status of
+ * hvdrun. job_state.c writes the first verdict, job_judge.c the last; job_verdict_text.h has the
+ * words. */
 #ifndef LAUNCHER_VERDICT_JOB_VERDICT_H
 #define LAUNCHER_VERDICT_JOB_VERDICT_H
 

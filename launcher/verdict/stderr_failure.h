@@ -8,8 +8,8 @@
  * tables at the top of stderr_failure.c have all of it: how a report of a failure begins, which
  * reports are no failure of their own, and which messages say that another rank has failed.
  *
- * A carriage return begins the line anew, as a terminal shows it: a progress bar is redrawn so, and a
- * traceback may follow it on its line.
+ * A carriage return begins the line anew, as a terminal shows it: a progress bar is redrawn so, and
+ * a traceback may follow it on its line.
  *
  * Bounded: a line is read up to STDERR_LINE_MAX bytes, any bytes are fine, and the result does not
  * depend on how they are cut. A report in another form is not seen, and the rank is judged by the
@@ -59,7 +59,8 @@ struct stderr_reader {
     bool redrawn;              /* the line began after a carriage return */
 };
 
-/* Bytes that came at `now_us`. It may go back a little: the clock of another host is an estimate. */
+/* Bytes that came at `now_us`. It may go back a little: the clock of another host is an
+ * estimate. */
 void stderr_reader_feed(struct stderr_reader *reader, const char *data, size_t length,
                         uint64_t now_us);
 

@@ -2,8 +2,8 @@
 /* The credentials with which the ranks of one world prove to each other which rank each of them is.
  *
  * A rank makes a key pair (X25519) before it joins, and sends the public key in HELLO. When the
- * world is complete, the rendezvous signs (Ed25519) for each rank that this public key is the one of
- * that rank in this epoch. The signature is the rank's certificate; WELCOME carries it and the
+ * world is complete, the rendezvous signs (Ed25519) for each rank that this public key is the one
+ * of that rank in this epoch. The signature is the rank's certificate; WELCOME carries it and the
  * public key of the certifier. Each world has a certifier of its own, whose secret never leaves the
  * rendezvous.
  *
@@ -15,8 +15,8 @@
  *     HMAC(shared secret of both key pairs, "hvd1 rank pair", public key of the lower rank, of the
  *          higher rank)
  *
- * Only these two ranks know it, so a proof under it shows which rank made it. Neither the key of the
- * job nor what any other rank knows helps to make such a proof. */
+ * Only these two ranks know it, so a proof under it shows which rank made it. Neither the key of
+ * the job nor what any other rank knows helps to make such a proof. */
 #ifndef LIB_BASE_RANK_CREDENTIALS_H
 #define LIB_BASE_RANK_CREDENTIALS_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels of kernels_ptx.h on one GPU, compiled by the driver.
  *
- * Fails with HVD_ERR_NOMEM, or HVD_ERR_SYSTEM in the driver's words. The GPU's context is the current
- * one (cuda_device_enter()). */
+ * Fails with HVD_ERR_NOMEM, or HVD_ERR_SYSTEM in the driver's words. The GPU's context is the
+ * current one (cuda_device_enter()). */
 #ifndef LIB_CUDA_KERNELS_H
 #define LIB_CUDA_KERNELS_H
 

@@ -9,8 +9,8 @@
 
 #include <pthread.h>
 
-/* waiting -> launched -> passed; waiting or launched -> failed. The ticket goes when it has passed or
- * its failure was told, or when there is no event. */
+/* waiting -> launched -> passed; waiting or launched -> failed. The ticket goes when it has passed
+ * or its failure was told, or when there is no event. */
 enum ticket_state { TICKET_WAITING, TICKET_LAUNCHED, TICKET_FAILED };
 
 struct cuda_ticket {

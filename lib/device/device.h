@@ -5,9 +5,9 @@
  * Thread-safe. The library calls a vendor's functions under the device's lock, so one at a time.
  *
  * Fails with HVD_ERR_INVALID when a number is no device or the device is in use, with HVD_ERR_NOMEM
- * when there is no (pinned) memory, and with HVD_ERR_SYSTEM when a vendor's function fails, also one
- * that returns no memory because the device has failed; the text names the device and the vendor's
- * error number. */
+ * when there is no (pinned) memory, and with HVD_ERR_SYSTEM when a vendor's function fails, also
+ * one that returns no memory because the device has failed; the text names the device and the
+ * vendor's error number. */
 #ifndef LIB_DEVICE_DEVICE_H
 #define LIB_DEVICE_DEVICE_H
 
@@ -100,7 +100,8 @@ bool device_can_collective(struct device *device, const struct hvd_device_collec
 /* The vendor's number of a collective; 0 if hvd_device.h has none for this kind. */
 enum hvd_device_collective_kind device_collective_kind(enum collective_kind kind);
 
-/* "reduce", "broadcast": what devices do that carry out this kind among themselves, for messages. */
+/* "reduce", "broadcast": what devices do that carry out this kind among themselves, for
+ * messages. */
 const char *device_collective_verb(enum collective_kind kind);
 
 #endif

@@ -29,7 +29,8 @@ struct device {
 /* device_memory.c: frees everything; the device has no holder any more. */
 void device_free_memory(struct device *device);
 
-/* device_calls.c: HVD_ERR_SYSTEM if the vendor's number `rc` is negative. Under the device's lock. */
+/* device_calls.c: HVD_ERR_SYSTEM if the vendor's number `rc` is negative. Under the device's
+ * lock. */
 int device_calls_answer(const struct device *device, int rc, const char *what, struct err *err);
 
 #endif

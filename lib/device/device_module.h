@@ -56,9 +56,9 @@ struct device_module {
     /* After the device was unregistered. NULL is fine. */
     void (*close)(void *context);
 
-    /* For programs, from any thread, but not beside open() and close(): what the accelerator is; its
-     * memory; a copy in any direction, between its memory and the host's, that is complete when it
-     * returns. They may block. */
+    /* For programs, from any thread, but not beside open() and close(): what the accelerator is;
+     * its memory; a copy in any direction, between its memory and the host's, that is complete when
+     * it returns. They may block. */
     int (*describe)(void *context, int *ordinal, char *name, size_t size, struct err *err);
     int (*alloc)(void *context, size_t nbytes, void **memory, struct err *err);
     int (*free)(void *context, void *memory, struct err *err);

@@ -41,8 +41,8 @@ static inline void steady_put_head(struct wire_writer *out, uint32_t epoch, uint
 int set_steady_make_kept(struct process_set *set, struct err *err);
 void set_steady_free_kept(struct process_set *set);
 
-/* Frees what came as TREE_SENT, up to SENT_GREATEST for each of STEADY_KEPT operations of each rank:
- * no frame of a next steady state comes before this rank has left this one. */
+/* Frees what came as TREE_SENT, up to SENT_GREATEST for each of STEADY_KEPT operations of each
+ * rank: no frame of a next steady state comes before this rank has left this one. */
 void set_steady_forget_sent(struct process_set *set);
 
 /* set_steady_commit.c: commits to all operations that are complete, as far as a rank may be ahead;

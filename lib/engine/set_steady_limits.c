@@ -18,9 +18,10 @@ enum { ALL_SHARED = 1, OVER_SOCKETS = 2 };
  * whole vector of the other rank, twice the bytes that a reduce-scatter and an allgather need.
  *
  * More ranks over sockets: a rank sends to all others, not to the root alone. With more ranks than
- * processors the system calls of so many sockets cost more than the way to the root and back, unless
- * there are data that must go to each of them anyway: 4 ranks on 2 processors take 0.63 to 0.85 of
- * the time for pieces of 4 to 32 KiB. A broadcast has less to gain: its data go to each rank whole. */
+ * processors the system calls of so many sockets cost more than the way to the root and back,
+ * unless there are data that must go to each of them anyway: 4 ranks on 2 processors take 0.63 to
+ * 0.85 of the time for pieces of 4 to 32 KiB. A broadcast has less to gain: its data go to each
+ * rank whole. */
 static const struct limits_row {
     int links;    /* ALL_SHARED: all of shared memory; OVER_SOCKETS: some are not */
     int size;     /* ranks at most */

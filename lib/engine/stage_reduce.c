@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches that the devices reduce, or move, among themselves; see stage_impl.h. The engine calls the
- * vendor for each batch in the order of the decisions, which is the same on all ranks. A batch is
- * done when the event behind it has passed.
+/* Batches that the devices reduce, or move, among themselves; see stage_impl.h. The engine calls
+ * the vendor for each batch in the order of the decisions, which is the same on all ranks. A batch
+ * is done when the event behind it has passed.
  *
  * A failure breaks the world: the other ranks' devices may wait for ours. */
 #include "lib/engine/engine_impl.h"

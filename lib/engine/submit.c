@@ -250,8 +250,8 @@ static int keep_splits(struct tensor *tensor, const struct submission *submissio
 }
 
 /* Offered tensors already wait on other ranks for the rest of their group. Only memory can be short
- * by now, and that breaks the world. A refusal by numerics.h, or a device that has failed, has broken
- * the world already. */
+ * by now, and that breaks the world. A refusal by numerics.h, or a device that has failed, has
+ * broken the world already. */
 static int submit_give_up(struct pending *pending, struct err *err)
 {
     int rc = err->code;

@@ -32,8 +32,8 @@ static void make_ephemeral(struct link_handshake *handshake, bool encrypts, unsi
     crypto_scalarmult_base(public, handshake->secret);
 }
 
-/* The master key of the link: what both ephemeral keys give, bound to the key of the pair and to all
- * that the proofs cover. */
+/* The master key of the link: what both ephemeral keys give, bound to the key of the pair and to
+ * all that the proofs cover. */
 static void make_master(const struct link_handshake *handshake,
                         const unsigned char shared[LINK_EPHEMERAL_SIZE],
                         unsigned char master[crypto_kdf_KEYBYTES])

@@ -3,8 +3,8 @@
  *
  * A reset or an end is seen at the next call. To notice a host that has vanished, the link asks TCP
  * for missing acknowledgements, of sent data or of the probes that keepalive sends on an idle link
- * (tcp_unanswered.h, socket_tune()). Keepalive itself ends an idle link later. A receiver that is alive
- * and does not read still acknowledges. */
+ * (tcp_unanswered.h, socket_tune()). Keepalive itself ends an idle link later. A receiver that is
+ * alive and does not read still acknowledges. */
 #include "lib/link/link_tcp.h"
 
 #include "lib/link/socket.h"

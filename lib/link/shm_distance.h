@@ -6,8 +6,8 @@
  * The two sides count a word up in turn: the asking side to odd numbers, the other side to even
  * ones. A side does so only while it has nothing else to do, and never waits for a side that does
  * not answer at once: a question stays in the word until the other side looks. Both sides time the
- * trips, for all links between the two processes (shm_distance_pair.h). A wrong time costs speed and
- * nothing else, so the peer is not checked. */
+ * trips, for all links between the two processes (shm_distance_pair.h). A wrong time costs speed
+ * and nothing else, so the peer is not checked. */
 #ifndef LIB_LINK_SHM_DISTANCE_H
 #define LIB_LINK_SHM_DISTANCE_H
 

@@ -3,8 +3,8 @@
  * descriptor_close() closes them.
  *
  * TCP_USER_TIMEOUT is not set on purpose: it also ends a connection whose peer merely does not
- * read, and a rank that writes a checkpoint for ten seconds is not dead. tcp_unanswered.c checks for
- * missing acknowledgements instead. */
+ * read, and a rank that writes a checkpoint for ten seconds is not dead. tcp_unanswered.c checks
+ * for missing acknowledgements instead. */
 #ifndef LIB_LINK_SOCKET_H
 #define LIB_LINK_SOCKET_H
 
@@ -55,8 +55,8 @@ struct socket_keepalive {
     int idle_s, interval_s, probes;
 };
 
-/* No delay for small messages; keepalive, which by default probes every second and ends the connection
- * with a silent host after 9 seconds. Does nothing on a socket that is not TCP. */
+/* No delay for small messages; keepalive, which by default probes every second and ends the
+ * connection with a silent host after 9 seconds. Does nothing on a socket that is not TCP. */
 void socket_tune(int fd, const struct socket_keepalive *keepalive);
 
 /* Bytes moved, 0 if none can be moved now, HVD_ERR_PEER_LOST with the reason (the end of the

@@ -2,18 +2,18 @@
 /* Missing acknowledgements; see tcp_unanswered.h. */
 #include "lib/link/tcp_unanswered.h"
 
-/* An idle connection is probed every second (socket_tune()), so the third probe comes 2 seconds after
- * the first. */
+/* An idle connection is probed every second (socket_tune()), so the third probe comes 2 seconds
+ * after the first. */
 enum { IDLE_PROBES = 3, IDLE_MS = IDLE_PROBES * 1000 };
 
-/* ICMP messages (host unreachable) make TCP send more often, and a setting of the system can limit its
- * waits. Then the length of the next wait does not tell how long TCP has waited before. Keepalive
- * brings an idle connection an answer every second, so what is sent this long after the last answer is
- * sent long after the first attempt. */
+/* ICMP messages (host unreachable) make TCP send more often, and a setting of the system can limit
+ * its waits. Then the length of the next wait does not tell how long TCP has waited before.
+ * Keepalive brings an idle connection an answer every second, so what is sent this long after the
+ * last answer is sent long after the first attempt. */
 enum { LONG_MS = 4000 };
 
-/* Up to Linux 5.19, the time of an acknowledgement that comes with data, and acknowledges nothing new, is
- * often not noted: on a connection that only receives, the last one may seem long ago. */
+/* Up to Linux 5.19, the time of an acknowledgement that comes with data, and acknowledges nothing
+ * new, is often not noted: on a connection that only receives, the last one may seem long ago. */
 uint32_t tcp_unanswered_ms(const struct tcp_info *info)
 {
     return info->tcpi_last_data_recv < info->tcpi_last_ack_recv ? info->tcpi_last_data_recv
@@ -36,8 +36,8 @@ static bool tcp_unanswered_of_data(const struct tcp_info *info)
     return asked && info->tcpi_last_data_sent >= TCP_UNANSWERED_ANSWER_MS;
 }
 
-/* The peer has no room, and TCP probes whether it has some again. The kernel does not say when it sent
- * the last probe: when all waits since the last answer were over. */
+/* The peer has no room, and TCP probes whether it has some again. The kernel does not say when it
+ * sent the last probe: when all waits since the last answer were over. */
 static bool tcp_unanswered_of_probes(const struct tcp_info *info)
 {
     int backoff = info->tcpi_backoff < 31 ? info->tcpi_backoff : 31;

@@ -12,16 +12,17 @@
  * A release store publishes the written data as usual.
  *
  * copy_cached() is for data in a cache that this core has, or shares with the core that wrote them.
- * From 2112 bytes on, memcpy() of the GNU C library leaves the copy to one instruction, `rep movsb`,
- * where the processor says that it is fast for short copies (FSRM). On an AMD EPYC of family 25 it is
- * slow to begin (4 KiB took a tenth longer), and, as the addresses happen to be, at half the speed of
- * vectors, which copy_cached() uses. From a core that shares no cache, memcpy() is faster.
+ * From 2112 bytes on, memcpy() of the GNU C library leaves the copy to one instruction, `rep
+ * movsb`, where the processor says that it is fast for short copies (FSRM). On an AMD EPYC of
+ * family 25 it is slow to begin (4 KiB took a tenth longer), and, as the addresses happen to be, at
+ * half the speed of vectors, which copy_cached() uses. From a core that shares no cache, memcpy()
+ * is faster.
  *
  * copy_result() is for part of a result, which this core does not read before the caller does. From
  * COPY_RESULT_STREAMED bytes on, the result does not stay in the caches until then, so it streams.
  * Measured with 2 ranks on 2 processors that share a cache of 32 MiB, and callers that read the
- * whole result: a rank's own rows of 2 MiB (half of an alltoall) take the whole 1.27 of the time, of
- * 4 MiB 1.03, of 8 MiB 0.87, of 32 MiB 0.83. Before callers read them, 2 MiB take 0.83: what
+ * whole result: a rank's own rows of 2 MiB (half of an alltoall) take the whole 1.27 of the time,
+ * of 4 MiB 1.03, of 8 MiB 0.87, of 32 MiB 0.83. Before callers read them, 2 MiB take 0.83: what
  * measures calls alone misleads here. */
 #ifndef LIB_MEMORY_COPY_H
 #define LIB_MEMORY_COPY_H

@@ -108,7 +108,8 @@ static bool is_strict(struct heap *heap)
     return heap->promises == STRICT;
 }
 
-/* Where the system promises memory strictly, the pages of a segment must be allocated now, or touching them may raise SIGBUS. */
+/* Where the system promises memory strictly, the pages of a segment must be allocated now, or
+ * touching them may raise SIGBUS. */
 static void *keep_promise(struct heap *heap, void *memory, size_t nbytes)
 {
     int at = memory ? spans_find(&heap->spans, memory) : -1;

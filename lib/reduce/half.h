@@ -27,8 +27,8 @@ static inline float float_from_bits(uint32_t bits)
     return value;
 }
 
-/* The NaN that inf - inf and 0 * inf make, of no operand that is NaN: x86 makes it with the sign set,
- * 0xffc00000, other processors without. `result` of x and y as x86 would have it. */
+/* The NaN that inf - inf and 0 * inf make, of no operand that is NaN: x86 makes it with the sign
+ * set, 0xffc00000, other processors without. `result` of x and y as x86 would have it. */
 static inline float float32_made(float x, float y, float result)
 {
 #if defined __x86_64__

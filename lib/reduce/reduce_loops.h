@@ -15,8 +15,8 @@
  *
  * Of two NaNs the left one is the result. x86 returns its first operand, but the compiler chooses
  * the order of operands, so the code makes both operands the same. A comparison with NaN is false,
- * so a NaN on the right is chosen without extra code. A NaN that no operand is has the sign that x86
- * gives it (TYPE_made()). */
+ * so a NaN on the right is chosen without extra code. A NaN that no operand is has the sign that
+ * x86 gives it (TYPE_made()). */
 #include "lib/reduce/half.h"
 #include "lib/reduce/reduce_path.h"
 
@@ -89,8 +89,8 @@ ELEMENT(bool, uint8_t)
         }                                                                                          \
     }
 
-/* Division of all elements by one divisor is a multiplication (Granlund and Montgomery, 1994): a 64-bit division
- * takes three times as long. */
+/* Division of all elements by one divisor is a multiplication (Granlund and Montgomery, 1994): a
+ * 64-bit division takes three times as long. */
 struct reciprocal {
     int64_t factor; /* plus 2^64 it is above 2^(64 + shift) / divisor, and by less than 1 */
     int shift;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inner loops for aarch64, where every processor has NEON with conversions from and to float16;
- * see reduce_path.h. For C types the compiler makes the same of these loops as of the portable ones. */
+ * see reduce_path.h. For C types the compiler makes the same of these loops as of the portable
+ * ones. */
 #include "lib/reduce/reduce_path.h"
 
 #ifdef REDUCE_AARCH64
@@ -77,7 +78,8 @@ static inline void neon_to_bfloat16(unsigned char *to, reg x)
     vst1_u8(to, vreinterpret_u8_u16(vshrn_n_u32(rounded, 16)));
 }
 
-/* The instruction would return a signaling NaN before a quiet one: if x is NaN, it is both operands. */
+/* The instruction would return a signaling NaN before a quiet one: if x is NaN, it is both
+ * operands. */
 static inline reg neon_nan_or(reg x, reg y)
 {
     return vbslq_f32(vceqq_f32(x, x), y, x);

@@ -3,8 +3,8 @@
  * included, so ranks on different processors get the same results.
  *
  * reduce_portable.c is plain C; on x86-64 the compiler makes SSE2 of it, which every such processor
- * has. reduce_avx2.c and reduce_avx512.c are for x86-64 only, reduce_neon.c is for aarch64. reduce.c
- * chooses, once, the best path that the processor supports. */
+ * has. reduce_avx2.c and reduce_avx512.c are for x86-64 only, reduce_neon.c is for aarch64.
+ * reduce.c chooses, once, the best path that the processor supports. */
 #ifndef LIB_REDUCE_REDUCE_PATH_H
 #define LIB_REDUCE_REDUCE_PATH_H
 

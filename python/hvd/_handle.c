@@ -266,8 +266,8 @@ static const char *read_name(struct arguments *arguments, int i, PyObject *name)
     return NULL;
 }
 
-/* (name or None, input, output, output_size, dtype, shape), and for the memory of an accelerator its
- * number as a device and an event. Addresses are numbers, 0 for none. */
+/* (name or None, input, output, output_size, dtype, shape), and for the memory of an accelerator
+ * its number as a device and an event. Addresses are numbers, 0 for none. */
 static int read_tensor(struct arguments *arguments, int i, PyObject *tuple)
 {
     struct hvd_tensor *tensor = &arguments->tensors[i];

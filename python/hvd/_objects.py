@@ -17,7 +17,8 @@ try:
 except ImportError:
     pickler = pickle
 
-# Ranks that have joined or left meanwhile have counted other nameless tensors, so objects have a name of their own.
+# Ranks that have joined or left meanwhile have counted other nameless tensors, so objects have a
+# name of their own.
 _NAME = "hvd.object"
 
 _UINT8, _INT64 = DTYPE_NAMES.index("uint8"), DTYPE_NAMES.index("int64")

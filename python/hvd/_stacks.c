@@ -4,10 +4,10 @@
  * same user with what faulthandler prints, then closes it. No signal is used.
  *
  * The answer is written by a helper thread that holds the interpreter's lock, so that no frame
- * changes meanwhile. If the helper does not get the lock in LOCK_SLICES slices, another thread keeps
- * it inside a call in C, and its frames do not change either: then the answer is written without
- * the lock, as faulthandler does in a crash. A pause of the whole process uses up one slice only.
- * The helper that still waits writes nothing when its turn comes; while it waits, no other is
+ * changes meanwhile. If the helper does not get the lock in LOCK_SLICES slices, another thread
+ * keeps it inside a call in C, and its frames do not change either: then the answer is written
+ * without the lock, as faulthandler does in a crash. A pause of the whole process uses up one slice
+ * only. The helper that still waits writes nothing when its turn comes; while it waits, no other is
  * started.
  *
  * The answer goes into a file in memory first. A client that does not read would hold up the thread

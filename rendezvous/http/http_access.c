@@ -11,8 +11,8 @@
 
 enum { HEX_SIZE = 2 * DIGEST_SIZE + 1 };
 
-/* The identity of a request without its time: "METHOD TARGET BODYHEX". A target that does not fit has been
- * refused before. */
+/* The identity of a request without its time: "METHOD TARGET BODYHEX". A target that does not fit
+ * has been refused before. */
 static void digest_request(unsigned char digest[DIGEST_SIZE], const char *method,
                            struct http_text target, const unsigned char body[DIGEST_SIZE])
 {

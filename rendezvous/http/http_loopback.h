@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whether a request means a server on this very host, as a program here says it and a web page from
- * elsewhere cannot: its Host, and its Origin if there is one. And whether a browser says that a page
- * from elsewhere has caused it: Sec-Fetch-Site, which no page can set or leave out. */
+ * elsewhere cannot: its Host, and its Origin if there is one. And whether a browser says that a
+ * page from elsewhere has caused it: Sec-Fetch-Site, which no page can set or leave out. */
 #ifndef RENDEZVOUS_HTTP_HTTP_LOOPBACK_H
 #define RENDEZVOUS_HTTP_HTTP_LOOPBACK_H
 

@@ -101,8 +101,8 @@ void rendezvous_rank_started(struct rendezvous *rendezvous, int rank, int pid);
  * explain it before. */
 void rendezvous_rank_ended(struct rendezvous *rendezvous, int rank, const struct rank_end_how *how);
 
-/* Tells the end for status and JSON. May be called again when more is known about the end. Call this
- * before rendezvous_rank_ended(). */
+/* Tells the end for status and JSON. May be called again when more is known about the end. Call
+ * this before rendezvous_rank_ended(). */
 void rendezvous_tell_end(struct rendezvous *rendezvous, int rank, const struct rendezvous_end *end);
 
 /* The key of a service is another from now on, for clients that show the service's and for jobs to

@@ -11,8 +11,8 @@ enum {
     SERVER_CLIENTS_MAX = 16384
 };
 
-/* While there are more unauthenticated clients than SERVER_UNAUTHENTICATED_MAX, because workers are expected, none keeps
- * more of a head of HTTP than this that is not whole. */
+/* While there are more unauthenticated clients than SERVER_UNAUTHENTICATED_MAX, because workers are
+ * expected, none keeps more of a head of HTTP than this that is not whole. */
 enum { SERVER_CROWDED_HEAD_MAX = 1024 };
 
 /* For the first head or the proven HELLO, from rendezvous_accept() on. */

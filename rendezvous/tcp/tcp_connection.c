@@ -6,9 +6,9 @@
  * input is read and dropped until the client closes, too: closing a socket with unread bytes would
  * discard the answer. At most TCP_LINGERING_MAX connections may end so slowly, unless a client has
  * much to read. When the client ends the connection, or the connection breaks, the input before the
- * end is handed over, and then rendezvous_hangup() is called. The same happens when nothing could be
- * sent for TCP_PORT_WRITE_MS, when the queue is sent too slowly, when it is too large, alone or with
- * all other queues, or when memory for it runs out. */
+ * end is handed over, and then rendezvous_hangup() is called. The same happens when nothing could
+ * be sent for TCP_PORT_WRITE_MS, when the queue is sent too slowly, when it is too large, alone or
+ * with all other queues, or when memory for it runs out. */
 #include "rendezvous/tcp/tcp_connection.h"
 
 #include <errno.h>

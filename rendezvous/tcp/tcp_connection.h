@@ -34,9 +34,8 @@ struct tcp_connection {
     uint64_t deadline_ms; /* of the loop's clock; 0: none */
     uint64_t read_by_ms;  /* when all that is queued must have gone out */
     int fd;
-    bool broken; /* nothing more can be sent; its end is seen with the next event */
-    bool
-        lingering; /* it is over for the rendezvous, and counted; what still comes is not looked at */
+    bool broken;    /* nothing more can be sent; its end is seen with the next event */
+    bool lingering; /* it is over for the rendezvous, and counted; nobody looks at what comes */
 };
 
 struct tcp_port {

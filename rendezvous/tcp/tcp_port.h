@@ -49,8 +49,8 @@ bool tcp_port_is_loopback(const struct tcp_port *port);
 /* Accepts no more. */
 void tcp_port_stop(struct tcp_port *port);
 
-/* Stops, and no longer keeps the loop alive but for clients that have not yet taken, or seen the end
- * of, what they were sent; after rendezvous_destroy(). tcp_port_close() must follow. */
+/* Stops, and no longer keeps the loop alive but for clients that have not yet taken, or seen the
+ * end of, what they were sent; after rendezvous_destroy(). tcp_port_close() must follow. */
 void tcp_port_drain(struct tcp_port *port);
 
 /* Stops, hangs up on everybody, and frees itself when the loop has run once more: at once after

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asking every rank what it is doing, without I/O: answers and time go in, a text for each rank comes
- * out, in order of rank.
+/* Asking every rank what it is doing, without I/O: answers and time go in, a text for each rank
+ * comes out, in order of rank.
  *
  * Happy path: start, an answer from each rank that is in a complete world, and the texts are all
  * taken. For a rank that cannot answer (it has not called hvd_init, waits in it, has left or is
@@ -59,9 +59,9 @@ void rank_query_answer(struct rank_query *rank_query, int rank, enum rank_waits_
 void rank_query_tick(struct rank_query *rank_query, uint64_t now_ms);
 uint64_t rank_query_deadline(const struct rank_query *rank_query);
 
-/* The next rank whose text is known, what that rank waits for, and the text, borrowed until the next
- * call; false if there is none now. To be called until then after every event. After the last rank
- * nothing is under way. */
+/* The next rank whose text is known, what that rank waits for, and the text, borrowed until the
+ * next call; false if there is none now. To be called until then after every event. After the last
+ * rank nothing is under way. */
 bool rank_query_next(struct rank_query *rank_query, const struct membership *membership, int *rank,
                      enum rank_waits_for *waits_for, const char **text);
 

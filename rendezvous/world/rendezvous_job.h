@@ -159,8 +159,8 @@ int rendezvous_job_worker_at(const struct rendezvous_job *job, int first, int co
 /* The rank of a worker in the world; -1: none. */
 int rendezvous_job_rank_of(const struct rendezvous_job *job, int worker);
 
-/* `rank` has said GOODBYE. If it leaves because the world of an unplanned elastic job has broken, or
- * is to change, it is to come again within the start timeout. */
+/* `rank` has said GOODBYE. If it leaves because the world of an unplanned elastic job has broken,
+ * or is to change, it is to come again within the start timeout. */
 void rendezvous_job_left(struct rendezvous_job *job, int rank, const struct rank_end *goodbye,
                          uint64_t now_ms);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which ranks are stalled, and for whom they wait, as far as the ranks themselves have said what they
- * have submitted (lib/base/rank_waits.h). Decisions only.
+/* Which ranks are stalled, and for whom they wait, as far as the ranks themselves have said what
+ * they have submitted (lib/base/rank_waits.h). Decisions only.
  *
  * A rank is stalled when the tensor for which it has waited longest has been in flight for
  * STALLED_AFTER_MS and others of its process set have not submitted it. These are the ranks that it
@@ -36,8 +36,8 @@ struct stalls {
 
 void stalls_init(struct stalls *stalls, const struct rendezvous_job *job);
 
-/* NULL if `rank` is not stalled, as far as that is known; else for whom it waits, and `waits` has the
- * tensor and its age. */
+/* NULL if `rank` is not stalled, as far as that is known; else for whom it waits, and `waits` has
+ * the tensor and its age. */
 const struct stall_found *stalls_find(struct stalls *stalls, int rank, struct rank_waits *waits);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds what belongs to hvdrun's installation: in its configured installation directory, in the same
- * staging directory as hvdrun; or in the same place relative to hvdrun (an installation that was
- * moved). hvdagent and hvdssh are first looked for beside hvdrun (a build tree). */
+/* Finds what belongs to hvdrun's installation: in its configured installation directory, in the
+ * same staging directory as hvdrun; or in the same place relative to hvdrun (an installation that
+ * was moved). hvdagent and hvdssh are first looked for beside hvdrun (a build tree). */
 #ifndef SRC_HVDRUN_INSTALL_PATH_H
 #define SRC_HVDRUN_INSTALL_PATH_H
 

@@ -357,7 +357,8 @@ static bool has_colour(void)
     return isatty(STDERR_FILENO) && !(none && *none) && term && strcmp(term, "dumb") != 0;
 }
 
-/* Agents start agents from a number of hosts on, or if the user wants it; Slurm has a tree of its own. */
+/* Agents start agents from a number of hosts on, or if the user wants it; Slurm has a tree of its
+ * own. */
 static int tree_width(const struct job_setup *setup)
 {
     const struct hvdrun_options *options = setup->options;

@@ -7,8 +7,8 @@
  *   others   a command for each host, of which launcher_choice.c has the words
  *
  * Without the option: the user's own command (--remote-shell); else slurm, if this is an allocation
- * of Slurm, all hosts are in it and srun is there; else ssh. The commands of other batch systems are
- * not chosen by themselves, because they were tried with stand-ins only. */
+ * of Slurm, all hosts are in it and srun is there; else ssh. The commands of other batch systems
+ * are not chosen by themselves, because they were tried with stand-ins only. */
 #ifndef SRC_HVDRUN_LAUNCHER_CHOICE_H
 #define SRC_HVDRUN_LAUNCHER_CHOICE_H
 

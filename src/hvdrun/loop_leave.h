@@ -8,8 +8,8 @@
 /* Runs the loop, whose handles are all being closed, until nothing is active, but no longer than
  * half a second: hvdssh, for example, may take longer to end.
  *
- * The loop must be static. Until the process exits, SIGCHLD may come for hvdssh, and libuv's handler
- * writes to the loop then, be it open or not. */
+ * The loop must be static. Until the process exits, SIGCHLD may come for hvdssh, and libuv's
+ * handler writes to the loop then, be it open or not. */
 void loop_leave(uv_loop_t *loop);
 
 /* Closes the loop. Call this after loop_leave(), when the loop has run. */

@@ -9,9 +9,9 @@
  *   the average bus bandwidth, and how many elements were wrong.
  *
  * A mistake on the command line, a root that is no rank, and sizes that do not fit into memory end
- * every rank with status 2. Wrong elements, a lost rank, a GPU that cannot be opened and output that
- * cannot be written end every rank with status 1. The reason is one line, of the lowest rank that
- * has it. */
+ * every rank with status 2. Wrong elements, a lost rank, a GPU that cannot be opened and output
+ * that cannot be written end every rank with status 1. The reason is one line, of the lowest rank
+ * that has it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -17,8 +17,8 @@ struct buffers {
     void *input_image, *output_image;
 };
 
-/* Returns 0, or -1 with a problem when there is not enough memory, of exit status 2 if it is that of
- * the GPU. `device` is borrowed until buffers_fini(). */
+/* Returns 0, or -1 with a problem when there is not enough memory, of exit status 2 if it is that
+ * of the GPU. `device` is borrowed until buffers_fini(). */
 int buffers_init(struct buffers *buffers, int device, size_t input_size, size_t output_size,
                  struct problem *problem);
 void buffers_fini(struct buffers *buffers);

@@ -4,7 +4,8 @@
  *   chaos_worker KIND [LIFE_MS]     prints "up", then stays, or ends with status 0 after so long
  *
  * It does not need to be started by hvdrun: alone, "collective" is a world of one. SIGUSR1 ends it
- * with status 42. A collective that fails is status 1. The kind "elastic" is in worker_elastic.c. */
+ * with status 42. A collective that fails is status 1. The kind "elastic" is in
+ * worker_elastic.c. */
 #include "lib/base/clock.h"
 #include "lib/hvd.h"
 #include "tests/chaos/worker_elastic.h"

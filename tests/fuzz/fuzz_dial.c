@@ -8,8 +8,9 @@
  *   all is also read as each of the messages
  *
  * Whatever comes: nobody is let in but an agent that proves that it knows the key, and it is, with
- * its own HELLO; nothing is said to anybody whose HELLO cannot be read; everybody else is hung up on
- * when the port is closed. What can be decoded, encodes to something that decodes to the same. */
+ * its own HELLO; nothing is said to anybody whose HELLO cannot be read; everybody else is hung up
+ * on when the port is closed. What can be decoded, encodes to something that decodes to the
+ * same. */
 #include "launcher/connect/dial_listener.h"
 #include "lib/base/frame.h"
 #include "tests/fuzz/fuzz.h"

@@ -9,9 +9,9 @@
  *     2 as 0, one byte of them changed: u8 which, u8     3 as 1, changed
  *     4 bytes made up for the acceptor: u8 how many, they   5 for the initiator
  *
- * Whatever it does: who has no credentials is never let in; nobody is done who was told anything else
- * than the other side has said, or who means another link; two that are done have the same verdict,
- * and keys that fit; not one byte more is taken than the
+ * Whatever it does: who has no credentials is never let in; nobody is done who was told anything
+ * else than the other side has said, or who means another link; two that are done have the same
+ * verdict, and keys that fit; not one byte more is taken than the
  * handshake has; once failed, it is over. */
 #include "lib/link/link_handshake.h"
 #include "tests/fuzz/fuzz.h"

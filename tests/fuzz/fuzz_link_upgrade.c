@@ -5,9 +5,9 @@
  *      that of the memory which is passed
  *   then pieces, each u8 which descriptor goes with it, bytes
  *
- * Whatever comes: the end is a link or a broken protocol, after 64 bytes and not one more; memory is
- * shared just when nothing stands against it, and it is all that a link needs; every descriptor that
- * came is closed. */
+ * Whatever comes: the end is a link or a broken protocol, after 64 bytes and not one more; memory
+ * is shared just when nothing stands against it, and it is all that a link needs; every descriptor
+ * that came is closed. */
 #include "lib/link/link_upgrade.h"
 #include "lib/link/socket.h"
 #include "tests/fuzz/fuzz.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What goes through an agent to a host below it (launcher/tree/frame_boundary.c, tunnel_multicast.c):
- * hvdrun's bytes in pieces, and MULTICASTs between its frames.
+/* What goes through an agent to a host below it (launcher/tree/frame_boundary.c,
+ * tunnel_multicast.c): hvdrun's bytes in pieces, and MULTICASTs between its frames.
  *
  *   u8 flags: 1 the host does not read until the end
  *   steps, each u8 what:
@@ -9,10 +9,10 @@
  *     5 hvdrun has all credit again, if the host has read all of that
  *     6 a large frame of hvdrun, u8 times 4 KiB
  *
- * Whatever comes: hvdrun's bytes are taken, or refused as a broken protocol with a text; until then the
- * host gets nothing but whole frames, hvdrun's and those that were put, each once and in its order; a
- * frame that was put comes before every frame of hvdrun that had not begun then. What the host has not
- * read stays within its bounds. */
+ * Whatever comes: hvdrun's bytes are taken, or refused as a broken protocol with a text; until then
+ * the host gets nothing but whole frames, hvdrun's and those that were put, each once and in its
+ * order; a frame that was put comes before every frame of hvdrun that had not begun then. What the
+ * host has not read stays within its bounds. */
 #include "launcher/tree/tunnel_multicast.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -196,7 +196,8 @@ static void begin(void)
     frame_reader_init(&scene.reader, FRAME_BODY_MAX);
 }
 
-/* What hvdrun has not refused has come, but for a frame that has not ended and what waits for that. */
+/* What hvdrun has not refused has come, but for a frame that has not ended and what waits for
+ * that. */
 static void finish(void)
 {
     for (size_t before = SIZE_MAX; before != scene.nheard;) {

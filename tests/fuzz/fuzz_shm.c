@@ -36,8 +36,7 @@ static struct scene {
     uint32_t due; /* number of the next entry */
     uint64_t offered, taken;
     bool failed;
-    bool
-        gone; /* sending has failed, since the other side has left: what it has sent may still come */
+    bool gone; /* sending has failed, since the other side has left; its data may still come */
 } scene;
 
 static unsigned char space[65536];

@@ -3,8 +3,8 @@
  *
  *   the line, cut at a NUL
  *
- * Whatever it says: it is of one kind; its text lies within the line; what names hosts has some, each
- * with a name that can be asked for, and no other line has any; a label is that of a task. */
+ * Whatever it says: it is of one kind; its text lies within the line; what names hosts has some,
+ * each with a name that can be asked for, and no other line has any; a label is that of a task. */
 #include "launcher/connect/srun_line.h"
 #include "tests/fuzz/fuzz.h"
 

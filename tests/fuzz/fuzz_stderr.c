@@ -4,8 +4,9 @@
  *   u8 size of the pieces; u8: bit 0 a line as long as is read comes before the text, bits 1 to 7 seconds by which the
  *   clock moves on in the middle; u16 where the middle is; the text
  *
- * Whatever it is: nothing behind a piece is read; the failure is the same however the text is cut into pieces; it
- * has begun at a time at which bytes came, or there is none; a second end changes nothing. */
+ * Whatever it is: nothing behind a piece is read; the failure is the same however the text is cut
+ * into pieces; it has begun at a time at which bytes came, or there is none; a second end changes
+ * nothing. */
 #include "launcher/verdict/stderr_failure.h"
 #include "tests/fuzz/fuzz.h"
 

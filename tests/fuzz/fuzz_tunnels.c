@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tunnels over the link of an agent (launcher/tree/tunnels.c, tunnel_end.c): what the agent says, and
- * what the connections do that go through them.
+/* Tunnels over the link of an agent (launcher/tree/tunnels.c, tunnel_end.c): what the agent says,
+ * and what the connections do that go through them.
  *
  *   steps, each u8 what:
  *     0 a tunnel is opened, of TUNNELS at most         1 the agent has u8 bytes for tunnel u8

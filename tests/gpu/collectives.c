@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For tests/gpu.sh, on a machine with a GPU: collectives of tensors in its memory, checked, and how
  * fast the driver copies, for comparison with the table of hvd-bandwidth. That checks all
- * collectives, too, but with equal rows and without factors. HVD_DEVICE=cuda chooses the GPU. Rank 0
- * prints
+ * collectives, too, but with equal rows and without factors. HVD_DEVICE=cuda chooses the GPU. Rank
+ * 0 prints
  *
  *     collectives of uneven rows are right
  *     bytes 1048576 to-host 4.56 GB/s from-host 7.89 GB/s

@@ -284,8 +284,8 @@ static void print_trial(const struct trial *trial, const struct trial_result *re
     fflush(stdout);
 }
 
-/* Data that is not encrypted has no sum of ours, and what comes over an agent's link is proved by ssh, which is not
- * there: nobody has promised to see other bytes of the same kind. */
+/* Data that is not encrypted has no sum of ours, and what comes over an agent's link is proved by
+ * ssh, which is not there: nobody has promised to see other bytes of the same kind. */
 static bool may_be_false(const struct trial *trial)
 {
     return (trial->kind == TRIAL_DATA && !trial->encrypted) || trial->kind == TRIAL_AGENT;

@@ -10,8 +10,8 @@
 
 #define SHIM_BOARD_ENV "HVD_SHIM_BOARD"
 
-/* Told by the program's name, its arguments (hvdagent --supervise is a supervisor), HOROVOD_RANK, and by
- * fork(): what a process does between fork and exec is a role of its own. */
+/* Told by the program's name, its arguments (hvdagent --supervise is a supervisor), HOROVOD_RANK,
+ * and by fork(): what a process does between fork and exec is a role of its own. */
 #define SHIM_ROLES(X)                                                                              \
     X(LAUNCHER, "launcher")                                                                        \
     X(LAUNCHER_CHILD, "launcher-child")                                                            \

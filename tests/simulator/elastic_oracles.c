@@ -117,8 +117,8 @@ static bool is_hot(uint64_t since_us)
     return since_us > 0 && (low_ms == 0 || sim_now_us() + 1000 < since_us + SIM_MS(low_ms));
 }
 
-/* Slots of a host that hvdrun may use: one less while a failure there is not cool, and none while it
- * is drained. */
+/* Slots of a host that hvdrun may use: one less while a failure there is not cool, and none while
+ * it is drained. */
 static int usable_slots(int host)
 {
     if (is_hot(elastic.drained_us[host]))

@@ -24,7 +24,8 @@ const char *sim_faults_text(void); /* what has happened, and what it allows */
 /* The only fault was the end of a rank: which, for the verdict must name it; else -1. */
 int sim_faults_blamed_rank(void);
 
-/* The only fault was the loss of a host, for which hvdrun ended with that status: which; else -1. */
+/* The only fault was the loss of a host, for which hvdrun ended with that status: which; else
+ * -1. */
 int sim_faults_blamed_host(int status);
 
 /* What the last line must say then; NULL if nothing is known. */

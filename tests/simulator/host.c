@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A host: the agent, which is the real one, on a loop of its own; and, as scripts, what stands
- * around it: the supervisor (launcher/cleanup/supervisor.c), which adopts, kills what an agent leaves behind and an
- * agent that lives on without its link, at once if it is stopped; and a command that carries the
- * stream, of the launcher or of the agent of a host above. The agent ends when nothing is active on
- * its loop any more. */
+ * around it: the supervisor (launcher/cleanup/supervisor.c), which adopts, kills what an agent
+ * leaves behind and an agent that lives on without its link, at once if it is stopped; and a
+ * command that carries the stream, of the launcher or of the agent of a host above. The agent ends
+ * when nothing is active on its loop any more. */
 #include "launcher/agent/agent.h"
 #include "launcher/cleanup/cleanup.h"
 #include "launcher/cleanup/supervisor.h"

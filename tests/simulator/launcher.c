@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hvdrun: hosts and ranks as the seed draws them, then the real plan, rendezvous and job on one
- * loop, as src/hvdrun/hvdrun.c puts them together. Signals go to the job; when it is over everything is
- * released, and the process ends when nothing is active on its loop. */
+ * loop, as src/hvdrun/hvdrun.c puts them together. Signals go to the job; when it is over
+ * everything is released, and the process ends when nothing is active on its loop. */
 #include "launcher/job/job.h"
 
 #include "launcher/connect/host_connect.h"

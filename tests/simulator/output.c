@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hvdrun's stdout and stderr (launcher/output/output_writer.h) in memory: what is written is taken a
- * moment later, all at once or, by a slow reader, a little at a time; a reader of stdout may have
- * gone away. Nothing may be written once the writer is destroyed. stdin (launcher/output/stdin_reader.h)
- * is never asked for. */
+/* hvdrun's stdout and stderr (launcher/output/output_writer.h) in memory: what is written is taken
+ * a moment later, all at once or, by a slow reader, a little at a time; a reader of stdout may have
+ * gone away. Nothing may be written once the writer is destroyed. stdin
+ * (launcher/output/stdin_reader.h) is never asked for. */
 #include "launcher/output/output_writer.h"
 
 #include "launcher/output/stdin_reader.h"

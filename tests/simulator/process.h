@@ -4,7 +4,8 @@
  *   running <-> stopped;   running, stopped -> dead (a zombie until its parent has waited for it)
  *
  * `frozen` is the same as stopped, but of its whole machine. A process is simulated by the real
- * code on a loop (launcher, agent) or by a script (worker, supervisor, what a worker leaves behind). */
+ * code on a loop (launcher, agent) or by a script (worker, supervisor, what a worker leaves
+ * behind). */
 #ifndef TESTS_SIMULATOR_PROCESS_H
 #define TESTS_SIMULATOR_PROCESS_H
 
@@ -67,8 +68,8 @@ struct sim_process *sim_current(void);
 void sim_exit(struct sim_process *process, int status);
 void sim_kill(struct sim_process *process, int signum);
 
-/* As src/hvdrun/self_stop.h has it, of the SIGTSTP that is pending: the process stops, unless there is none;
- * forgets it; sees it again. */
+/* As src/hvdrun/self_stop.h has it, of the SIGTSTP that is pending: the process stops, unless there
+ * is none; forgets it; sees it again. */
 void sim_stop_itself(struct sim_process *process);
 void sim_stop_drop(struct sim_process *process);
 void sim_stop_listen(struct sim_process *process);

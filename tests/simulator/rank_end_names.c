@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_end_text.h with the names of enumerators instead of sentences, and without the rank, the host
- * and the words: linked into simulate_names in place of lib/base/rank_end_text.c. A program that read
- * one of the sentences would decide something else here. */
+/* rank_end_text.h with the names of enumerators instead of sentences, and without the rank, the
+ * host and the words: linked into simulate_names in place of lib/base/rank_end_text.c. A program
+ * that read one of the sentences would decide something else here. */
 #include "lib/base/rank_end_text.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where each rank belongs, worked out rank by rank in the simplest way, to be compared with the
- * plan (launcher/placement/rank_plan.h): by slot host after host is filled, by node each host gets one rank a
- * round as long as it has a slot. Fails the seed when the plan says otherwise. */
+ * plan (launcher/placement/rank_plan.h): by slot host after host is filled, by node each host gets
+ * one rank a round as long as it has a slot. Fails the seed when the plan says otherwise. */
 #include "tests/simulator/journal.h"
 #include "tests/simulator/world.h"
 

@@ -13,8 +13,8 @@
  *
  * In both what a host says or gets at one time is one message (scale_net.h).
  *
- * The job starts in scale_job.c; scale_ranks.c has what comes then. Decided by the real code: when it
- * starts, stops and ends (launcher/verdict/job_state.h), who is told what
+ * The job starts in scale_job.c; scale_ranks.c has what comes then. Decided by the real code: when
+ * it starts, stops and ends (launcher/verdict/job_state.h), who is told what
  * (rendezvous/world/membership.h); lengths are those of the protocols' encoders (scale_sizes.h).
  * Links and the work of the programs are scale_net.h's. doc/scale.md has the assumptions and
  * results.

@@ -174,7 +174,8 @@ static void on_link_end(void *arg)
     on_host_lost(arg, 0);
 }
 
-/* An agent sees the end of its link to the agent above, and passes it on by ending its own links. */
+/* An agent sees the end of its link to the agent above, and passes it on by ending its own
+ * links. */
 static void on_orphaned(void *context, int node)
 {
     struct scale *scale = context;

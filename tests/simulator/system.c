@@ -405,7 +405,8 @@ int descriptors_allow(unsigned long needed, struct rlimit *before, struct err *e
     return HVD_OK;
 }
 
-/* Who is frozen alone is starved. What stands for an agent of this machine here is its supervisor. */
+/* Who is frozen alone is starved. What stands for an agent of this machine here is its
+ * supervisor. */
 char __wrap_process_state(pid_t pid)
 {
     for (const struct sim_process *at = sim_processes(); at; at = at->next)

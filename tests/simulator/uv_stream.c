@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Streams of libuv on the simulator's own (stream.h). A write is done when its bytes have left for
- * the other side, or with UV_EPIPE when that has gone; a shutdown comes after all writes. One read a
- * turn, of what is there; the end of the stream once, and an error once. What is under way when a
+ * the other side, or with UV_EPIPE when that has gone; a shutdown comes after all writes. One read
+ * a turn, of what is there; the end of the stream once, and an error once. What is under way when a
  * handle is closed ends with UV_ECANCELED. */
 #include "tests/simulator/pool.h"
 #include "tests/simulator/uv_impl.h"

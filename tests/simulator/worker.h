@@ -98,8 +98,7 @@ struct sim_work {
     int64_t counts[SIM_NAMES_MAX];
     int wrong_name, odd_rank; /* -1, or the tensor that a rank gives another shape */
     struct negotiation_settings settings;
-    bool
-        again; /* what ranks say comes twice, or late: each sixth job, so that others stay as they are */
+    bool again; /* what ranks say comes twice, or late: in each sixth job */
 };
 extern struct sim_work work;
 void sim_work_draw(int nranks);

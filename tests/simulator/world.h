@@ -83,8 +83,8 @@ struct sim_world {
 
 extern struct sim_world world;
 
-/* host.c: the agent of a host begins, under its supervisor; `ends` is its stream, [1] its own. Returns
- * the process of the launcher's machine that stands for it, or NULL. */
+/* host.c: the agent of a host begins, under its supervisor; `ends` is its stream, [1] its own.
+ * Returns the process of the launcher's machine that stands for it, or NULL. */
 struct sim_process *sim_host_begin(struct sim_host *host, struct sim_process *launcher,
                                    struct sim_end *ends[2]);
 

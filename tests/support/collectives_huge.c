@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors of 2^BITS + 1 elements of a byte, in place: numbers of elements and bytes that no int32_t,
- * or no uint32_t, can hold. They take little memory: the same pages lie behind most of a tensor,
- * again and again. An allreduce leaves anything there; what it must get right is in pages of their
- * own, in front, where the tensor is cut between two ranks, and around its last element. */
+/* Tensors of 2^BITS + 1 elements of a byte, in place: numbers of elements and bytes that no
+ * int32_t, or no uint32_t, can hold. They take little memory: the same pages lie behind most of a
+ * tensor, again and again. An allreduce leaves anything there; what it must get right is in pages
+ * of their own, in front, where the tensor is cut between two ranks, and around its last
+ * element. */
 #include "tests/support/collectives.h"
 
 #include <stdlib.h>

@@ -5,7 +5,8 @@
  * Small whole numbers give results that are the same to the bit in every order and type, which is
  * more than the rule that Horovod's tests apply (exact for integers and up to 3 ranks, else 1e-4).
  * Fractions give sums that differ by the order: each of the size - 1 operations rounds once, and
- * what is wrong by then is carried on. Elements repeat after PERIOD, so that the reference is short. */
+ * what is wrong by then is carried on. Elements repeat after PERIOD, so that the reference is
+ * short. */
 #include "tests/support/collectives.h"
 #include "tests/support/elements.h"
 #include "tests/support/reduce_reference.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names, not the order of calls, tell what belongs together: every rank submits the same collectives
- * of all kinds in an order of its own, from one thread and from several, waits for them in another
- * order, and checks each. The seed of the orders is printed. */
+/* Names, not the order of calls, tell what belongs together: every rank submits the same
+ * collectives of all kinds in an order of its own, from one thread and from several, waits for them
+ * in another order, and checks each. The seed of the orders is printed. */
 #include "tests/support/collectives.h"
 #include "tests/support/elements.h"
 
@@ -16,8 +16,8 @@ static uint64_t seed;
 
 enum kind { SUM, MAX, AVERAGE, BROADCAST, ALLGATHER, ALLTOALL, REDUCESCATTER, ADASUM, KINDS };
 
-/* Of int64, but averages and Adasum of float64. Element i of rank r is i + 1000 * r + index; of Adasum
- * all ranks have the same, which must come back to the bit. */
+/* Of int64, but averages and Adasum of float64. Element i of rank r is i + 1000 * r + index; of
+ * Adasum all ranks have the same, which must come back to the bit. */
 struct job {
     enum kind kind;
     int index;

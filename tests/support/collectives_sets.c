@@ -137,7 +137,8 @@ static void check_kinds(const struct set *set)
     finish(handle, NULL, "barrier in a set");
 }
 
-/* One collective of the same name in each set at once, submitted in a different order on each rank. */
+/* One collective of the same name in each set at once, submitted in a different order on each
+ * rank. */
 static void check_concurrently(const struct set *sets, int count)
 {
     enum { SETS_MAX = 16 };

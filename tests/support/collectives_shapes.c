@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shapes: allgather and reduce-scatter of unequal parts, alltoall with splits, groups, and tensors of
- * one to three dimensions of 17. The values are those of Horovod's own tests where it has such. */
+/* Shapes: allgather and reduce-scatter of unequal parts, alltoall with splits, groups, and tensors
+ * of one to three dimensions of 17. The values are those of Horovod's own tests where it has
+ * such. */
 #include "tests/support/collectives.h"
 #include "tests/support/elements.h"
 #include "tests/support/reduce_reference.h"
@@ -106,8 +107,8 @@ static void check_grouped_allgather(void)
     }
 }
 
-/* Rank r sends the value i, r + 1 times, to each rank i; every rank receives its own number, rank r's
- * r + 1 times. */
+/* Rank r sends the value i, r + 1 times, to each rank i; every rank receives its own number, rank
+ * r's r + 1 times. */
 static void check_alltoall(enum hvd_dtype dtype)
 {
     size_t own = (size_t)my_rank + 1, size = hvd_dtype_size(dtype);

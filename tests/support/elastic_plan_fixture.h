@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For the tests of the policy of elastic jobs: events, and the actions that follow. Actions are compared as text:
+/* For the tests of the policy of elastic jobs: events, and the actions that follow. Actions are
+ * compared as text:
  *
  *   +a:0,1        start workers 0 and 1 on host a       =0,1      intend these, in order of rank
  *   -2            remove worker 2                       !2        stop it

@@ -22,7 +22,8 @@ void link_memory_share(struct link *end);
 /* The next bytes that are used where they lie are found to be spoiled. */
 void link_memory_revoke(struct link *end);
 
-/* When the other end next receives, `end` has just taken all that was offered to it, and is gone. */
+/* When the other end next receives, `end` has just taken all that was offered to it, and is
+ * gone. */
 void link_memory_take_and_leave(struct link *end);
 
 /* Both ends fail from now on, as if the cable had been cut. */

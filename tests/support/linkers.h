@@ -30,8 +30,8 @@ void linkers_teardown(void);
 void open_linker(const struct rank_certifier *certifier, uint32_t epoch);
 void open_linkers(int count);
 
-/* The next rank, on that host and with that HVD_TRANSPORT: it announces a unix socket, too, and keeps
- * to the order of addresses that belongs to its place. */
+/* The next rank, on that host and with that HVD_TRANSPORT: it announces a unix socket, too, and
+ * keeps to the order of addresses that belongs to its place. */
 void open_linker_at(const char *host, enum transport transport);
 
 /* At time 0. */

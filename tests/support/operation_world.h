@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations of several ranks in one thread. Between two ranks lie bytes that have been sent and not
- * received; how many move when is random, the seed is printed. (operation_net.h has links that can
- * do more.) */
+/* Operations of several ranks in one thread. Between two ranks lie bytes that have been sent and
+ * not received; how many move when is random, the seed is printed. (operation_net.h has links that
+ * can do more.) */
 #ifndef TESTS_SUPPORT_OPERATION_WORLD_H
 #define TESTS_SUPPORT_OPERATION_WORLD_H
 

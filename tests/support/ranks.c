@@ -59,8 +59,8 @@ int ranks_wait(struct ranks *ranks, int rank)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* A rank may fail because another one did. The end of the test kills every rank that is still there, so
- * all of them end, and say why, before any is judged. */
+/* A rank may fail because another one did. The end of the test kills every rank that is still
+ * there, so all of them end, and say why, before any is judged. */
 void ranks_wait_all_but(struct ranks *ranks, int odd, int status)
 {
     char wrong[RANKS_MAX * 32] = "";

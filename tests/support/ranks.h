@@ -33,8 +33,8 @@ void ranks_start(struct ranks *ranks, int size, const struct mini_rendezvous *mi
 /* Waits for one rank: its exit status, or 128 + its signal. */
 int ranks_wait(struct ranks *ranks, int rank);
 
-/* Waits for all ranks: each must return 0, and rank `odd` must end with `status`. Names every rank that
- * ends otherwise, after the last one has ended. */
+/* Waits for all ranks: each must return 0, and rank `odd` must end with `status`. Names every rank
+ * that ends otherwise, after the last one has ended. */
 void ranks_wait_all_but(struct ranks *ranks, int odd, int status);
 void ranks_wait_all(struct ranks *ranks);
 
@@ -44,9 +44,10 @@ void ranks_run(const struct mini_options *options, rank_fn *body);
 /* Likewise, but for rank `killed`, which must end by SIGKILL. */
 void ranks_run_but(const struct mini_options *options, rank_fn *body, int killed);
 
-/* Adds a test of worlds of `smallest` to `largest` ranks, which has the size as _i. ThreadSanitizer,
- * which is ten times as slow, gets the smallest and the largest of them: it compares the threads of one
- * process, and a process has every place that there is in one of these two. */
+/* Adds a test of worlds of `smallest` to `largest` ranks, which has the size as _i.
+ * ThreadSanitizer, which is ten times as slow, gets the smallest and the largest of them: it
+ * compares the threads of one process, and a process has every place that there is in one of these
+ * two. */
 void ranks_add_test(TCase *tcase, const TTest *test, int smallest, int largest);
 
 /* For a rank: ends the process with status 1, and says where, unless `condition` holds. */

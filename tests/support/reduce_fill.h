@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Fills `nbytes` with elements of `size` bytes: any bits, and every fourth an edge (zeros, greatest,
- * least, infinite, denormal, NaN). The same for the same seed, which is not 0. */
+/* Fills `nbytes` with elements of `size` bytes: any bits, and every fourth an edge (zeros,
+ * greatest, least, infinite, denormal, NaN). The same for the same seed, which is not 0. */
 void reduce_fill(unsigned char *data, size_t nbytes, size_t size, uint64_t seed);
 
 #endif

@@ -33,8 +33,8 @@ ssize_t shm_send_some(struct link *link, const void *data, size_t size);
 bool shm_may_sleep(struct link *link, short wanted);
 bool shm_is_readable(struct link *link);
 
-/* A segment of its own, zeroed, of `size` bytes in whole pages; found by shared_heap_find(). It stays
- * until the process ends. */
+/* A segment of its own, zeroed, of `size` bytes in whole pages; found by shared_heap_find(). It
+ * stays until the process ends. */
 unsigned char *shm_heap_alloc(size_t size);
 unsigned char *shm_heap_vector(size_t size); /* with the beginning of the vector in it */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tree of ranks with stall inspectors in memory, and a clock that jumps from deadline to deadline. A test says what each rank has
- * submitted, runs the clock, and looks at what was said when. A failure ends the test. */
+/* A tree of ranks with stall inspectors in memory, and a clock that jumps from deadline to
+ * deadline. A test says what each rank has submitted, runs the clock, and looks at what was said
+ * when. A failure ends the test. */
 #ifndef TESTS_SUPPORT_STALL_WORLD_H
 #define TESTS_SUPPORT_STALL_WORLD_H
 

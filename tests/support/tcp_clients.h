@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A port (rendezvous/tcp/tcp_port.h) and clients of it over real loopback sockets, in one thread; with a
- * stand-in for the rendezvous that says everything back, unless the first byte asks for something
- * else:
+/* A port (rendezvous/tcp/tcp_port.h) and clients of it over real loopback sockets, in one thread;
+ * with a stand-in for the rendezvous that says everything back, unless the first byte asks for
+ * something else:
  *
  *   '!' answers and closes   'L' answers much   'C' answers much and closes   'M' less and closes
  *

@@ -7,8 +7,9 @@
 #include <check.h>
 #include <stdlib.h>
 
-/* Check writes into a file where each assertion that holds stands, to say after a crash which was the last one. An assertion
- * in a loop over bytes does so a million times; here it does so once in each thread, and the last one is the same. */
+/* Check writes into a file where each assertion that holds stands, to say after a crash which was
+ * the last one. An assertion in a loop over bytes does so a million times; here it does so once in
+ * each thread, and the last one is the same. */
 static inline void unit_mark_point(const char *file, int line)
 {
     static _Thread_local const char *last_file;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adasum of few halves in process sets of 3 and 4 ranks, amid other collectives that each rank submits
- * in an order of its own: to the bit what hvd_allreduce(3) documents, whatever is remembered, fused,
- * or in flight besides. */
+/* Adasum of few halves in process sets of 3 and 4 ranks, amid other collectives that each rank
+ * submits in an order of its own: to the bit what hvd_allreduce(3) documents, whatever is
+ * remembered, fused, or in flight besides. */
 #include "lib/hvd.h"
 #include "tests/support/elements.h"
 #include "tests/support/ranks.h"
@@ -36,7 +36,8 @@ struct step {
     float floats[MANY];
 };
 
-/* Multiples of 1/64 up to 32, which both halves have or round to; so sums of their products are exact. */
+/* Multiples of 1/64 up to 32, which both halves have or round to; so sums of their products are
+ * exact. */
 static double value(const struct step *step, int rank, int64_t i)
 {
     uint64_t state = step->seed + (uint64_t)rank * 977 + (uint64_t)i * 31 + 1;

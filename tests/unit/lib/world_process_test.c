@@ -216,8 +216,8 @@ END_TEST
 
 enum { FDS_CLOSED = 1024 };
 
-/* What was not open `before`, as closefrom() does it. By the bare call: a thread sanitizer would say
- * that this is a race with who uses them, and be right. */
+/* What was not open `before`, as closefrom() does it. By the bare call: a thread sanitizer would
+ * say that this is a race with who uses them, and be right. */
 static void close_new(const bool before[FDS_CLOSED])
 {
     for (int fd = 3; fd < FDS_CLOSED; fd++)

@@ -397,8 +397,8 @@ START_TEST(a_tunnel_that_waits_for_credit_ends_when_hvdrun_hangs_up)
 }
 END_TEST
 
-/* The agent of a child gets the frames that are the same for all hosts, and what hvdrun sends it itself
- * comes behind them. */
+/* The agent of a child gets the frames that are the same for all hosts, and what hvdrun sends it
+ * itself comes behind them. */
 START_TEST(an_agent_passes_the_description_of_the_job_on)
 {
     static const int expected[] = { AGENT_JOB, AGENT_ARGUMENTS, AGENT_ARGUMENTS, AGENT_ENVIRONMENT,

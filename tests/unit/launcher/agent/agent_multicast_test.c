@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A START, SIGNAL or STOP that goes to an agent and to all hosts below it. Commands stand in for those
- * hosts: they return what the agent writes into their tunnels, or do not read. Fails: a MULTICAST that
- * is malformed, that carries another frame or is out of turn, what goes through a tunnel and is no
- * frame, and a host below that does not read. */
+/* A START, SIGNAL or STOP that goes to an agent and to all hosts below it. Commands stand in for
+ * those hosts: they return what the agent writes into their tunnels, or do not read. Fails: a
+ * MULTICAST that is malformed, that carries another frame or is out of turn, what goes through a
+ * tunnel and is no frame, and a host below that does not read. */
 #include "launcher/protocol/agent_protocol.h"
 #include "launcher/tree/tunnel_multicast.h"
 #include "tests/support/agent_fixture.h"
@@ -186,8 +186,8 @@ START_TEST(a_frame_of_hvdrun_that_has_begun_goes_before_a_multicast)
 }
 END_TEST
 
-/* In tunnel 0 a shell may still wait for its script, tunnel 1 has been closed, and tunnel 2 gets the
- * MULTICAST alone. */
+/* In tunnel 0 a shell may still wait for its script, tunnel 1 has been closed, and tunnel 2 gets
+ * the MULTICAST alone. */
 START_TEST(only_agents_that_were_described_to_get_it)
 {
     bring_to_ready();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the ranks of a host wrote to stderr reaches hvdrun before the report of the first failure. The
- * ranks are this program again. Their stderr is a pipe in packet mode, of which libuv takes one packet
- * and then looks at other events. */
+/* What the ranks of a host wrote to stderr reaches hvdrun before the report of the first failure.
+ * The ranks are this program again. Their stderr is a pipe in packet mode, of which libuv takes one
+ * packet and then looks at other events. */
 #include "launcher/protocol/agent_protocol.h"
 #include "tests/support/agent_fixture.h"
 #include "tests/support/unit.h"
@@ -21,8 +21,8 @@ static const char packet[] = "Traceback (most recent call last):\n";
 
 static struct agent_fixture agent;
 
-/* Writes its process id to stdout, and waits for SIGUSR1. Then the writer writes, and each exits with
- * the status that its rank has in `statuses`, "34" for instance. */
+/* Writes its process id to stdout, and waits for SIGUSR1. Then the writer writes, and each exits
+ * with the status that its rank has in `statuses`, "34" for instance. */
 static int be_rank(const char *writer, const char *statuses)
 {
     const char *rank = getenv("HOROVOD_RANK");

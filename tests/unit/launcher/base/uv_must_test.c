@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An abort of libuv's, and a call that fails, tell what was missing; any other abort is left alone. */
+/* An abort of libuv's, and a call that fails, tell what was missing; any other abort is left
+ * alone. */
 #include "launcher/base/uv_must.h"
 
 #include "launcher/base/exit_status.h"

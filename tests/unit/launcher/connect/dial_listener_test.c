@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Agents that connect to hvdrun: who knows the key gets in, and nobody else. Both sides are ours, or
- * one is the test. */
+/* Agents that connect to hvdrun: who knows the key gets in, and nobody else. Both sides are ours,
+ * or one is the test. */
 #include "launcher/agent/agent_dial.h"
 #include "launcher/connect/dial_listener.h"
 #include "lib/base/frame.h"
@@ -69,7 +69,8 @@ static int invite(const struct job_key *its_key, uint16_t port)
     return ends[0];
 }
 
-/* A child that is an agent; its exit status is 0 if hvdrun has let it in and it has heard a byte. */
+/* A child that is an agent; its exit status is 0 if hvdrun has let it in and it has heard a
+ * byte. */
 static pid_t start_agent(const struct job_key *its_key)
 {
     int input = invite(its_key, dial_listener_port(listener));

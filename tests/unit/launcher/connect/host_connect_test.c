@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reaching hosts without a network: as a local child, and by commands that run /bin/sh here. A small
- * script stands in for hvdagent. */
+/* Reaching hosts without a network: as a local child, and by commands that run /bin/sh here. A
+ * small script stands in for hvdagent. */
 #include "launcher/base/exit_status.h"
 #include "launcher/base/xalloc.h"
 #include "launcher/connect/host_connect_impl.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The policy of elastic jobs in random histories: hosts come, go and are drained, workers arrive late, fail and
- * finish in any order, and the time passes in leaps. The model of a rendezvous and of processes
- * below does what the policy asks for, and checks with each action that
+/* The policy of elastic jobs in random histories: hosts come, go and are drained, workers arrive
+ * late, fail and finish in any order, and the time passes in leaps. The model of a rendezvous and
+ * of processes below does what the policy asks for, and checks with each action that
  *   no dead or removed worker is intended, and none twice;
  *   a world has at most `max` ranks, and with those that have finished at least `min`;
  *   ranks of a host stand together, hosts and workers in order of their first world and age;

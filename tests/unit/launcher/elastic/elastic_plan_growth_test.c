@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The policy of elastic jobs: hosts and slots that come back after a cool-down, that come and that go; workers whose places are
- * fixed. */
+/* The policy of elastic jobs: hosts and slots that come back after a cool-down, that come and that
+ * go; workers whose places are fixed. */
 #include "tests/support/elastic_plan_fixture.h"
 
 /* ---- cool-down ---- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The policy of elastic jobs: ranks and slots that do not come in time, and the line that names them. */
+/* The policy of elastic jobs: ranks and slots that do not come in time, and the line that names
+ * them. */
 #include "tests/support/elastic_plan_fixture.h"
 
 START_TEST(slots_that_never_come_end_the_job)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What hvdrun sends to a host as START, SIGNAL and STOP for all hosts, read at the other end of the
- * link; and which hosts hear one that goes to the host above. Does not: a host that is not ready, one
- * that hvdrun has connected itself, one that may not have read a frame of its own, and one below a
- * host that is lost. */
+ * link; and which hosts hear one that goes to the host above. Does not: a host that is not ready,
+ * one that hvdrun has connected itself, one that may not have read a frame of its own, and one
+ * below a host that is lost. */
 #include "tests/support/host_link_fixture.h"
 
 #include <signal.h>
@@ -140,7 +140,8 @@ END_TEST
 
 /* ---- who hears ---- */
 
-/* By phase of the host above, which is connected: the phases of hosts below that hear a multicast. */
+/* By phase of the host above, which is connected: the phases of hosts below that hear a
+ * multicast. */
 static const char *const hearing[] = {
     [HOST_CLOSED] = "",     [HOST_CONNECTING] = "", [HOST_DESCRIBING] = "", [HOST_READY] = "345",
     [HOST_RUNNING] = "345", [HOST_DONE] = "5",      [HOST_LOST] = "",
@@ -194,7 +195,8 @@ START_TEST(a_host_that_cannot_be_reached_so_does_not_hear)
 END_TEST
 
 /* A multicast could overtake a frame that went to the host alone, until a heartbeat behind that has
- * been answered. A heartbeat before the frame is no answer to it, and an order from above needs none. */
+ * been answered. A heartbeat before the frame is no answer to it, and an order from above needs
+ * none. */
 START_TEST(a_host_that_may_not_have_read_an_order_does_not_hear_the_next_one)
 {
     host.echoed_us = uv_hrtime() / 1000; /* as if a heartbeat of now were answered */

@@ -88,7 +88,8 @@ START_TEST(a_name_is_shown_fit_for_a_terminal)
 }
 END_TEST
 
-/* Variables of 100 kB: what passes here passes there; the first that does not, names the longest. */
+/* Variables of 100 kB: what passes here passes there; the first that does not, names the
+ * longest. */
 START_TEST(too_much_in_all_is_found_before_the_kernel_finds_it)
 {
     char name[16];

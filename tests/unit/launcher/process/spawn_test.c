@@ -23,7 +23,8 @@
 
 enum { STARTED = 100, AT_ONCE = 32 };
 
-/* Sends a signal to the process group of its parent, all the time; the parent and itself ignore it. */
+/* Sends a signal to the process group of its parent, all the time; the parent and itself ignore
+ * it. */
 static pid_t start_signalling(int signum)
 {
     setpgid(0, 0);
@@ -108,8 +109,8 @@ START_TEST(a_child_has_its_environment_and_three_descriptors)
 }
 END_TEST
 
-/* Makes a kernel without close_range() (Linux before 5.9) of this one, for this process and those that it starts.
- * False where that is not allowed. */
+/* Makes a kernel without close_range() (Linux before 5.9) of this one, for this process and those
+ * that it starts. False where that is not allowed. */
 static bool hide_close_range(void)
 {
     struct sock_filter rules[] = {
@@ -137,8 +138,8 @@ START_TEST(a_child_has_three_descriptors_also_where_close_range_is_missing)
 }
 END_TEST
 
-/* Signals 32 and 33. A program that posix_spawn() has started ignores them, and libc lets nobody change
- * that. */
+/* Signals 32 and 33. A program that posix_spawn() has started ignores them, and libc lets nobody
+ * change that. */
 #define OF_LIBC 0x180000000ULL
 
 START_TEST(a_child_has_default_signals_and_none_blocked)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What lines of known_hosts say of a host's key. The verdicts on keys of another type, on other ports
- * and on plain names beside them are those of OpenSSH 9.2. */
+/* What lines of known_hosts say of a host's key. The verdicts on keys of another type, on other
+ * ports and on plain names beside them are those of OpenSSH 9.2. */
 #include "launcher/ssh/known_hosts.h"
 #include "tests/support/host_keys.h"
 #include "tests/support/unit.h"

@@ -115,8 +115,8 @@ static bool is_forbidden(long rc)
     return rc < 0 && errno == EPERM;
 }
 
-/* Bits of what a confined process could do. The first of these calls of sendto() would disconnect the
- * socket, and the second one connect it. */
+/* Bits of what a confined process could do. The first of these calls of sendto() would disconnect
+ * the socket, and the second one connect it. */
 static int try_to_connect(int fd, struct sockaddr_in *address)
 {
     struct sockaddr *to = (struct sockaddr *)address;

@@ -193,7 +193,8 @@ static void remove_folder(void)
 static const unsigned char good_key[] = ED25519 "abcdefghijklmnopqrstuvwxyz012345";
 static const unsigned char other_key[] = ED25519 "Abcdefghijklmnopqrstuvwxyz012345";
 
-/* Each has its files read before the other's key comes. Rows: the second's key, and what is said. */
+/* Each has its files read before the other's key comes. Rows: the second's key, and what is
+ * said. */
 static const struct {
     const unsigned char *key;
     enum ssh_host_key_answer answer;

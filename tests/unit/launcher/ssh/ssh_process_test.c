@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hvdssh and its processes: what they are told and report, and how they end. A host is the other end
- * of a socket. */
+/* hvdssh and its processes: what they are told and report, and how they end. A host is the other
+ * end of a socket. */
 #include "launcher/base/syscall_filter.h"
 #include "launcher/process/children.h"
 #include "launcher/ssh/ssh_helper_impl.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The boundaries of frames in a stream that comes in pieces of every length. Fails: a header that is
- * none in each of its fields, and a body that is too long. */
+/* The boundaries of frames in a stream that comes in pieces of every length. Fails: a header that
+ * is none in each of its fields, and a body that is too long. */
 #include "launcher/tree/frame_boundary.h"
 
 #include "lib/base/wire.h"

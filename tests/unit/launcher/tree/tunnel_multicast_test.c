@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames that an agent puts between those of hvdrun, read at the other end of the tunnel. Fails: bytes
- * that are no frames, more of them than there is credit for, and a host that does not read. */
+/* Frames that an agent puts between those of hvdrun, read at the other end of the tunnel. Fails:
+ * bytes that are no frames, more of them than there is credit for, and a host that does not
+ * read. */
 #include "launcher/tree/tunnel_multicast.h"
 
 #include "lib/base/frame.h"

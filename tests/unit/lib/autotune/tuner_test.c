@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Autotuning against made-up costs of a step: it finds what is cheap, and what it ends with is never
- * dearer than what there was. */
+/* Autotuning against made-up costs of a step: it finds what is cheap, and what it ends with is
+ * never dearer than what there was. */
 #include "lib/autotune/tuner.h"
 
 #include "lib/autotune/gaussian_process.h"

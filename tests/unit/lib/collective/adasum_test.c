@@ -31,8 +31,8 @@ struct world {
     struct operation *operation[RANKS_MAX];
 };
 
-/* Elements of both signs, and ranks that agree on them: vectors that nearly cancel each other have a
- * sum whose direction is made of rounding errors, on which the next level depends. */
+/* Elements of both signs, and ranks that agree on them: vectors that nearly cancel each other have
+ * a sum whose direction is made of rounding errors, on which the next level depends. */
 static double sample(struct world *world, int rank, size_t i)
 {
     double magnitude = (2 + random_number(&world->random)) * (1 + rank % 3);
@@ -70,8 +70,8 @@ static void world_fini(struct world *world)
     operation_store_destroy(world->store);
 }
 
-/* Carries some of what can be sent from one rank to another, which must have room for it however far
- * it has come; says whether there was anything. */
+/* Carries some of what can be sent from one rank to another, which must have room for it however
+ * far it has come; says whether there was anything. */
 static bool carry(struct world *world, int from, int to, bool everything)
 {
     size_t offered, room;
@@ -183,10 +183,11 @@ static double *reference(const struct world *world, int first, int ranks)
     return a;
 }
 
-/* In each of at most levels + 1 combinations a result is rounded once, and of halves the two factors
- * and products as well, in float32, which costs less than one more rounding; twice that because an
- * operand that is wrong by a rounding also turns the direction in which the other is shortened.
- * Of float64 the dot products are as inexact as the elements: by about the root of the count. */
+/* In each of at most levels + 1 combinations a result is rounded once, and of halves the two
+ * factors and products as well, in float32, which costs less than one more rounding; twice that
+ * because an operand that is wrong by a rounding also turns the direction in which the other is
+ * shortened. Of float64 the dot products are as inexact as the elements: by about the root of the
+ * count. */
 static double tolerance(const struct world *world, double largest)
 {
     double roundings = 4.0 * (adasum_levels(world->size) + 1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives made of exchanges, direct, doubling and allreduce by tree, of several ranks in one thread, against a
- * plain reference in the order that each promises. How bytes move is random; the seed is printed. */
+/* Collectives made of exchanges, direct, doubling and allreduce by tree, of several ranks in one
+ * thread, against a plain reference in the order that each promises. How bytes move is random; the
+ * seed is printed. */
 #include "lib/collective/allreduce_tree.h"
 #include "lib/collective/direct.h"
 #include "lib/collective/doubling.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whom operations talk to, and the memory that they are made in: it is used again, and may be short.
- * Linked with -Wl,--wrap=aligned_alloc. */
+/* Whom operations talk to, and the memory that they are made in: it is used again, and may be
+ * short. Linked with -Wl,--wrap=aligned_alloc. */
 #include "lib/collective/algorithm.h"
 #include "lib/collective/operation_impl.h"
 #include "tests/support/operation_world.h"

@@ -81,8 +81,8 @@ START_TEST(other_versions_of_nccl_end_the_world_with_both_named)
 }
 END_TEST
 
-/* Starts, carries out one collective and submits another one, of which rank 1 holds its part back. Rank
- * 0 returns when its call of NCCL waits for that part. */
+/* Starts, carries out one collective and submits another one, of which rank 1 holds its part back.
+ * Rank 0 returns when its call of NCCL waits for that part. */
 static void submit_and_hold(int rank, int64_t *handle)
 {
     nccl_start(rank, 2);

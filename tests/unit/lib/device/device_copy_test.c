@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices without a world: registering and extending them, and blocking copies of any length, also by several
- * threads, and when the device fails. */
+/* Devices without a world: registering and extending them, and blocking copies of any length, also
+ * by several threads, and when the device fails. */
 #include "lib/device/device_copy.h"
 
 #include "lib/device/device.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What goes wrong with tensors on devices, and what has to be waited for: places that differ, events
- * that have not passed, copies that fail, devices that are in use, and worlds and processes that end
- * meanwhile. */
+/* What goes wrong with tensors on devices, and what has to be waited for: places that differ,
+ * events that have not passed, copies that fail, devices that are in use, and worlds and processes
+ * that end meanwhile. */
 #include "lib/device/device.h"
 #include "lib/hvd_device.h"
 #include "tests/support/device_ranks.h"

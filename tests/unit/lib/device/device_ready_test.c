@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors whose input a device has still to make: each waits for its own event alone, what is said to
- * come before a join does, and a rank that waits for its device is told about. Whom a rank waits for is
- * in its REPORT, too. */
+/* Tensors whose input a device has still to make: each waits for its own event alone, what is said
+ * to come before a join does, and a rank that waits for its device is told about. Whom a rank waits
+ * for is in its REPORT, too. */
 #include "lib/base/env_names.h"
 #include "lib/device/device.h"
 #include "lib/hvd_device.h"

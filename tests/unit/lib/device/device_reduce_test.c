@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Allreduces that the devices do among themselves: asked for in one order on all ranks, done while
- * other tensors move, and moved by the library after all when a rank has joined. The devices of these
- * tests talk through memory that the ranks share. */
+ * other tensors move, and moved by the library after all when a rank has joined. The devices of
+ * these tests talk through memory that the ranks share. */
 #include "lib/device/device.h"
 #include "lib/hvd_device.h"
 #include "tests/support/device_ranks.h"
@@ -15,7 +15,8 @@
 
 enum { SETS = 3, ROOM = DEVICE_CHUNK / 2, LARGE = ROOM };
 
-/* Of one process set. Each round all ranks come, with what they have, take what they want, and go. */
+/* Of one process set. Each round all ranks come, with what they have, take what they want, and
+ * go. */
 struct exchange {
     atomic_int came, went;
     size_t counts[3];

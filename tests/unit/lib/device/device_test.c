@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every collective gives in the memory of a device (which faults when the processor touches it) what
- * it gives in host memory, whatever its size is to that of a chunk; also fused, in groups, in process
- * sets, and with ranks that have joined. */
+/* Every collective gives in the memory of a device (which faults when the processor touches it)
+ * what it gives in host memory, whatever its size is to that of a chunk; also fused, in groups, in
+ * process sets, and with ranks that have joined. */
 #include "lib/device/device.h"
 #include "lib/hvd_device.h"
 #include "tests/support/device_ranks.h"

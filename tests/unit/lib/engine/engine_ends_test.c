@@ -388,9 +388,9 @@ static void *submit_more(void *arg)
     return NULL;
 }
 
-/* Rank 1 comes late by all that the other may need to fall asleep, so that what it sends is found by
- * the other thread just then. Nothing else wakes a rank in this test: one that is not woken sleeps
- * until the test's time is over. */
+/* Rank 1 comes late by all that the other may need to fall asleep, so that what it sends is found
+ * by the other thread just then. Nothing else wakes a rank in this test: one that is not woken
+ * sleeps until the test's time is over. */
 static int sleep_while_others_look(int rank)
 {
     pthread_t thread;

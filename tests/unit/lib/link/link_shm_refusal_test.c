@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Links over shared memory whose receiver has no descriptor, or no address space, for a segment of
- * the other side, or that cannot read its memory any more: it refuses that, and what lies there comes
- * all the same. */
+ * the other side, or that cannot read its memory any more: it refuses that, and what lies there
+ * comes all the same. */
 #include "lib/link/link_shm_impl.h"
 #include "tests/support/shm_pair.h"
 #include "tests/support/unit.h"
@@ -231,7 +231,8 @@ START_TEST(what_cannot_be_read_any_more_is_copied)
 }
 END_TEST
 
-/* 7 offers, each with 10 bytes behind it, before anything of them is taken: by copies, or in place. */
+/* 7 offers, each with 10 bytes behind it, before anything of them is taken: by copies, or in
+ * place. */
 START_TEST(what_was_offered_before_keeps_its_place)
 {
     enum { OFFERS = 7, SIZE = OFFER + 10, FROM = VECTOR - OFFERS * SIZE };

@@ -110,7 +110,8 @@ START_TEST(who_waits_for_what_was_offered_is_woken_when_it_was_taken)
 }
 END_TEST
 
-/* Bytes that nobody has asked for, and that came too late: poll() must not return for them for ever. */
+/* Bytes that nobody has asked for, and that came too late: poll() must not return for them for
+ * ever. */
 START_TEST(bytes_that_woke_nobody_wake_once)
 {
     for (int i = 0; i < 2; i++) {

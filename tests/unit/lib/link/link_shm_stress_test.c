@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two processes that send each other messages of random sizes by all ways at once, sleep and spin, and
- * are killed at random moments. SHM_SEED=N does again what a failure has printed. */
+/* Two processes that send each other messages of random sizes by all ways at once, sleep and spin,
+ * and are killed at random moments. SHM_SEED=N does again what a failure has printed. */
 #include "lib/link/link_shm.h"
 #include "tests/support/shm_pair.h"
 #include "tests/support/unit.h"
@@ -25,8 +25,8 @@ static void teardown(void)
 
 enum { SLICES = 64, SLICE = 128 * 1024, VECTORS = SLICES * SLICE, MESSAGES = 3000, KILLS = 30 };
 
-/* What a side sends: messages of random sizes by random ways, each from a slice of its own, which is
- * used again when it was taken. */
+/* What a side sends: messages of random sizes by random ways, each from a slice of its own, which
+ * is used again when it was taken. */
 struct talk {
     struct link *link;
     uint64_t seed, offered;

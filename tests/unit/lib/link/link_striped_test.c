@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A link over several streams: bytes keep their order whatever each stream takes, who waits is woken
- * by the stream whose turn it is and by no other, and one that breaks is found. */
+/* A link over several streams: bytes keep their order whatever each stream takes, who waits is
+ * woken by the stream whose turn it is and by no other, and one that breaks is found. */
 #include "lib/base/descriptor.h"
 #include "lib/link/link_striped.h"
 #include "lib/link/link_tcp.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a unix socket to shared memory: what becomes of it when a side does not want it or cannot, and
- * what a side says that cannot be. Linked with -Wl,--wrap=memfd_create,--wrap=sendmsg,--wrap=mmap and
+/* From a unix socket to shared memory: what becomes of it when a side does not want it or cannot,
+ * and what a side says that cannot be. Linked with
+ * -Wl,--wrap=memfd_create,--wrap=sendmsg,--wrap=mmap and
  * -Wl,--wrap=segment_is_promised,--wrap=segment_populate. */
 #include "lib/link/link_upgrade.h"
 
@@ -128,7 +129,8 @@ static void teardown(void)
     close_pair();
 }
 
-/* Both sides until both are done. What is refused is so for the acceptor alone, once it is to map. */
+/* Both sides until both are done. What is refused is so for the acceptor alone, once it is to
+ * map. */
 static void agree(enum transport initiator, enum transport acceptor)
 {
     bool refuse_mapping = no_mapping;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks with settings of encryption: which links are encrypted, what the log says of them, and which
- * ranks an error names. */
+/* Ranks with settings of encryption: which links are encrypted, what the log says of them, and
+ * which ranks an error names. */
 #include "tests/support/linkers.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/unit.h"

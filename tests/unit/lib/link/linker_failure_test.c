@@ -165,7 +165,8 @@ START_TEST(a_missing_link_is_reported_with_the_hosts_of_both_ranks)
 }
 END_TEST
 
-/* A dialler that says to be the rank that it dials has no key of a pair, so it gets no link at all. */
+/* A dialler that says to be the rank that it dials has no key of a pair, so it gets no link at
+ * all. */
 START_TEST(a_higher_rank_does_not_dial)
 {
     static const uint32_t sources[] = { 2, UINT32_MAX };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks of one host and of several: which way their links take, and what is said of one that is less
- * than it could be. Linked with -Wl,--wrap=geteuid. */
+/* Ranks of one host and of several: which way their links take, and what is said of one that is
+ * less than it could be. Linked with -Wl,--wrap=geteuid. */
 #include "lib/base/descriptor.h"
 #include "lib/link/link_dial.h"
 #include "lib/link/socket.h"
@@ -248,8 +248,8 @@ START_TEST(who_insists_and_finds_no_socket_fails_before_a_second_has_passed)
 }
 END_TEST
 
-/* hello; challenge; proof and offer; ready and answer: nobody waits for an answer more often than over
- * TCP. */
+/* hello; challenge; proof and offer; ready and answer: nobody waits for an answer more often than
+ * over TCP. */
 START_TEST(agreeing_on_memory_takes_no_time_of_its_own)
 {
     open_linker_at("node0", TRANSPORT_AUTO);

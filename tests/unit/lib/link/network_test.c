@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a rank says that it can be dialled, in which order it tries another one's addresses, and whom
- * it lets in; on machines that are made up here. */
+/* Where a rank says that it can be dialled, in which order it tries another one's addresses, and
+ * whom it lets in; on machines that are made up here. */
 #include "lib/link/network.h"
 
 #include "lib/link/socket.h"

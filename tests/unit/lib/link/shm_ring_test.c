@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ring of shared memory over plain memory: what is written is read, where it lies, when there is
- * no room, and words that cannot be. Linked with -Wl,--wrap=segment_populate. */
+/* The ring of shared memory over plain memory: what is written is read, where it lies, when there
+ * is no room, and words that cannot be. Linked with -Wl,--wrap=segment_populate. */
 #include "lib/link/shm_ring.h"
 
 #include "lib/base/min.h"

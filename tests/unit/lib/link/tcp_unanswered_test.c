@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a host that does not acknowledge is lost. The figures of a row are those that the kernel gives. */
+/* When a host that does not acknowledge is lost. The figures of a row are those that the kernel
+ * gives. */
 #include "lib/link/tcp_unanswered.h"
 
 #include "tests/support/unit.h"
 
-/* Attempts of one kind, and the times of the last acknowledgement and of the last data, in ms ago. */
+/* Attempts of one kind, and the times of the last acknowledgement and of the last data, in ms
+ * ago. */
 static const struct {
     unsigned retransmits, probes, backoff, rto_ms, acknowledged_ms, sent_ms;
     bool lost;
@@ -37,7 +39,8 @@ static const struct {
     { 9, 0, 1, 400, 4800, 800, true },
     { 9, 0, 1, 400, 4800, 799, false },
     { 200, 0, 200, 4000000, 4800, 800, true },
-    /* A peer without room that answered after 0.2 s is probed 0.4, 1.2 and 2.8 s later, and so on. */
+    /* A peer without room that answered after 0.2 s is probed 0.4, 1.2 and 2.8 s later, and so
+     * on. */
     { 0, 1, 2, 200, 1199, 9000, false },
     { 0, 2, 3, 200, 2799, 9000, false },
     { 0, 3, 4, 200, 3599, 9000, false },

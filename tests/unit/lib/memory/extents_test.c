@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which parts of a range are taken: what fits where, what becomes one again, what has been used, and
- * a long run of random requests beside a map of single units. */
+/* Which parts of a range are taken: what fits where, what becomes one again, what has been used,
+ * and a long run of random requests beside a map of single units. */
 #include "lib/memory/extents.h"
 #include "tests/support/unit.h"
 

@@ -288,8 +288,8 @@ static size_t resident_of(unsigned char *const *pieces, int count)
     return sum;
 }
 
-/* Every second one first: a page is all free when its last piece is. Of some pages a half is kept, which
- * makes a little more than 64 MiB. */
+/* Every second one first: a page is all free when its last piece is. Of some pages a half is kept,
+ * which makes a little more than 64 MiB. */
 START_TEST(small_ones_give_pages_back_in_whichever_order_they_are_freed)
 {
     enum { COUNT = 12000, SIZE = 2048 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that have joined count as ready and give zeros; what is not possible without them fails; when
- * all have joined, all learn who was last and go on. */
+/* Ranks that have joined count as ready and give zeros; what is not possible without them fails;
+ * when all have joined, all learn who was last and go on. */
 #include "tests/support/negotiation_net.h"
 #include "tests/support/unit.h"
 

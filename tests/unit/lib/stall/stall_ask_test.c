@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A person asks who is missing: rank 0 is told of each name, whatever its age, beside the inspector's own rounds. */
+/* A person asks who is missing: rank 0 is told of each name, whatever its age, beside the
+ * inspector's own rounds. */
 #include "tests/support/stall_world.h"
 
 #include <stdio.h>

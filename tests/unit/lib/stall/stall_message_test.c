@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages between the inspectors of a tree: what is no message is refused, and what is one does no harm. */
+/* Messages between the inspectors of a tree: what is no message is refused, and what is one does no
+ * harm. */
 #include "tests/support/stall_world.h"
 
 #include <stdio.h>

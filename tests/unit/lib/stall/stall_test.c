@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inspector's warnings: who waits for whom, what is said, and how often. A person's questions are in stall_ask_test.c, the
- * messages between ranks in stall_message_test.c. */
+/* The inspector's warnings: who waits for whom, what is said, and how often. A person's questions
+ * are in stall_ask_test.c, the messages between ranks in stall_message_test.c. */
 #include "tests/support/stall_world.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* A rank has up to four children: worlds with no child, few, as many as there may be, and grandchildren. */
+/* A rank has up to four children: worlds with no child, few, as many as there may be, and
+ * grandchildren. */
 static const int sizes[] = { 1, 2, 3, 5, 6, 13, 22 };
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
@@ -358,7 +359,8 @@ START_TEST(ranks_that_are_all_stuck_are_told)
 }
 END_TEST
 
-/* Its thread computes, or has come back from a call with an error and will submit something else. */
+/* Its thread computes, or has come back from a call with an error and will submit something
+ * else. */
 START_TEST(one_rank_that_is_not_stuck_is_no_deadlock)
 {
     for (int free = 0; free < _i; free++) {
@@ -372,7 +374,8 @@ START_TEST(one_rank_that_is_not_stuck_is_no_deadlock)
 }
 END_TEST
 
-/* Also when the coarse clock, by which its time is noted, has not ticked since before the question. */
+/* Also when the coarse clock, by which its time is noted, has not ticked since before the
+ * question. */
 START_TEST(a_decision_between_the_questions_is_seen_whatever_its_time)
 {
     stall_world_make(2);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A child that is sent SIGTSTP and SIGCONT in some order before it stops itself, in a process group
- * that is orphaned and in one that is not. The parent sees whether it stops, and by which signal. */
+ * that is orphaned and in one that is not. The parent sees whether it stops, and by which
+ * signal. */
 #include "src/hvdrun/self_stop.h"
 
 #include "tests/support/unit.h"

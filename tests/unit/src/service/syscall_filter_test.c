@@ -119,7 +119,8 @@ static int make_ring(void)
     return syscall(SYS_io_uring_setup, 8, parameters) < 0 ? errno : 0;
 }
 
-/* libuv makes a ring with its loop, where the kernel lets it; later the filter would refuse its use. */
+/* libuv makes a ring with its loop, where the kernel lets it; later the filter would refuse its
+ * use. */
 START_TEST(a_loop_gets_no_ring_of_io_uring)
 {
     struct err err = { 0 };
