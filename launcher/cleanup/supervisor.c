@@ -120,12 +120,11 @@ static void watch_agent(struct supervisor *supervisor)
     }
 }
 
-/* The agent has ended by itself, and so has removed its control group, which no process was in: all
- * that its ranks had started would be children of this process now. On a machine with many agents
- * it takes long to search for the group. */
-static bool agent_left_nothing(struct supervisor *supervisor)
+/* The agent has ended by itself, which includes that it removes its control group. No process of
+ * its ranks is left: all would be children of this process now. On a machine with many agents it
+ * takes long to search for the group. */
+static bool agent_left_nothing(const struct supervisor *supervisor, bool children)
 {
-    bool children = reap_children(supervisor);
     return !children && !supervisor->orphans && supervisor->ended &&
            WIFEXITED(supervisor->status) && WEXITSTATUS(supervisor->status) == EXIT_SUCCESS;
 }
@@ -188,7 +187,7 @@ int supervisor_fork(uint32_t hang_up_ms)
     signal(SIGPIPE, SIG_IGN); /* the reader of stderr may end */
     give_up_stdout();
     watch_agent(&supervisor);
-    if (!agent_left_nothing(&supervisor)) {
+    if (!agent_left_nothing(&supervisor, reap_children(&supervisor))) {
         clean_up_after_agent(&supervisor);
         cgroup_remove_of(supervisor.agent);
     }

@@ -185,8 +185,9 @@ static void remove_stale(int parent, const char *name, pid_t owner, pid_t wanted
 }
 
 /* A machine that plays a thousand hosts has a thousand groups: if each agent looked at all of them,
- * the agents would look a million times. Of more than STALE_LOOKED_AT, the random number of its own
- * group decides whether an agent looks, so that each agent looks at about as many. */
+ * the agents would look a million times. Where there are more groups than STALE_LOOKED_AT, also of
+ * others, the random number of its own group decides whether an agent looks, so that each agent
+ * looks at about as many. */
 static bool looks_for_stale(const struct cgroup *group)
 {
     struct stat status;

@@ -28,12 +28,12 @@ static const char script_begin[] = "{\n"
                                    "set -f\n";
 
 /* ours NAME...: nobody else can have created any of them. ls -n is POSIX, unlike [ -O ] and
- * stat; one ls lists all names, which needs no more processes than one name. A name with a newline
- * makes more lines than names. The list is split into lines, and a line into fields, by the shell
- * itself: "set -f" keeps it from expanding patterns, of which this script has none. above
- * PROGRAM: the program is ours, and so are its folder and all folders above. After cd -P, $PWD
- * has no links. try PLACE: makes a private folder $d there that can hold and execute the copy
- * $f; or leaves $why. */
+ * stat; one ls lists all names, which needs no more processes than one name. A newline inside a
+ * name makes more lines than names, which is refused. The list is split into lines, and a line into
+ * fields, by the shell itself: "set -f" keeps it from expanding patterns, of which this script has
+ * none. above PROGRAM: the program is ours, and so are its folder and all folders above. After cd
+ * -P, $PWD has no links. try PLACE: makes a private folder $d there that can hold and execute the
+ * copy $f; or leaves $why. */
 static const char script_functions[] =
     "mark() { printf '\\nhvd-%s %s\\n' \"$nonce\" \"$*\"; }\n"
     "fail() { mark fail \"$node$*\"; clean; exit 1; }\n"

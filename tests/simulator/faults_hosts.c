@@ -117,17 +117,23 @@ static void feed(void *context)
     sim_starve(context, false);
 }
 
-/* For longer than --heartbeat-timeout, and not so long that a host which acknowledges is lost. The
- * hosts below it hear nothing either, and do not know that it is only late. */
+/* The hosts below one that is late hear nothing either, and do not know that it is only late. */
+static void allow_loss_of_subtree(struct sim_fault *fault, const struct sim_host *host)
+{
+    for (int i = 0; i < world.nhosts; i++)
+        if (&world.hosts[i] != host && sim_host_is_within(&world.hosts[i], host)) {
+            world.hosts[i].lost = true;
+            sim_fault_allow(fault, STATUS_HOST_LOST);
+        }
+}
+
+/* For longer than --heartbeat-timeout, and not so long that a host which acknowledges is lost. */
 enum sim_effect sim_fire_starve_agent(struct sim_fault *fault)
 {
     struct sim_host *host = sim_fault_host(fault);
     if (!host || !host->agent->alive || host->transport == SIM_TRANSPORT_COMMAND || host->above)
         return NOTHING;
-    for (int i = 0; i < world.nhosts && world.tree_width > 0; i++)
-        world.hosts[i].lost = true;
-    if (world.tree_width > 0)
-        sim_fault_allow(fault, STATUS_HOST_LOST);
+    allow_loss_of_subtree(fault, host);
     if (sim_faults_are_two()) { /* when the job is stopped the agent may not end in time */
         host->lost = true;
         sim_fault_allow(fault, STATUS_HOST_LOST);
