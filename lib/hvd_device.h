@@ -102,11 +102,14 @@ struct hvd_device_collective {
      * library refuses the tensor afterwards, on this rank alone. */
     size_t output_size;
 
+    int process_set;
+    int rank, size; /* in the process set */
+
     /* Alltoall: the rows that this rank sends to each rank, borrowed like `rows`; they follow each
      * other in the input, as those of `rows` do in the output, which is apart from it. */
     const int64_t *splits;
-    int process_set;
-    int rank, size; /* in the process set */
+
+    /* Later versions add members here. */
 };
 
 /* The functions and properties of an accelerator.

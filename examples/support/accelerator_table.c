@@ -228,6 +228,8 @@ static int allreduce(void *context, const struct hvd_device_allreduce *wanted)
 static int can_collective(void *context, const struct hvd_device_collective *question)
 {
     const struct accelerator_options *options = &((struct accelerator *)context)->options;
+    if (question->kind > HVD_DEVICE_ALLTOALL)
+        return 0; /* of a later library */
     return options->can_collective == NULL ||
            options->can_collective(options->reduce_arg, question);
 }

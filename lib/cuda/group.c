@@ -3,7 +3,7 @@
  *
  *   waits for a request, or, while a communicator is at work, for a millisecond
  *   request: agree, if need be; prescale, reduce, postscale on the stream, or through the library;
- *     group_collective.c has the collectives beside allreduce
+ *     group_collective.c, group_rows.c and group_host.c have the collectives beside allreduce
  *   at work: has it passed? has NCCL failed, or the world broken? then the communicator is aborted
  *
  * What fails, fails the request. */

@@ -3,8 +3,8 @@
  *
  *   allgather: ncclAllGather of bytes where all ranks have as many rows; else a broadcast from each
  *     rank that has rows, all in one group of NCCL's
- *   alltoall: an ncclSend to each rank that gets rows and an ncclRecv from each that gives some,
- *     this one too, of bytes, in one group
+ *   alltoall: an ncclSend of bytes to each rank that gets rows and an ncclRecv from each that
+ *     gives some, also to and from this rank itself, in one group
  *
  * Where the output cannot take the result, memory of the stream's order does: what a rank lacks
  * alone, room in its output, changes no call of NCCL. */

@@ -12,9 +12,9 @@
  * library, for their NCCL and their GPU; the id of the communicator comes with it from rank 0. The
  * thread lets the library move the tensors through the host where NCCL cannot be used, because two
  * ranks share a GPU, or must not, because ranks are on different hosts and HVD_ENCRYPT wants
- * encryption. All ranks learn the same, so they decide alike. Ranks with different versions of NCCL
- * fail, with one text. When the members of the set or the world have changed, the group agrees
- * anew.
+ * encryption; also a reduce-scatter with prescale where a GPU has no memory pool. All ranks learn
+ * the same, so they decide alike. Ranks with different versions of NCCL fail, with one text. When
+ * the members of the set or the world have changed, the group agrees anew.
  *
  * When the world breaks, or NCCL has failed meanwhile, the thread aborts the communicator, whose
  * kernels would otherwise wait for the other ranks for ever.

@@ -86,7 +86,7 @@ int cuda_group_collective(struct cuda_group *group, const struct hvd_device_coll
 int cuda_group_collective_on_host(struct cuda_group *group,
                                   const struct hvd_device_collective *collective, struct err *err);
 
-/* Of one row; of the rows of all ranks before this one. */
+/* Bytes of one row; bytes of the rows of all ranks before `rank`. */
 size_t cuda_group_row_bytes(const struct cuda_group *group,
                             const struct hvd_device_collective *collective);
 size_t cuda_group_rows_before(const struct cuda_group *group,

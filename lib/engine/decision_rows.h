@@ -11,8 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ROWS_MAX ((int64_t)1 << 46) /* of one rank; those of all ranks fit into 63 bits */
-
 /* Allgather: the rows of `rank`. The second function is true if so many rows follow, of `row_size`
  * bytes each; rows without elements are not counted. */
 int64_t decision_rows(const struct agreed *agreed, int rank);

@@ -23,9 +23,12 @@ enum memory_kind {
 };
 enum { MEMORY_KINDS = MEMORY_DEVICE_REDUCES + 1 };
 
-/* Sets of so many ranks agree on the rows of an alltoall together with the alltoall itself: every
- * rank learns all numbers, 2 KiB with 16 ranks. In larger sets each pair exchanges its own, so that
- * devices, which must know the rows beforehand, cannot do it. */
+/* Rows that one rank gives; those of all ranks fit into 63 bits. */
+#define ROWS_MAX ((int64_t)1 << 46)
+
+/* Sets of up to so many ranks agree on the rows of an alltoall together with the alltoall itself:
+ * every rank learns all numbers, 2 KiB with 16 ranks. In larger sets each pair exchanges its own,
+ * so that devices, which must know the rows beforehand, cannot do it. */
 enum { LISTED_ROWS_RANKS = 16 };
 
 struct shape {

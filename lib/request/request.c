@@ -94,7 +94,8 @@ static int check_shape(struct request *request, struct err *err)
     shape->ndims = tensor->ndims;
     if (request->rule->rows && shape->ndims == 0)
         return fail(err, HVD_ERR_INVALID, "a scalar has no dimension 0");
-    if (!shape_fits(shape, dtype_size((int)tensor->dtype)))
+    if (!shape_fits(shape, dtype_size((int)tensor->dtype)) ||
+        (request->description->kind == COLLECTIVE_ALLTOALL && shape->dims[0] > ROWS_MAX))
         return fail(err, HVD_ERR_INVALID, "%s of %s is more than memory can hold",
                     shape_text(text, shape, false), dtype_name((int)tensor->dtype));
     return HVD_OK;

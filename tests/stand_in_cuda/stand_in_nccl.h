@@ -3,10 +3,9 @@
  * memory that the processes share, and an operation is work on a stream that waits for all ranks.
  * It reduces int32, float32 and float64, and moves bytes, too. Ranks that call for different
  * operations abort, for NCCL would hang; input and output that overlap are refused, unless the
- * operation is in place as NCCL has it. Sends and receives are
- * in groups only; a group ends when its messages have been taken. Calls do not block: a
- * communicator is in progress until all ranks have come. An abort wants a current context: NCCL
- * would otherwise make one on GPU 0.
+ * operation is in place as NCCL has it. Sends and receives are in groups only; a group ends when
+ * its messages have been taken. Calls do not block: a communicator is in progress until all ranks
+ * have come. An abort wants a current context: NCCL would otherwise make one on GPU 0.
  *
  * fail=ncclCommGetAsyncError:N:R in STAND_IN_CUDA is a communicator that has failed (stand_in.h);
  * ncclGetUniqueId, ncclCommInitRankConfig and the operations fail likewise, at once.

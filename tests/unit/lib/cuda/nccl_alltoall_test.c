@@ -109,8 +109,8 @@ static int exchange_rows(int rank)
     bool fits = room_of(rank) >= rows_got(rank);
     int32_t *output = put_output();
     for (int round = 0; round < 2; round++) {
+        int pieces = stand_in_holdings().pieces + 1; /* and the input */
         REQUIRE_STATUS(submit(rank, output, &handle), HVD_OK);
-        int pieces = stand_in_holdings().pieces;
         REQUIRE_STATUS(hvd_wait_result(handle, &result), fits ? HVD_OK : HVD_ERR_INVALID);
         if (!fits)
             require_text("alltoall 'x': the result has ");

@@ -78,10 +78,10 @@ static int gather(int rank)
     if (odd && gathering->no_pools)
         stand_in_configure("gpus=3 pools=0");
     int32_t *output = device_put(image, sizeof image);
+    int pieces = stand_in_holdings().pieces + 1; /* and the input */
     REQUIRE_STATUS(submit_rows(rank, output, odd ? gathering->room : total,
                                odd ? gathering->from : -1, &handle),
                    HVD_OK);
-    int pieces = stand_in_holdings().pieces;
     REQUIRE_STATUS(hvd_wait(handle), fits ? HVD_OK : HVD_ERR_INVALID);
     if (fits)
         require_rows(output);

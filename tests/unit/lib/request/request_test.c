@@ -19,6 +19,8 @@ static const struct request_set odd = { 5, odd_ranks, 2, 1 };
 static const int64_t ten[] = { 10 }, none[] = { 0 }, square[] = { 3, 4 }, negative[] = { 2, -3 };
 static const int64_t huge[] = { INT64_MAX / 4, 1, 2 }, wide[] = { 0, INT64_MAX / 4, 2 };
 static const int64_t empty[] = { INT64_MAX, INT64_MAX, 0 };
+static const int64_t most_rows[] = { INT64_C(1) << 46, 0 },
+                     too_many_rows[] = { (INT64_C(1) << 46) + 1, 0 };
 static const int64_t eight[HVD_DIMS_MAX] = { 1, 1, 1, 1, 1, 1, 1, 1 };
 
 #define A256                                                                                       \
@@ -79,6 +81,9 @@ static const struct row shapes[] = {
       ALLREDUCE("x", IN_OUT, .dtype = HVD_FLOAT32, .ndims = 3, .dims = huge) },
     { "[0, 2305843009213693951, 2] of float64 is more than memory can hold",
       ALLGATHER("x", IN_OUT, .dtype = HVD_FLOAT64, .ndims = 3, .dims = wide) },
+    { NULL, ALLTOALL("x", .dtype = HVD_FLOAT32, .ndims = 2, .dims = most_rows) },
+    { "[70368744177665, 0] of float32 is more than memory can hold",
+      ALLTOALL("x", .dtype = HVD_FLOAT32, .ndims = 2, .dims = too_many_rows) },
     { "a scalar has no dimension 0", ALLGATHER("x", IN_OUT, .dtype = HVD_FLOAT32) },
     { "a scalar has no dimension 0", ALLTOALL("x", IN_OUT, .dtype = HVD_FLOAT32) },
     { "a scalar has no dimension 0", REDUCESCATTER("x", IN_OUT, ROOM, .dtype = HVD_FLOAT32) },
