@@ -65,5 +65,6 @@ scenario() {
 
 printf 'scenario\tlauncher\tstatus\tseconds\tworlds\tsizes\tcommits\texpected\n'
 for launcher in "${@:-c}"; do
+    [ "$launcher:$build" != c: ] || { echo "$0: launcher c needs a build, and BUILD is empty" >&2; exit 2; }
     scenarios scenario
 done

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck disable=SC2086,SC2154 # arguments and faults are lists of words; they come from elastic_scenarios.sh
 #
-# Horovod's eight elastic scenarios with its numbers, in C, in Python on libhvd, and with Horovod's own workers if
+# Horovod's eight elastic scenarios with its epochs, sizes and commits, on fixed hosts where too few are left, in C, in Python on libhvd, and with Horovod's own workers if
 # HVD_TEST_STOCK_PYTHON names a Python that imports horovod.torch (0.28.1).
 . "$srcdir/tests/tap.sh"
 . "$srcdir/tests/support/elastic_scenarios.sh"
