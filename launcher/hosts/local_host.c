@@ -35,7 +35,8 @@ static struct ip_address from_ipv4(const struct in_addr *in)
     return address;
 }
 
-bool ip_address_read(struct ip_address *address, const struct sockaddr *from)
+/* False for a family other than IPv4 and IPv6. */
+static bool from_sockaddr(struct ip_address *address, const struct sockaddr *from)
 {
     if (from && from->sa_family == AF_INET)
         *address = from_ipv4(&((const struct sockaddr_in *)(const void *)from)->sin_addr);
@@ -61,7 +62,7 @@ static void collect_addresses(struct local_host *self)
         return;
     self->addresses = xcalloc((size_t)count_interfaces(interfaces), sizeof *self->addresses);
     for (const struct ifaddrs *at = interfaces; at; at = at->ifa_next)
-        if (ip_address_read(&self->addresses[self->address_count], at->ifa_addr))
+        if (from_sockaddr(&self->addresses[self->address_count], at->ifa_addr))
             self->address_count++;
     freeifaddrs(interfaces);
 }
@@ -142,8 +143,22 @@ bool local_host_is(struct local_host *self, const char *host)
            (read_address(&address, host) && is_own_address(self, &address));
 }
 
+/* 0.0.0.0 and :: lead here, though no interface has them. */
+static bool is_unspecified(const struct ip_address *address)
+{
+    static const unsigned char zero[sizeof address->bytes];
+    return memcmp(address->bytes, zero, sizeof zero) == 0;
+}
+
+bool local_host_is_not(struct local_host *self, const char *host)
+{
+    struct ip_address address;
+    return read_address(&address, host) && !is_unspecified(&address) &&
+           !is_own_address(self, &address) && self->address_count > 0;
+}
+
 bool local_host_has_address(struct local_host *self, const struct sockaddr *address)
 {
     struct ip_address ip;
-    return ip_address_read(&ip, address) && is_own_address(self, &ip);
+    return from_sockaddr(&ip, address) && is_own_address(self, &ip);
 }

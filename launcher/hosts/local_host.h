@@ -32,9 +32,11 @@ void local_host_fini(struct local_host *self);
 /* `host` is a name or a numeric address; an IPv6 address with or without brackets, zone ignored. */
 bool local_host_is(struct local_host *self, const char *host);
 
-/* For an address to which a name was resolved. ip_address_read() is false for a family other than
- * IPv4 and IPv6. */
-bool ip_address_read(struct ip_address *address, const struct sockaddr *from);
+/* `host` is a numeric address that this machine does not have. False for any name: only ssh and the
+ * resolver know what it means. */
+bool local_host_is_not(struct local_host *self, const char *host);
+
+/* For an address to which a name was resolved. */
 bool local_host_has_address(struct local_host *self, const struct sockaddr *address);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Distributing --network-interfaces; see host_interfaces.h. The interfaces that a choice names are
- * known only on its host, but words that can only mean loopback are recognised here. */
+ * known only on its host, but words that can only mean loopback are recognised here. A choice of
+ * loopback is refused only between this machine and a host whose address is not this machine's. */
 #include "src/hvdrun/host_interfaces.h"
 
 #include "launcher/base/bad_input.h"
@@ -51,28 +52,38 @@ int host_interfaces_make(struct string_list *choices, const struct string_list *
     return rc;
 }
 
+static bool is_apart(enum host_place a, enum host_place b)
+{
+    return (a == HOST_HERE && b == HOST_ELSEWHERE) || (a == HOST_ELSEWHERE && b == HOST_HERE);
+}
+
+/* Two addresses elsewhere may be one machine's, on two networks. */
+static bool may_be_apart(enum host_place a, enum host_place b)
+{
+    return a != HOST_HERE || b != HOST_HERE;
+}
+
 /* A host that is not `but` and is `far` from it, or NULL. */
-static const char *other_machine(const struct rank_plan *plan, const struct host_place *places,
-                                 int but,
-                                 bool (*far)(const struct host_place *, const struct host_place *))
+static const char *other_machine(const struct rank_plan *plan, const enum host_place *places,
+                                 int but, bool (*far)(enum host_place, enum host_place))
 {
     for (int i = 0; i < plan->host_count; i++)
-        if (i != but && far(&places[but], &places[i]))
+        if (i != but && far(places[but], places[i]))
             return plan->hosts[i].host->name;
     return NULL;
 }
 
 /* For a host whose ranks could be reached by loopback alone. */
-static int check_loopback(const struct rank_plan *plan, const struct host_place *places, int i,
+static int check_loopback(const struct rank_plan *plan, const enum host_place *places, int i,
                           const char *choice, struct string_list *warnings, struct err *err)
 {
     const char *host = plan->hosts[i].host->name, *other;
     struct shown shown;
     show_token(&shown, choice, strlen(choice));
-    if ((other = other_machine(plan, places, i, host_place_is_apart)))
+    if ((other = other_machine(plan, places, i, is_apart)))
         return bad_input(err, source, "only loopback on %s, which ranks on %s do not reach: '%s'",
                          host, other, shown.text);
-    other = other_machine(plan, places, i, host_place_may_be_apart);
+    other = other_machine(plan, places, i, may_be_apart);
     if (other && warnings->count == 0)
         string_list_take(warnings, xasprintf("%s: only loopback on %s, which ranks on %s reach "
                                              "only if both are one machine: '%s'",
@@ -84,7 +95,7 @@ int host_interfaces_check(const struct string_list *choices, const struct rank_p
                           host_place_fn *place, void *context, struct string_list *warnings,
                           struct err *err)
 {
-    struct host_place *places = NULL;
+    enum host_place *places = NULL;
     int rc = HVD_OK;
     for (int i = 0; i < plan->host_count && rc == HVD_OK; i++) {
         const char *choice = choices->items[i];

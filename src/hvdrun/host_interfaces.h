@@ -6,7 +6,6 @@
 #include "launcher/base/string_list.h"
 #include "launcher/placement/rank_plan.h"
 #include "lib/base/status.h"
-#include "src/hvdrun/host_place.h"
 
 /* Adds, for each host of the plan, its choice in the form of lib/base/interfaces.h, "" for any.
  * HVD_ERR_INVALID when the value names a host that the job does not have, or a choice is too
@@ -14,13 +13,14 @@
 int host_interfaces_make(struct string_list *choices, const struct string_list *values,
                          const struct rank_plan *plan, struct err *err);
 
-/* Where a host of the job is: host_place_find(), or a test's table. */
-typedef struct host_place host_place_fn(void *context, const char *host);
+/* Is a host this machine, judging by its name? */
+enum host_place { HOST_HERE, HOST_ELSEWHERE, HOST_UNKNOWN };
+typedef enum host_place host_place_fn(void *context, const char *host);
 
 /* HVD_ERR_INVALID when ranks on one host could be reached by loopback alone, and another host with
- * ranks is another machine. If it only may be another, as nothing is known about its name,
- * `warnings` gets one line. `place` is called only if a host has loopback alone, once for each
- * host. */
+ * ranks is certain to be another machine. If it only may be another, as two names may mean one
+ * machine, `warnings` gets one line. `place` is called only if a host has loopback alone, once for
+ * each host. */
 int host_interfaces_check(const struct string_list *choices, const struct rank_plan *plan,
                           host_place_fn *place, void *context, struct string_list *warnings,
                           struct err *err);

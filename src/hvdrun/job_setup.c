@@ -73,15 +73,11 @@ static uint64_t wall_clock_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* Names of a remote shell are not the resolver's. */
-static struct host_place place_by_resolver(void *context, const char *host)
+static enum host_place find_host_place(void *context, const char *host)
 {
-    return host_place_find(context, host, true);
-}
-
-static struct host_place place_by_number(void *context, const char *host)
-{
-    return host_place_find(context, host, false);
+    if (local_host_is(context, host))
+        return HOST_HERE;
+    return local_host_is_not(context, host) ? HOST_ELSEWHERE : HOST_UNKNOWN;
 }
 
 static int deal_out_interfaces(struct job_setup *setup, struct err *err)
@@ -94,9 +90,8 @@ static int deal_out_interfaces(struct job_setup *setup, struct err *err)
     if (rc < 0)
         return rc;
     local_host_init(&self);
-    rc = host_interfaces_check(&setup->interfaces, &setup->plan,
-                               setup->options->remote_shell ? place_by_number : place_by_resolver,
-                               &self, &setup->warnings, err);
+    rc = host_interfaces_check(&setup->interfaces, &setup->plan, find_host_place, &self,
+                               &setup->warnings, err);
     local_host_fini(&self);
     return rc;
 }

@@ -68,10 +68,11 @@ if links; then
         "$WORLD" init barriers 10 shutdown
     is "interfaces may differ by host" 0 "$status"
 
-    run on 0 "$HVDRUN" -np 2 -H "$(slots 1 1)" --network-interfaces lo touch "$tmp/started"
-    is "loopback alone is status 2 where the resolver knows two machines" \
-        "2 hvdrun: error: --network-interfaces: only loopback on host0, which ranks on host1 do not reach: 'lo'" \
+    run on 0 "$HVDRUN" -np 2 -H host0:1,198.51.100.11:1 --network-interfaces lo touch "$tmp/started"
+    is "loopback alone is status 2 where one host is here and the other one is the address of another machine" \
+        "2 hvdrun: error: --network-interfaces: only loopback on host0, which ranks on 198.51.100.11 do not reach: 'lo'" \
         "$status $(cat "$tmp/err")"
+    ok "before a rank is started" [ ! -e "$tmp/started" ]
 
     # told SENTENCE INTERFACES HOSTS OPTION...: the interfaces that Horovod's own ranks and NCCL find named, rank by rank
     told() {

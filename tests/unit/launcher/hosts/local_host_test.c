@@ -61,6 +61,27 @@ START_TEST(names_and_addresses_of_this_machine_are_local)
 }
 END_TEST
 
+START_TEST(only_an_address_is_certain_to_be_of_another_machine)
+{
+    static const struct {
+        const char *host;
+        bool other;
+    } cases[] = {
+        { "localhost", false },     { "other", false },      { "", false },
+        { "127.0.0.1", false },     { "[::1]", false },      { "192.0.2.1", false },
+        { "192.0.2.2", true },      { "2001:db8::2", true }, { "[2001:db8::2%eth0]", true },
+        { "192.0.2.2.org", false }, { "0.0.0.0", false },    { "[::]", false },
+    };
+    struct ip_address own[] = { address("192.0.2.1"), address("2001:db8::1") };
+    struct local_host self = { "node1.example.org", own, 2 }, unknown = { "node1", own, 0 };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ck_assert_msg(local_host_is_not(&self, cases[i].host) == cases[i].other, "%s",
+                      cases[i].host);
+        ck_assert_msg(!local_host_is_not(&unknown, cases[i].host), "%s", cases[i].host);
+    }
+}
+END_TEST
+
 START_TEST(an_address_that_a_name_resolves_to_may_be_ours)
 {
     struct ip_address own[] = { address("192.0.2.1") };
@@ -104,6 +125,7 @@ static Suite *suite(void)
     Suite *suite = suite_create("local_host");
     TCase *hosts = tcase_create("hosts");
     tcase_add_test(hosts, names_and_addresses_of_this_machine_are_local);
+    tcase_add_test(hosts, only_an_address_is_certain_to_be_of_another_machine);
     tcase_add_test(hosts, an_address_that_a_name_resolves_to_may_be_ours);
     tcase_add_test(hosts, a_machine_without_a_name_has_no_empty_name);
     tcase_add_test(hosts, the_system_knows_itself);
