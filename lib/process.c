@@ -149,8 +149,8 @@ static const char *from_environment(const char *name)
     return getenv(name);
 }
 
-/* hvdrun has warned of the variables of its own environment. It alone sets an address for libhvd by
- * this name. */
+/* Does nothing if a launcher has set the address of the rendezvous. If it was hvdrun, hvdrun has
+ * warned of the variables of its own environment; horovodrun sets the address too. */
 static void warn_of_unknown_variables(const struct world *world)
 {
     char text[UNKNOWN_VARIABLE_TEXT];

@@ -875,7 +875,7 @@ AM_TESTS_ENVIRONMENT = \
 	srcdir='$(abs_top_srcdir)'; builddir='$(abs_builddir)'; STAGE='$(stage)'; \
 	PREFIX='$(prefix)'; AGENTDIR='$(agentdir)'; INCLUDEDIR='$(includedir)'; LIBDIR='$(libdir)'; MANDIR='$(mandir)'; \
 	HVDRUN='$(stage)$(bindir)/hvdrun'; HVDAGENT='$(stage)$(agentdir)/hvdagent'; HVDRENDEZVOUSD='$(stage)$(bindir)/hvdrendezvousd'; \
-	HVD_BANDWIDTH='$(stage)$(bindir)/hvd-bandwidth'; HVD_TUNE='$(stage)$(bindir)/hvd-tune'; ACT='$(abs_builddir)/tests/support/act'; \
+	HVD_BANDWIDTH='$(stage)$(bindir)/hvd-bandwidth'; HVD_TEST_TUNE='$(stage)$(bindir)/hvd-tune'; ACT='$(abs_builddir)/tests/support/act'; \
 	COLLECTIVES='$(abs_builddir)/tests/support/collectives'; \
 	ELASTIC_SCENARIO='$(abs_builddir)/tests/support/elastic_scenario'; \
 	ELASTIC_WORKER='$(abs_builddir)/tests/support/elastic_worker'; \
@@ -894,5 +894,5 @@ AM_TESTS_ENVIRONMENT = \
 	PYTHON='$(PYTHON)'; PYDIR='$(pydir)'; PKGDATADIR='$(pkgdatadir)'; \
 	SANITIZERS='$(ENABLED_SANITIZERS)'; HARDENING='$(HARDENING)'; BUILT_WITH_PMIX='$(BUILT_WITH_PMIX)'; MANDOC='$(MANDOC)'; CC='$(CC)'; \
 	$(sanitizer_options) CK_DEFAULT_TIMEOUT=60 CK_TIMEOUT_MULTIPLIER=3; \
-	export srcdir builddir STAGE PREFIX AGENTDIR INCLUDEDIR LIBDIR MANDIR HVDRUN HVDAGENT HVDRENDEZVOUSD HVD_BANDWIDTH HVD_TUNE ACT COLLECTIVES HEAT FC ELASTIC_SCENARIO ELASTIC_WORKER HOROVOD_WORKER MEET REFUSE WORLD HELLO API_TOUR \
+	export srcdir builddir STAGE PREFIX AGENTDIR INCLUDEDIR LIBDIR MANDIR HVDRUN HVDAGENT HVDRENDEZVOUSD HVD_BANDWIDTH HVD_TEST_TUNE ACT COLLECTIVES HEAT FC ELASTIC_SCENARIO ELASTIC_WORKER HOROVOD_WORKER MEET REFUSE WORLD HELLO API_TOUR \
 		FASHION_MNIST FUNCTION_APPROXIMATION PINN SOFTMAX_REGRESSION SYNTHETIC_BENCHMARK COMPARE_PARAMETERS PYTHON PYDIR PKGDATADIR SANITIZERS HARDENING BUILT_WITH_PMIX MANDOC CC CK_DEFAULT_TIMEOUT CK_TIMEOUT_MULTIPLIER;

@@ -11,25 +11,15 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_MAX_SEEN = 64, HOROVOD_EDITS = 2 };
+enum {
+    WORD_SIZE = 64,  /* no name in use is half as long */
+    SHORT_WORD = 10, /* a name after HOROVOD_ may have one edit below, two from here on */
+};
 
 static const char ours[] = "HVD_", of_horovod[] = "HOROVOD_", of_tests[] = "HVD_TEST_";
 
-/* hvdrun, hvdrendezvousd, libhvd or hvd-tune reads these, or sets them for its ranks. */
+/* hvdrun, hvdrendezvousd, libhvd or hvd-tune reads these; a misspelt name may mean one of them. */
 static const char *const in_use[] = {
-    ENV_HOSTNAME,
-    ENV_RANK,
-    ENV_SIZE,
-    ENV_LOCAL_RANK,
-    ENV_LOCAL_SIZE,
-    ENV_CROSS_RANK,
-    ENV_CROSS_SIZE,
-    ENV_RENDEZVOUS_ADDR,
-    ENV_RENDEZVOUS_PORT,
-    ENV_ELASTIC,
-    ENV_CONTROLLER,
-    ENV_CPU_OPERATIONS,
-    ENV_GLOO_IFACE,
     ENV_START_TIMEOUT,
     ENV_ELASTIC_TIMEOUT,
     ENV_FUSION_THRESHOLD,
@@ -49,7 +39,6 @@ static const char *const in_use[] = {
     ENV_AUTOTUNE_STEPS_PER_SAMPLE,
     ENV_AUTOTUNE_MAX_SAMPLES,
     ENV_AUTOTUNE_NOISE,
-    ENV_AGENT,
     ENV_ALGORITHM,
     "HVD_BANDWIDTH",
     ENV_BOOTSTRAP,
@@ -58,26 +47,45 @@ static const char *const in_use[] = {
     "HVD_CUDA_SHARE",
     ENV_DEVICE,
     ENV_ENCRYPT,
-    ENV_JOB_ID,
-    ENV_JOB_KEY,
-    ENV_KEY_OF,
     ENV_NETWORK_INTERFACES,
     ENV_PORT_RANGE,
-    ENV_PROCESSORS,
     ENV_REMOTE_SHELL,
-    ENV_COMMAND_OF,
-    ENV_RENDEZVOUS,
     ENV_STACK_TRACES,
     ENV_STEADY,
     ENV_STREAMS,
     ENV_THREADS,
     ENV_TRANSPORT,
     ENV_TUNING,
-    ENV_WORKER,
     "HOROVOD_GLOO_TIMEOUT_SECONDS",
     "HOROVOD_NUM_NCCL_STREAMS",
     "HOROVOD_THREAD_AFFINITY",
     "HOROVOD_DYNAMIC_PROCESS_SETS",
+};
+
+/* hvdrun sets these for its ranks and does not pass on the user's own values. No warning suggests
+ * them, because they would have no effect in its environment. */
+static const char *const set_by_hvdrun[] = {
+    ENV_HOSTNAME,
+    ENV_RANK,
+    ENV_SIZE,
+    ENV_LOCAL_RANK,
+    ENV_LOCAL_SIZE,
+    ENV_CROSS_RANK,
+    ENV_CROSS_SIZE,
+    ENV_RENDEZVOUS_ADDR,
+    ENV_RENDEZVOUS_PORT,
+    ENV_CONTROLLER,
+    ENV_CPU_OPERATIONS,
+    ENV_GLOO_IFACE,
+    ENV_PROCESSORS,
+    ENV_JOB_ID,
+    ENV_JOB_KEY,
+    ENV_KEY_OF,
+    ENV_ELASTIC,
+    ENV_WORKER,
+    ENV_AGENT,
+    ENV_RENDEZVOUS, /* for ranks without a launcher */
+    ENV_COMMAND_OF,
 };
 
 /* Only Horovod reads these, when it runs or is built, or tests and scripts of this tree do. */
@@ -104,7 +112,6 @@ static const char *const of_others[] = {
     "HVD_SHIM_BOARD",
     "HVD_SHIM_STOP",
     "HVD_TESTBED",
-    "HVD_TUNE",
 };
 
 static bool begins_with(const char *text, const char *beginning)
@@ -112,56 +119,64 @@ static bool begins_with(const char *text, const char *beginning)
     return strncmp(text, beginning, strlen(beginning)) == 0;
 }
 
-static bool is_in(const char *const *names, size_t count, const char *name)
+/* `name` has `length` bytes; '=' or the end of the text follows. */
+static bool is_in(const char *const *names, size_t count, const char *name, size_t length)
 {
     for (size_t i = 0; i < count; i++)
-        if (strcmp(names[i], name) == 0)
+        if (strncmp(names[i], name, length) == 0 && names[i][length] == '\0')
             return true;
     return false;
 }
 
-static bool variable_is_known(const char *name)
+static bool variable_is_known(const char *name, size_t length)
 {
-    return is_in(in_use, sizeof in_use / sizeof *in_use, name) ||
-           is_in(of_others, sizeof of_others / sizeof *of_others, name);
+    return is_in(in_use, sizeof in_use / sizeof *in_use, name, length) ||
+           is_in(set_by_hvdrun, sizeof set_by_hvdrun / sizeof *set_by_hvdrun, name, length) ||
+           is_in(of_others, sizeof of_others / sizeof *of_others, name, length);
 }
 
 /* Of a service named "hvd" or "hvd-..." in the namespace of the pod: HVD_SERVICE_HOST,
- * HVD_PORT=tcp://10.0.0.1:29400, HVD_PORT_29400_TCP_ADDR and so on. */
-static bool is_of_kubernetes(const char *name, const char *value)
+ * HVD_PORT=tcp://10.0.0.1:29400, HVD_PORT_29400_TCP_ADDR and so on. The name of the service may
+ * have "_PORT" too. */
+static bool is_of_kubernetes(const char *entry, size_t length)
 {
-    const char *port = strstr(name, "_PORT");
-    if (strstr(name, "_SERVICE_HOST") || strstr(name, "_SERVICE_PORT"))
+    static const char port[] = "_PORT";
+    const char *at = entry, *end = entry + length;
+    if (memmem(entry, length, "_SERVICE_HOST", 13) || memmem(entry, length, "_SERVICE_PORT", 13))
         return true;
-    return port && (port[5] ? port[5] == '_' && port[6] >= '0' && port[6] <= '9'
-                            : strstr(value, "://") != NULL);
+    while ((at = memmem(at, (size_t)(end - at), port, strlen(port)))) {
+        at += strlen(port);
+        if (at == end ? strstr(end, "://") != NULL : at[0] == '_' && at[1] >= '0' && at[1] <= '9')
+            return true;
+    }
+    return false;
 }
 
-/* A name without its prefix and without '_': neither a wrong prefix nor a '_' makes a name
- * another one. */
-static void strip(char out[NAME_MAX_SEEN], const char *name)
+/* The beginning of a name without its prefix and without '_': neither a wrong prefix nor a '_'
+ * makes a name another one. */
+static void strip(char out[WORD_SIZE], const char *name, size_t length)
 {
-    size_t length = 0;
-    name += strlen(begins_with(name, ours) ? ours : of_horovod);
-    for (; *name && length < NAME_MAX_SEEN - 1; name++)
-        if (*name != '_')
-            out[length++] = *name;
-    out[length] = '\0';
+    size_t used = 0;
+    for (size_t i = strlen(begins_with(name, ours) ? ours : of_horovod); i < length; i++)
+        if (name[i] != '_' && used < WORD_SIZE - 1)
+            out[used++] = name[i];
+    out[used] = '\0';
 }
 
-/* The name in use that was probably meant, or NULL. */
-static const char *suggested_variable(const char *name)
+/* The name in use that was probably meant, or NULL. Users have variables of their own that begin
+ * with HOROVOD_, so such a name must be closer to the one in use. */
+static const char *suggested_variable(const char *name, size_t length)
 {
-    char word[NAME_MAX_SEEN], other[NAME_MAX_SEEN];
+    char word[WORD_SIZE], other[WORD_SIZE];
     const char *near = NULL;
-    strip(word, name);
-    int least = (int)strlen(word) / 3 + 1;
-    if (begins_with(name, of_horovod) && least > HOROVOD_EDITS + 1)
-        least = HOROVOD_EDITS + 1;
+    bool is_horovods = begins_with(name, of_horovod);
+    strip(word, name, length);
+    int letters = (int)strlen(word);
+    int least = is_horovods ? (letters < SHORT_WORD ? 1 : 2) + 1 : letters / 3 + 1;
     for (size_t i = 0; i < sizeof in_use / sizeof *in_use; i++) {
-        strip(other, in_use[i]);
+        strip(other, in_use[i], strlen(in_use[i]));
         int distance = edit_distance(word, strlen(word), other);
-        if (distance < least) {
+        if (distance < least && (!is_horovods || begins_with(in_use[i], of_horovod))) {
             least = distance;
             near = in_use[i];
         }
@@ -171,14 +186,13 @@ static const char *suggested_variable(const char *name)
 
 bool unknown_variable_text(char text[UNKNOWN_VARIABLE_TEXT], const char *entry)
 {
-    char name[NAME_MAX_SEEN], quoted[QUOTED_SIZE];
+    char quoted[QUOTED_SIZE];
     size_t length = strcspn(entry, "=");
-    snprintf(name, sizeof name, "%.*s", (int)(length < NAME_MAX_SEEN ? length : 0), entry);
     bool is_ours = begins_with(entry, ours);
-    if ((!is_ours && !begins_with(name, of_horovod)) || begins_with(entry, of_tests) ||
-        variable_is_known(name) || is_of_kubernetes(name, entry + length))
+    if ((!is_ours && !begins_with(entry, of_horovod)) || begins_with(entry, of_tests) ||
+        variable_is_known(entry, length) || is_of_kubernetes(entry, length))
         return false;
-    const char *near = *name ? suggested_variable(name) : NULL;
+    const char *near = suggested_variable(entry, length);
     if (!is_ours && !near)
         return false;
     quote_token(quoted, sizeof quoted, entry, length);

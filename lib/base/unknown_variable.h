@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Variables of the environment whose names look like ours, but which nothing reads: a slip of the
- * pen, such as HVD_ENCRPYT, would otherwise have no effect and nobody would hear of it.
+/* Variables of the environment whose names look like ours, but which nothing reads. A misspelt
+ * name, such as HVD_ENCRPYT, has no effect, and only a warning tells the user.
  *
- * Names that begin with HVD_ are ours; those that begin with HOROVOD_ are doubted only if a name
- * that we or Horovod read is near. The variables that Kubernetes makes of a service named hvd, and
- * names that begin with HVD_TEST_, are nobody's mistake. */
+ * All names that begin with HVD_ are ours. A name that begins with HOROVOD_ gets a warning only if
+ * it is nearly a name of Horovod's that hvdrun or libhvd reads. The variables that Kubernetes makes
+ * of a service named hvd, and names that begin with HVD_TEST_, get none. */
 #ifndef LIB_BASE_UNKNOWN_VARIABLE_H
 #define LIB_BASE_UNKNOWN_VARIABLE_H
 

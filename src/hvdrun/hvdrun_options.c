@@ -378,7 +378,7 @@ static int hvdrun_options_complete(struct hvdrun_options *options, struct option
         return rc;
     note_setters(options, seen);
     export_variables(options);
-    rank_settings_doubt(&options->warnings, &options->set);
+    rank_settings_warn(&options->warnings, &options->set);
     note_unsupported(options, seen);
     note_idle_autotune(options, seen);
     warn_late_np(options);

@@ -45,7 +45,7 @@ int rank_settings_check(const struct string_list *set, struct err *err)
     return rc < 0 ? bad_input(err, NULL, "$%s", inner.text) : HVD_OK;
 }
 
-/* What a variable of the environment sets anew has been doubted already. */
+/* What a variable of the environment sets anew has had its warning. */
 static bool is_in_environment(const char *entry)
 {
     char *name = xstrndup(entry, strcspn(entry, "="));
@@ -54,7 +54,7 @@ static bool is_in_environment(const char *entry)
     return is;
 }
 
-void rank_settings_doubt(struct string_list *warnings, const struct string_list *set)
+void rank_settings_warn(struct string_list *warnings, const struct string_list *set)
 {
     char text[UNKNOWN_VARIABLE_TEXT];
     for (char **entry = environ; entry && *entry; entry++)

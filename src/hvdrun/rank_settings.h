@@ -18,7 +18,7 @@ int rank_settings_read(struct settings *settings, const struct string_list *set,
 
 /* Adds a line to `warnings` for each variable, of our own environment or `set`, that looks like one
  * of ours and that nothing reads (lib/base/unknown_variable.h). */
-void rank_settings_doubt(struct string_list *warnings, const struct string_list *set);
+void rank_settings_warn(struct string_list *warnings, const struct string_list *set);
 
 /* HVD_ERR_INVALID and one line when hvd_init() would refuse a variable: "$HOROVOD_CYCLE_TIME: 'x'
  * is not a number of milliseconds from 0 to 60000, such as 0.5". */

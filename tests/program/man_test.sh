@@ -173,7 +173,7 @@ if [ -x "$HVDRUN" ]; then
     same "the options in hvd-bandwidth(1) are those of --help" "$tmp/options" "$tmp/documented"
 
     # hvd-tune(1)
-    "$HVD_TUNE" --help | sed -n 's/^  \(-.*\)/\1/p' | tr -s ', ' '\n' | grep '^-.' >"$tmp/options"
+    "$HVD_TEST_TUNE" --help | sed -n 's/^  \(-.*\)/\1/p' | tr -s ', ' '\n' | grep '^-.' >"$tmp/options"
     awk '/^\.It Fl/ { for (i = 2; i < NF; i++) if ($i == "Fl") print "-" $(i + 1) }' "$pages/hvd-tune.1" \
         >"$tmp/documented"
     same "the options in hvd-tune(1) are those of --help" "$tmp/options" "$tmp/documented"

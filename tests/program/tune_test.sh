@@ -7,14 +7,14 @@ export LD_LIBRARY_PATH
 cd "$tmp" || exit 99
 unset HVD_TUNING HVD_ALGORITHM
 
-run "$HVD_TUNE" -o tuning.txt -e 16384 -n 5 -np 2
+run "$HVD_TEST_TUNE" -o tuning.txt -e 16384 -n 5 -np 2
 is "hvd-tune ends well" 0 "$status"
 is "and writes three thresholds" "large small tree" "$(sed -n 's/ = [0-9]*$//p' tuning.txt | sort | paste -sd' ')"
 like "behind what it was asked" '^# hvd-tune -np 2$' tuning.txt
 is "every way is measured" 7 "$(grep -c '^hvd-tune: [a-z]*, [a-z-]*$' "$tmp/err")"
 run "$HVDRUN" -np 2 -x HVD_TUNING=tuning.txt "$WORLD" init collectives shutdown
 is "a job takes it" 0 "$status"
-run "$HVD_TUNE" -o other.txt -e 8192 --nosuch
+run "$HVD_TEST_TUNE" -o other.txt -e 8192 --nosuch
 is "a job that fails is its status" 2 "$status"
 ok "and nothing is written" [ ! -e other.txt ]
 
@@ -22,7 +22,7 @@ ok "and nothing is written" [ ! -e other.txt ]
 refuses() {
     _text=$1
     shift
-    run "$HVD_TUNE" "$@"
+    run "$HVD_TEST_TUNE" "$@"
     ok "hvd-tune $* is refused" refused hvd-tune 2 "$_text"
 }
 refuses "no options for hvdrun"

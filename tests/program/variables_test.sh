@@ -88,7 +88,7 @@ is "a file that everybody may write to is a warning" "0 hvdrun: warning: c.yaml:
 # What rank 0 will open
 unset HVD_TUNING HOROVOD_TIMELINE HOROVOD_AUTOTUNE HOROVOD_AUTOTUNE_LOG
 run env HVD_TUNING=none HOROVOD_AUTOTUNE_LOG=. "$HVDRUN" -np 1 --autotune --timeline-filename none/t true
-is "files that rank 0 cannot open are told before it is started, and doubted only" "0
+is "a warning before the start names each file that rank 0 cannot open" "0
 hvdrun: warning: \$HVD_TUNING: rank 0 cannot read it as it is now: 'none': No such file or directory
 hvdrun: warning: --timeline-filename: rank 0 cannot write it as it is now: 'none/t': No such file or directory
 hvdrun: warning: \$HOROVOD_AUTOTUNE_LOG: rank 0 cannot write it as it is now: '.': Is a directory" "$status
