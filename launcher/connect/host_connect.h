@@ -40,7 +40,8 @@ struct connect_settings {
     const char *ssh_program;          /* path of hvdssh, which uses libssh2; or NULL */
     const char *remote_shell;         /* "ssh -q %h", or NULL for libssh2 */
     const char *remote_shell_source;  /* the option or variable that set it, for messages */
-    const char *remote_shell_missing; /* why this machine does not have the command; or NULL */
+    const char *remote_shell_missing; /* why the command could not run at the start; or NULL */
+    const char *remote_shell_program; /* looked for again, if `remote_shell_missing` is set */
     const struct srun_settings *srun; /* hosts are reached by srun; or NULL */
     const char *job_id;               /* for the commands' environment */
     int ssh_port;                     /* 0: the configured port, else 22 */

@@ -109,13 +109,24 @@ static void spawn_with_streams(struct command_transport *command)
     close(pair[1]);
 }
 
+/* A program that was missing at the start may have been installed since then. */
+static bool is_still_missing(const struct connect_settings *settings)
+{
+    struct err ignored = { 0 };
+    char *path = NULL;
+    if (!settings->remote_shell_missing)
+        return false;
+    int status = program_find(settings->remote_shell_program, getenv("PATH"), &path, &ignored);
+    free(path);
+    return status != 0;
+}
+
 static void transport_command_start(struct command_transport *command)
 {
-    const char *missing = command->job->settings->remote_shell_missing;
     command->exit_status = STATUS_RESOURCE;
-    if (missing) {
+    if (is_still_missing(command->job->settings)) {
         command->exit_status = STATUS_UNREACHABLE;
-        fail(&command->err, HVD_ERR_SYSTEM, "%s", missing);
+        fail(&command->err, HVD_ERR_SYSTEM, "%s", command->job->settings->remote_shell_missing);
         return;
     }
     if (host_command_words(&command->words, command->job, &command->err) < 0) {

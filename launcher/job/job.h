@@ -98,7 +98,7 @@ struct job_rendezvous_interface {
 enum job_worker_end {
     JOB_WORKER_FINISHED,    /* exited with status 0 */
     JOB_WORKER_FAILED,      /* exited otherwise, or was killed */
-    JOB_WORKER_NOT_STARTED, /* its host is not reached or refuses it, or it has no program */
+    JOB_WORKER_NOT_STARTED, /* its host is not reached, refuses it or cannot run its program */
     JOB_WORKER_HOST_LOST    /* its host or agent was lost */
 };
 

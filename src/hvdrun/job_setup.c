@@ -335,6 +335,7 @@ static void describe_ways(struct job_setup *setup)
         .remote_shell = setup->launcher.command,
         .remote_shell_source = setup->launcher.command_source,
         .remote_shell_missing = *setup->launcher.missing ? setup->launcher.missing : NULL,
+        .remote_shell_program = setup->launcher.program,
         .srun = setup->launcher.launcher == LAUNCHER_SLURM ? &setup->srun : NULL,
         .job_id = setup->id,
         .ssh_port = options->ssh_port,

@@ -148,6 +148,7 @@ static int check_launcher_command(struct launcher_choice *choice,
     if (facts->hosts->count == 0 || outside(facts->hosts, &none))
         return check_launcher_program(facts, facts->asked, err);
     check_launcher_program(facts, facts->asked, &later);
+    choice->program = launchers[facts->asked].program;
     snprintf(choice->missing, sizeof choice->missing, "%.299s", later.text);
     return HVD_OK;
 }

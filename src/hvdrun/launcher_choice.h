@@ -46,7 +46,8 @@ struct launcher_choice {
     enum launcher launcher;               /* AUTO: the command is the user's own */
     const char *command, *command_source; /* borrowed; NULL if hosts are not reached by a command */
     char why[300];                        /* a line for people */
-    char missing[300]; /* no host needs the command yet, and it is not in $PATH; else "" */
+    char missing[300];   /* no host needs the command yet, and it is not in $PATH; else "" */
+    const char *program; /* that is not in $PATH, if `missing` is set */
 };
 
 /* HVD_OK; or HVD_ERR_INVALID and one line if --launcher cannot be had: slurm outside an allocation,

@@ -281,8 +281,18 @@ END_TEST
 START_TEST(a_command_that_this_machine_does_not_have_is_named_in_the_words_of_its_option)
 {
     settings.remote_shell_missing = "--launcher: pbsdsh: pbsdsh is not found in $PATH";
+    settings.remote_shell_program = "no-such-program-here";
     start("node2");
     fails("--launcher: pbsdsh: pbsdsh is not found in $PATH", STATUS_UNREACHABLE);
+}
+END_TEST
+
+START_TEST(a_command_that_was_missing_at_the_start_reaches_a_host_once_it_is_installed)
+{
+    settings.remote_shell_missing = "--launcher: pbsdsh: pbsdsh is not found in $PATH";
+    settings.remote_shell_program = "sh";
+    start("node2");
+    is_reached();
 }
 END_TEST
 
@@ -567,6 +577,8 @@ static Suite *suite(void)
     tcase_add_test(command, a_login_shell_may_talk_and_the_host_be_noisy);
     tcase_add_test(command,
                    a_command_that_this_machine_does_not_have_is_named_in_the_words_of_its_option);
+    tcase_add_test(command,
+                   a_command_that_was_missing_at_the_start_reaches_a_host_once_it_is_installed);
     tcase_add_test(command, what_the_agent_says_on_stderr_is_noted_and_explains_its_end);
     tcase_add_loop_test(command, a_command_that_cannot_connect_to_its_host_is_explained, 0,
                         sizeof failures / sizeof *failures);
