@@ -31,7 +31,7 @@ ok "nothing is left" no_survivors
 
 run "$HVDRUN" -np 2 -H a.invalid:1,b.invalid:1 --remote-shell "$elsewhere" --network-interfaces lo "$WORLD" init collectives shutdown
 is "two names may mean one machine, whose loopback will do" 0 "$status"
-like "which is doubted" "^hvdrun: warning: --network-interfaces: only loopback on a.invalid, .* only if both are one machine: 'lo'$" \
+like "which is warned of" "^hvdrun: warning: --network-interfaces: only loopback on a.invalid, .* only if both are one machine: 'lo'$" \
     "$tmp/err"
 
 elsewhere="sh -c 'shift; echo Welcome; exec \"\$@\"' sh %h"
