@@ -441,8 +441,8 @@ static void send_script(const char *nonce)
 
 START_TEST(an_agent_writes_the_script_for_the_shell_of_a_tunnel)
 {
-    static const char begin[] = "{\numask 077\nnonce=0123456789abcdef\nsize=5000000000\n"
-                                "node=\nagent='/opt/hvdagent'\n";
+    static const char begin[] = "{\numask 077\nset -f\nnonce=0123456789abcdef\n"
+                                "size=5000000000\nnode=\nagent='/opt/hvdagent'\n";
     bring_to(PREPARED);
     open_tunnel(COMMAND("cat"));
     send_script("0123456789abcdef");
