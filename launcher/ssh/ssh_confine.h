@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Takes from a process of hvdssh what a session with a host does not need, before it reads the
  * host's first byte: no file is opened, no program run, no process made, no socket made or
- * connected, no signal sent, no memory made executable, no more than SSH_CONFINE_DATA_BYTES of
- * memory used. */
+ * connected, no signal sent to another process, no memory made executable, no more than
+ * SSH_CONFINE_DATA_BYTES of memory used. The process can still abort(). */
 #ifndef LAUNCHER_SSH_SSH_CONFINE_H
 #define LAUNCHER_SSH_SSH_CONFINE_H
 

@@ -10,8 +10,10 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,6 +35,8 @@ static int try_calls(int fd)
     if (pid == 0)
         _exit(0);
     done |= pid > 0 ? 32 : 0;
+    done |= syscall(SYS_tgkill, getppid(), getppid(), 0) == 0 ? 64 : 0;
+    done |= syscall(SYS_tkill, getppid(), 0) == 0 ? 128 : 0;
     execv("/bin/true", argv); /* then the status is 0 as well, but the pipe stays empty */
     return done;
 }
@@ -53,6 +57,21 @@ START_TEST(a_confined_process_opens_nothing_and_reaches_no_other_process)
     ck_assert_int_eq(done, 0);
     close(answer[0]);
     close(answer[1]);
+}
+END_TEST
+
+/* An assertion, or malloc(), that finds something wrong. */
+START_TEST(a_confined_process_that_aborts_ends_by_SIGABRT)
+{
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        ssh_confine();
+        abort();
+    }
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert(WIFSIGNALED(status));
+    ck_assert_int_eq(WTERMSIG(status), SIGABRT);
 }
 END_TEST
 
@@ -157,6 +176,7 @@ int main(void)
     Suite *suite = suite_create("ssh_confine");
     TCase *calls = tcase_create("calls");
     tcase_add_test(calls, a_confined_process_opens_nothing_and_reaches_no_other_process);
+    tcase_add_test(calls, a_confined_process_that_aborts_ends_by_SIGABRT);
     tcase_add_test(calls, without_a_filter_a_process_goes_on_and_says_so);
     tcase_add_test(calls, a_confined_process_connects_no_socket_anew);
     suite_add_tcase(suite, calls);
