@@ -154,14 +154,32 @@ void agent_fixture_describe(struct agent_fixture *fixture, const struct agent_fi
 
 pid_t agent_fixture_run(struct agent_fixture *fixture, const struct agent_fixture_job *job)
 {
-    struct agent_rank_number started;
     agent_fixture_describe(fixture, job);
     agent_fixture_until(fixture, AGENT_READY);
     agent_fixture_send(fixture, AGENT_START, NULL, 0);
+    return agent_fixture_until_started(fixture);
+}
+
+pid_t agent_fixture_until_started(struct agent_fixture *fixture)
+{
+    struct agent_rank_number started;
     struct wire_reader body = agent_fixture_until(fixture, AGENT_STARTED);
     ck_assert_int_eq(agent_rank_number_decode(&started, &body, NULL), HVD_OK);
     ck_assert_int_eq(started.rank, 0);
     return (pid_t)started.number;
+}
+
+void agent_fixture_hold(struct agent_fixture *fixture)
+{
+    int status;
+    ck_assert_int_eq(kill(fixture->pid, SIGSTOP), 0);
+    ck_assert_int_eq(waitpid(fixture->pid, &status, WUNTRACED), fixture->pid);
+    ck_assert(WIFSTOPPED(status));
+}
+
+void agent_fixture_release(struct agent_fixture *fixture)
+{
+    ck_assert_int_eq(kill(fixture->pid, SIGCONT), 0);
 }
 
 int agent_fixture_next(struct agent_fixture *fixture, struct frame *frame)

@@ -50,6 +50,14 @@ void agent_fixture_describe(struct agent_fixture *fixture, const struct agent_fi
 /* Sends all frames up to START. Returns the pid of rank 0. */
 pid_t agent_fixture_run(struct agent_fixture *fixture, const struct agent_fixture_job *job);
 
+/* Waits for STARTED; returns the pid of rank 0. */
+pid_t agent_fixture_until_started(struct agent_fixture *fixture);
+
+/* Stops the agent's process, and continues it. The frames that are sent meanwhile lie before the
+ * agent when it goes on, so that none of its timeouts depends on the speed of the test. */
+void agent_fixture_hold(struct agent_fixture *fixture);
+void agent_fixture_release(struct agent_fixture *fixture);
+
 /* 1 and the next frame; 0 at the end of the link. */
 int agent_fixture_next(struct agent_fixture *fixture, struct frame *frame);
 

@@ -493,7 +493,11 @@ START_TEST(a_missing_heartbeat_ends_the_agent_and_its_ranks)
     struct agent_failed failed;
     struct frame frame;
     agent_fixture_start(&agent, NULL);
-    pid_t rank = agent_fixture_run(&agent, &impatient);
+    agent_fixture_hold(&agent);
+    agent_fixture_describe(&agent, &impatient);
+    agent_fixture_send(&agent, AGENT_START, NULL, 0);
+    agent_fixture_release(&agent);
+    pid_t rank = agent_fixture_until_started(&agent);
     struct wire_reader body = agent_fixture_until(&agent, AGENT_FAILED);
     ck_assert_int_eq(agent_failed_decode(&failed, &body, NULL), HVD_OK);
     ck_assert_int_eq(failed.exit_status, STATUS_HOST_LOST);
@@ -508,26 +512,30 @@ END_TEST
 START_TEST(a_missing_heartbeat_before_the_start_ends_the_agent)
 {
     agent_fixture_start(&agent, NULL);
+    agent_fixture_hold(&agent);
     agent_fixture_describe(&agent, &impatient);
+    agent_fixture_release(&agent);
     agent_fixture_until(&agent, AGENT_FAILED);
     ck_assert_int_eq(agent_fixture_wait(&agent), 0);
 }
 END_TEST
 
-/* Nothing comes for longer than hvdrun may be silent. The pause begins long before that. */
+/* Nothing comes for longer than hvdrun may be silent. */
 START_TEST(a_hvdrun_that_is_stopped_may_be_silent)
 {
-    const struct agent_fixture_job patient = { .job.heartbeat_timeout_ms = 4000,
-                                               .arguments = COMMAND("sleep", "1000") };
     agent_fixture_start(&agent, NULL);
-    pid_t rank = agent_fixture_run(&agent, &patient);
+    agent_fixture_hold(&agent);
+    agent_fixture_describe(&agent, &impatient);
+    agent_fixture_send(&agent, AGENT_START, NULL, 0);
     agent_fixture_send_numbers(&agent, AGENT_SIGNAL, 1, SIGSTOP);
     send_heartbeat(1); /* crossed it on the way */
+    agent_fixture_release(&agent);
+    pid_t rank = agent_fixture_until_started(&agent);
     agent_fixture_until(&agent, AGENT_HEARTBEAT);
     struct pollfd link = { agent.link, POLLIN, 0 };
-    ck_assert_int_eq(poll(&link, 1, 5000), 0);
-    agent_fixture_send_numbers(&agent, AGENT_SIGNAL, 1, SIGCONT);
+    ck_assert_int_eq(poll(&link, 1, 2000), 0);
     ck_assert(!agent_fixture_is_gone(rank));
+    agent_fixture_send_numbers(&agent, AGENT_SIGNAL, 1, SIGCONT);
     agent_fixture_until(&agent, AGENT_FAILED);
     check_that_all_is_gone(rank, "");
 }
