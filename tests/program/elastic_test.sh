@@ -146,13 +146,20 @@ is "and its job ends well" 0 "$status"
 
 # ---- jobs that cannot go on ----
 
+# The first world, too, has to be made within the time: a busy machine gets more of it.
+joined_or_ended() {
+    job_has_ended || { grep -q 'world 0 rank 0 of 2' "$tmp/out" && grep -q 'world 0 rank 1 of 2' "$tmp/out"; }
+}
 hosts localhost:2
-elastic -np 2 --min-np 2 --elastic-timeout 10 --host-discovery-script "cat '$tmp/hosts'"
-all_joined 0 0 1
-kill_worker 1
-finish_job
+for limit in 5 20 60; do
+    elastic -np 2 --min-np 2 --elastic-timeout $limit --host-discovery-script "cat '$tmp/hosts'"
+    until_true joined_or_ended
+    job_has_ended || kill_worker 1
+    finish_job
+    grep -q 'no world within' "$tmp/err" || break
+done
 is "below the minimum a job ends after --elastic-timeout" 75 "$status"
-like "and says so" 'too few slots for 10 s \(--elastic-timeout\): 1 slot on 1 host, and 2 are needed \(--min-np\)' "$tmp/err"
+like "and says so" "too few slots for $limit s \(--elastic-timeout\): 1 slot on 1 host, and 2 are needed \(--min-np\)" "$tmp/err"
 ok "and leaves nobody behind" no_survivors
 
 elastic -np 2 --min-np 2 -H localhost:2
