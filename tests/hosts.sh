@@ -326,13 +326,17 @@ clean() {
 # ---- jobs that faults hit ----
 
 # start_world COMMAND [OPTION...]: a job of four ranks on the first three hosts, two of them on the second, whose ranks
-# have all printed "up". The command is one text.
+# have all printed "up", unless the job has ended before. The command is one text.
 start_world() {
     _command=$1
     shift
     # shellcheck disable=SC2086  # words
     start on 0 "$HVDRUN" "$@" -np 4 -H "$(slots 1 2 1)" $_command
-    for _rank in 0 1 2 3; do until_said "\\[$_rank\\].*up"; done
+    for _rank in 0 1 2 3; do until_true is_up_or_has_ended $_rank; done
+}
+
+is_up_or_has_ended() {
+    grep -Eq "\\[$1\\].*up" "$tmp/out" || job_has_ended
 }
 
 # host_lost SENTENCE: the job must end, with host 1 lost.
@@ -340,6 +344,11 @@ host_lost() {
     _began=$(date +%s%N)
     finish_job
     echo "# ended after $((($(date +%s%N) - _began) / 1000000)) ms"
+    host_was_lost "$1"
+}
+
+# host_was_lost SENTENCE: the job has ended so.
+host_was_lost() {
     is "$1: the job ends with status 68" 68 "$status"
     like "and the host is named" "^hvdrun: FAILED on $(host 1): " "$tmp/err"
 }

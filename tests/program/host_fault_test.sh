@@ -66,11 +66,20 @@ for p in $(job_pids hvdrun) $(agents 0 | cut -d' ' -f2); do kill -KILL "$p"; don
 finish_job
 clean "hvdrun and all of its own host's hvdagent are killed: nothing is left on the others"
 
-start_world "$idle" --heartbeat-timeout 1
-stopped=$(agents 1 | cut -d' ' -f2)
-# shellcheck disable=SC2086  # pids
-kill -STOP $stopped
-host_lost "hvdagent is stopped"
+# On a busy machine hvdrun, hvdssh or sshd may pass nothing on for 1 s. Then this host or another one is lost before its time, and
+# there is another trial.
+for _ in 1 2 3 4 5; do
+    start_world "$idle" --heartbeat-timeout 1
+    stopped=$(agents 1 | cut -d' ' -f2)
+    # shellcheck disable=SC2086  # pids
+    [ -z "$stopped" ] || kill -STOP $stopped
+    finish_job
+    ! grep -q 'no sign of life for 6 s' "$tmp/err" || break
+    # shellcheck disable=SC2086
+    [ -z "$stopped" ] || kill -CONT $stopped
+    until_true nothing_left
+done
+host_was_lost "hvdagent is stopped"
 like "after six times the time, because the host acknowledged" 'no sign of life for 6 s \(--heartbeat-timeout\), though the host' "$tmp/err"
 # shellcheck disable=SC2086
 kill -CONT $stopped
