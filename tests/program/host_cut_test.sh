@@ -74,7 +74,7 @@ clean "nothing is left"
 
 # Told to stop before the host is lost: 4 s are unusual, 10 s are the end. Again where hvdrun itself did not run for a while:
 # the heartbeat timeout is counted from then on.
-for _ in 1 2 3 4 5; do
+for _ in 1 2 3 4 5 6 7 8 9 10; do
     start_world "$idle" --heartbeat-timeout 10 --grace 0
     tb_cut 1
     sleep 5
