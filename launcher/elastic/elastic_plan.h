@@ -6,7 +6,8 @@
  *   nothing is left to do, or nothing can be done       ->  FINISH or FAIL, the last action
  *
  * Start. The first world is intended as soon as the hosts have `np` slots, with a worker in every
- * slot, but not more than `max`.
+ * slot, but not more than `max`. Workers that fail before it are replaced; it waits for those that
+ * replace them only if the others are too few.
  *
  * Failure. A member that fails breaks its world. Its host is avoided, and the other workers of the
  * host are removed, if the workers of other hosts are still a world (at least one member, and

@@ -156,6 +156,26 @@ static bool worker_is_any(const struct plan_worker *worker)
     return true;
 }
 
+/* Of the first world: not one that replaces others and has not come. */
+static bool worker_is_on_time(const struct plan_worker *worker)
+{
+    return !worker->late || worker->waiting;
+}
+
+/* Can the first world do without those that replace failed ones, and may never come? It is known
+ * when the first worker has come, because that tells whether their places are fixed. */
+static bool elastic_first_are_enough(const struct elastic_plan *plan)
+{
+    int first = 0;
+    bool come = false;
+    for (int i = plan->first_living; i < plan->worker_count; i++) {
+        const struct plan_worker *at = &plan->workers[i];
+        first += at->state == PLAN_ALIVE && worker_is_on_time(at);
+        come |= at->state == PLAN_ALIVE && at->waiting;
+    }
+    return come && !plan->places_fixed && elastic_is_enough(plan, first);
+}
+
 /* New workers are taken together, but not for ever. */
 static bool elastic_may_grow(struct elastic_plan *plan, const struct plan_count *alive,
                              uint64_t now_ms)
@@ -207,6 +227,8 @@ static plan_worker_fn *elastic_choose_broken(const struct elastic_plan *plan,
 {
     if (plan->epoch >= 0 && elastic_is_enough(plan, alive->members))
         return plan->places_fixed && alive->coming > 0 ? worker_is_member : worker_has_come;
+    if (plan->epoch < 0 && elastic_first_are_enough(plan))
+        return worker_is_on_time;
     return elastic_is_enough(plan, alive->members + alive->fresh) ? worker_is_any : NULL;
 }
 

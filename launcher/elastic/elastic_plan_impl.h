@@ -27,6 +27,7 @@ struct plan_worker {
     bool stopped;  /* STOP was asked for */
     bool placed;   /* has not been in a world yet: `rank` and `size` are its place from its start */
     bool misplaced; /* REMOVED because it cannot have that place */
+    bool late;      /* was started after others had failed before the first world */
     int since;      /* the epoch of its first world; PLAN_NO_WORLD: it has not been in one */
     int rank, size;
     uint64_t stop_ms; /* of REMOVED: when to stop it; ELASTIC_NEVER: not known yet */

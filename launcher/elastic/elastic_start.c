@@ -81,7 +81,10 @@ static void elastic_plan_add_worker(struct elastic_plan *plan, int host)
             xreallocarray(plan->workers, (size_t)plan->worker_capacity, sizeof *plan->workers);
     }
     plan->workers[plan->worker_count++] =
-        (struct plan_worker){ .host = host, .since = PLAN_NO_WORLD, .stop_ms = ELASTIC_NEVER };
+        (struct plan_worker){ .host = host,
+                              .since = PLAN_NO_WORLD,
+                              .stop_ms = ELASTIC_NEVER,
+                              .late = plan->epoch < 0 && plan->failed >= 0 };
 }
 
 /* Fills the free slots of a host. Returns the number of workers that may still be started. */

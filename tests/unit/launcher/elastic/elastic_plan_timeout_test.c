@@ -76,6 +76,43 @@ START_TEST(a_worker_that_is_started_again_and_again_does_not_put_off_the_timeout
 }
 END_TEST
 
+START_TEST(the_first_world_does_not_wait_for_those_that_replace_lost_ones)
+{
+    begin(&two_to_four);
+    hosts("a:2,b:2,c:2,d:2");
+    EXPECT("+a:0,1 +b:2,3 =0,1,2,3");
+    waits(0);
+    fails(2);
+    EXPECT("-3 +c:4,5 =0,1");
+    fails(3);
+    fails(4);
+    EXPECT("-5 +d:6,7");
+    waits(1);
+    EXPECT("");
+    world();
+    waits(6);
+    waits(7);
+    EXPECT("=0,1,6,7");
+    finish();
+}
+END_TEST
+
+START_TEST(replacements_that_have_come_are_in_the_first_world)
+{
+    begin(&two_to_four);
+    hosts("a:2,b:2,c:2");
+    EXPECT("+a:0,1 +b:2,3 =0,1,2,3");
+    fails(2);
+    fails(3);
+    waits(4);
+    waits(0);
+    ck_assert_ptr_nonnull(strstr(actions(), "=0,1,4"));
+    waits(5);
+    EXPECT("=0,1,4,5");
+    finish();
+}
+END_TEST
+
 /* The slot is lost half a second before the time is up. */
 START_TEST(a_slot_lost_just_before_the_timeout_was_not_missing_all_the_time)
 {
@@ -160,6 +197,8 @@ int main(void)
     tcase_add_test(rules, ranks_that_never_come_end_the_job);
     tcase_add_test(rules, a_rank_that_does_not_come_back_is_named);
     tcase_add_test(rules, a_worker_that_is_started_again_and_again_does_not_put_off_the_timeout);
+    tcase_add_test(rules, the_first_world_does_not_wait_for_those_that_replace_lost_ones);
+    tcase_add_test(rules, replacements_that_have_come_are_in_the_first_world);
     tcase_add_test(rules, a_slot_lost_just_before_the_timeout_was_not_missing_all_the_time);
     tcase_add_test(rules, many_hosts_whose_ranks_do_not_come_are_counted);
     tcase_add_test(rules, the_number_of_other_ranks_is_not_cut);
