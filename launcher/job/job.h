@@ -210,7 +210,7 @@ void job_world_made(struct job *job, int epoch, const int *workers, int size);
 void job_end(struct job *job);
 
 /* The job cannot go on because `worker` has ended, whose exit status becomes hvdrun's; `text` is
- * the cause in hvdrun's last line. */
+ * the cause in hvdrun's last line, which then names the worker and how it was lost. */
 void job_fail_worker(struct job *job, int worker, const char *text);
 
 /* The host of a worker, as the batch named it; its rank in the last world, or, before its first

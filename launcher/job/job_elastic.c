@@ -353,6 +353,11 @@ void job_end(struct job *job)
 
 void job_fail_worker(struct job *job, int worker, const char *text)
 {
-    int status = job->report.ranks[worker].loss_status;
-    job_fail(job, status > 0 ? status : STATUS_PROTOCOL, text);
+    const struct report_rank *record = &job->report.ranks[worker];
+    int status = record->loss_status > 0 ? record->loss_status : STATUS_PROTOCOL;
+    char name[320], whole[1500];
+    job_worker_name(job, worker, name, sizeof name);
+    snprintf(whole, sizeof whole, "%s; the last loss was %s: %s", text, name,
+             record->loss ? record->loss : "");
+    job_fail(job, status, record->loss ? whole : text);
 }

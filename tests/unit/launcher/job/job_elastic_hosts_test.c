@@ -153,10 +153,24 @@ START_TEST(past_the_start_timeout_a_host_is_given_up)
 }
 END_TEST
 
+static int blamed;
+
 static void fail_because_of(int worker)
 {
+    blamed = worker;
     if (nended == 2)
         job_fail_worker(job, worker, "no worker is left");
+}
+
+/* The last line names the worker and how it was lost. */
+static void has_blamed(const char *how)
+{
+    char line[200];
+    snprintf(line, sizeof line,
+             "\nhvdrun: FAILED: no worker is left; the last loss was rank %d on localhost "
+             "(worker %d): %s",
+             blamed, blamed, how);
+    has(line);
 }
 
 START_TEST(a_program_that_is_not_found_starts_no_worker)
@@ -170,7 +184,7 @@ START_TEST(a_program_that_is_not_found_starts_no_worker)
     ck_assert_int_eq(ends[0], JOB_WORKER_NOT_STARTED);
     ck_assert_int_eq(exit_status, STATUS_NOT_FOUND);
     has("hvdrun: localhost: ");
-    has("\nhvdrun: FAILED: no worker is left\n");
+    has_blamed("command not found: '/no/such/program'\n");
 }
 END_TEST
 
@@ -181,7 +195,7 @@ START_TEST(the_worker_to_blame_gives_the_exit_status)
     add(0, 2);
     run();
     ck_assert_int_eq(exit_status, 7);
-    has("hvdrun: FAILED: no worker is left\n");
+    has_blamed("exited with status 7 after ");
 }
 END_TEST
 
