@@ -38,10 +38,10 @@ static int check_hosts_named(const struct string_list *values, const struct rank
     return rc;
 }
 
-int host_interfaces_make(struct string_list *choices, const struct string_list *values,
-                         const struct rank_plan *plan, struct err *err)
+int host_interfaces_choose(struct string_list *choices, const struct string_list *values,
+                           const struct rank_plan *plan, struct err *err)
 {
-    int rc = check_hosts_named(values, plan, err);
+    int rc = HVD_OK;
     for (int i = 0; rc == HVD_OK && i < plan->host_count; i++) {
         const char *host = plan->hosts[i].host->name;
         char *choice = interface_option_for(values, host);
@@ -50,6 +50,13 @@ int host_interfaces_make(struct string_list *choices, const struct string_list *
             rc = bad_input(err, source, "too long for %s", host);
     }
     return rc;
+}
+
+int host_interfaces_make(struct string_list *choices, const struct string_list *values,
+                         const struct rank_plan *plan, struct err *err)
+{
+    int rc = check_hosts_named(values, plan, err);
+    return rc == HVD_OK ? host_interfaces_choose(choices, values, plan, err) : rc;
 }
 
 static bool is_apart(enum host_place a, enum host_place b)

@@ -13,6 +13,10 @@
 int host_interfaces_make(struct string_list *choices, const struct string_list *values,
                          const struct rank_plan *plan, struct err *err);
 
+/* The same, but a host that the job does not have may be named: the job may find it later. */
+int host_interfaces_choose(struct string_list *choices, const struct string_list *values,
+                           const struct rank_plan *plan, struct err *err);
+
 /* Is a host this machine, judging by its name? */
 enum host_place { HOST_HERE, HOST_ELSEWHERE, HOST_UNKNOWN };
 typedef enum host_place host_place_fn(void *context, const char *host);

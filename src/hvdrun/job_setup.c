@@ -83,8 +83,9 @@ static enum host_place find_host_place(void *context, const char *host)
 static int deal_out_interfaces(struct job_setup *setup, struct err *err)
 {
     struct local_host self;
-    if (setup->options->discovery_script)
-        return HVD_OK; /* all its hosts are not known yet */
+    if (setup->options->discovery_script) /* which may name other hosts later */
+        return host_interfaces_choose(&setup->interfaces, &setup->options->interfaces, &setup->plan,
+                                      err);
     int rc =
         host_interfaces_make(&setup->interfaces, &setup->options->interfaces, &setup->plan, err);
     if (rc < 0)
@@ -233,6 +234,8 @@ static int plan_ranks(struct job_setup *setup, struct err *err)
     const struct hvdrun_options *options = setup->options;
     if (options->elastic && !options->check_hosts)
         return plan_elastic(setup, err);
+    if (setup->hosts.count == 0) /* other sources always name one */
+        return bad_input(err, "--host-discovery-script", "no hosts now that could be checked");
     return rank_plan_make(&setup->plan, &setup->hosts, options->check_hosts ? 0 : options->np,
                           (enum rank_order)options->map_by, err);
 }

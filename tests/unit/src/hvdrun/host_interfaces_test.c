@@ -63,6 +63,17 @@ START_TEST(a_host_that_the_job_does_not_have_is_refused)
 }
 END_TEST
 
+START_TEST(a_host_that_the_job_may_find_later_can_be_named)
+{
+    string_list_add(&items, "d=ib0", 5);
+    string_list_add(&items, "a=eth0", 6);
+    ck_assert_int_eq(host_interfaces_choose(&choices, &items, &plan, &err), HVD_OK);
+    ck_assert_uint_eq(choices.count, 3);
+    ck_assert_str_eq(choices.items[0], "eth0");
+    ck_assert_str_eq(choices.items[1], "");
+}
+END_TEST
+
 START_TEST(a_choice_that_is_too_long_is_refused)
 {
     char item[800];
@@ -185,6 +196,7 @@ int main(void)
     tcase_add_loop_test(tcase, what_is_said_of_a_host_comes_before_what_is_said_of_all, 0,
                         (int)(sizeof rows / sizeof *rows));
     tcase_add_test(tcase, a_host_that_the_job_does_not_have_is_refused);
+    tcase_add_test(tcase, a_host_that_the_job_may_find_later_can_be_named);
     tcase_add_test(tcase, a_choice_that_is_too_long_is_refused);
     return unit_run(suite);
 }
