@@ -69,6 +69,7 @@ enum { ELASTIC_TEXT_SIZE = 300 };
 
 struct elastic_options {
     int np, min, max;                           /* 1 <= min <= np <= max <= WORLD_SIZE_MAX */
+    bool np_is_min;                             /* -np was not given */
     uint64_t timeout_ms;                        /* --elastic-timeout */
     int reset_limit;                            /* of worlds after the first; 0: no limit */
     uint64_t cooldown_low_ms, cooldown_high_ms; /* 0: a host that failed is avoided for ever */

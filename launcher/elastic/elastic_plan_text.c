@@ -53,7 +53,7 @@ static void elastic_describe_slots(const struct elastic_plan *plan, char *text, 
 
 static const char *elastic_need_source(const struct elastic_plan *plan)
 {
-    return plan->started ? "--min-np" : "-np";
+    return plan->started || plan->options.np_is_min ? "--min-np" : "-np";
 }
 
 /* "1 slot on 1 host, and 2 are needed (-np)" */

@@ -316,7 +316,8 @@ static int complete_elastic(struct hvdrun_options *options, const struct options
     if (given(seen, "--slots-per-host") && !options->discovery_script)
         return bad_input(err, given(seen, "--slots-per-host"),
                          "only with --host-discovery-script; -H and a hostfile say the slots");
-    if (options->discovery_script && options->np == 0)
+    options->np_is_min = options->discovery_script && options->np == 0;
+    if (options->np_is_min)
         options->np = options->min_np;
     if (options->min_np == 0)
         options->min_np = options->np;

@@ -192,6 +192,7 @@ static void describe_elastic(struct job_setup *setup)
         .np = np,
         .min = options->min_np,
         .max = options->max_np,
+        .np_is_min = options->np_is_min,
         .timeout_ms = (uint64_t)options->elastic_timeout_s * 1000,
         .reset_limit = options->reset_limit,
         .cooldown_low_ms = (uint64_t)options->cooldown_s[0] * 1000,

@@ -3,6 +3,21 @@
  * them. */
 #include "tests/support/elastic_plan_fixture.h"
 
+START_TEST(the_slots_that_are_needed_name_the_option_that_was_given)
+{
+    struct elastic_options options = two_to_four;
+    options.np_is_min = true;
+    begin(&options);
+    hosts("");
+    ck_assert_str_eq(elastic_plan_waits_for(plan),
+                     "waiting for slots: 0 slots on 0 hosts, 2 needed (--min-np)");
+    pass(600000);
+    EXPECT("fail too few slots for 600 s (--elastic-timeout): 0 slots on 0 hosts, and 2 are needed "
+           "(--min-np)");
+    finish();
+}
+END_TEST
+
 START_TEST(slots_that_never_come_end_the_job)
 {
     begin(&two_to_four);
@@ -194,6 +209,7 @@ int main(void)
     Suite *suite = suite_create("elastic_plan_timeout");
     TCase *rules = tcase_create("rules");
     tcase_add_test(rules, slots_that_never_come_end_the_job);
+    tcase_add_test(rules, the_slots_that_are_needed_name_the_option_that_was_given);
     tcase_add_test(rules, ranks_that_never_come_end_the_job);
     tcase_add_test(rules, a_rank_that_does_not_come_back_is_named);
     tcase_add_test(rules, a_worker_that_is_started_again_and_again_does_not_put_off_the_timeout);

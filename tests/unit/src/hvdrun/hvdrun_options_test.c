@@ -164,6 +164,7 @@ START_TEST(an_elastic_job_has_defaults)
     char *hosts[] = { "hvdrun", "--min-np", "1", "-H", "a:4", "true", NULL };
     parse_well(script);
     ck_assert_int_eq(options.np, 2);
+    ck_assert(options.np_is_min);
     ck_assert_int_eq(options.max_np, WORLD_SIZE_MAX);
     ck_assert_int_eq(options.slots_per_host, 1);
     ck_assert_int_eq(options.elastic_timeout_s, 600);
@@ -171,6 +172,7 @@ START_TEST(an_elastic_job_has_defaults)
     ck_assert_int_eq(options.cooldown_s[0], 0);
     parse_well(np_alone);
     ck_assert_int_eq(options.min_np, 3);
+    ck_assert(!options.np_is_min);
     parse_well(hosts);
     ck_assert(options.elastic);
     ck_assert_int_eq(options.np, 0);
