@@ -345,6 +345,9 @@ int hvdrun_options_need_np(const struct hvdrun_options *options, struct err *err
         return HVD_OK;
     if (late)
         return fail_late_np(options, late, err);
+    if (options->discovery_script)
+        return bad_input(err, "-np or --min-np",
+                         "missing (how many ranks? --host-discovery-script needs one of them)");
     return bad_input(err, "-np",
                      "missing (how many ranks? or -H HOST:SLOTS,... for a rank in every slot)");
 }

@@ -106,7 +106,8 @@ void hvdrun_options_fini(struct hvdrun_options *options);
 char *hvdrun_options_answer(const struct hvdrun_options *options);
 
 /* np may be missing where -H, a hostfile or a batch system names the hosts. If none of them does:
- * HVD_ERR_INVALID, "-np: missing (how many ranks? ...)"; HVD_OK if np is given. */
+ * HVD_ERR_INVALID, "-np: missing (how many ranks? ...)"; HVD_OK if np is given. With a discovery
+ * script, min_np will do. */
 int hvdrun_options_need_np(const struct hvdrun_options *options, struct err *err);
 
 /* The text of --help; the caller frees it. */

@@ -37,6 +37,8 @@ START_TEST(what_is_wrong_is_said_in_one_line)
         { { "--grace", "3601", "x" }, "--grace: out of range (0 to 3600): '3601'" },
         { { "--mpi", "true" }, "--mpi: hvdrun has no MPI controller" },
         { { "--min-np", "4", "--max-np", "2", "x" }, "--min-np: 4 is more than 2 (--max-np)" },
+        { { "--host-discovery-script", "x", "true" },
+          "-np or --min-np: missing (how many ranks? --host-discovery-script needs one of them)" },
         { { "-p", "0" }, "-p: out of range (1 to 65535): '0'" },
         { { "--remote-shell", "ssh", "x" },
           "--remote-shell: no %h for the host: 'ssh' (expected a command such as 'ssh %h')" },
