@@ -41,6 +41,16 @@ void job_note(struct job *job, const char *format, ...)
                    text);
 }
 
+void job_note_rank(struct job *job, int rank, const char *what)
+{
+    char name[320];
+    job_worker_name(job, rank, name, sizeof name);
+    if (job->options->elastic)
+        job_note(job, "%s %s", name, what);
+    else
+        job_note(job, "rank %d %s", rank, what);
+}
+
 void job_act(struct job *job, enum job_action action)
 {
     switch (action) {

@@ -143,7 +143,7 @@ static void on_exited(void *context, const struct agent_exited *exited)
     struct job_rank_end end = { exited->end.how, exited->told };
     char how[96];
     rank_end_how_text(how, sizeof how, &end.how, RANK_END_SHORT);
-    job_note(job, "rank %d %s", rank, how);
+    job_note_rank(job, rank, how);
     job_record_exited(job, exited);
     job_act(job, job_state_on_rank_exited(&job->state, host, rank, &end.how, exited->after_ms));
     job->rendezvous.on_rank_ended(job->rendezvous.context, rank, &end);

@@ -222,6 +222,9 @@ int job_world_worker(const struct job *job, int rank);
 /* Writes "rank 2 on node1", and "(worker 5)" behind it in an elastic job. */
 void job_worker_name(const struct job *job, int worker, char *text, size_t size);
 
+/* Prints "rank 2 WHAT" under --verbose, or "rank 2 on node1 (worker 5) WHAT" in an elastic job. */
+void job_note_rank(struct job *job, int rank, const char *what);
+
 /* job_losses.c: a worker of an elastic job is lost; prints it, unless it was printed with its
  * host. */
 void job_lose_worker(struct job *job, int worker, int exit_status, const char *why);

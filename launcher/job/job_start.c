@@ -118,9 +118,11 @@ void job_start_ranks(struct job *job)
 void job_on_rank_started(void *context, int rank, pid_t pid)
 {
     struct job *job = context;
+    char text[32];
     job_record_started(job, rank, pid);
     job->start.nstarted++;
-    job_note(job, "rank %d runs (pid %d)", rank, (int)pid);
+    snprintf(text, sizeof text, "runs (pid %d)", (int)pid);
+    job_note_rank(job, rank, text);
     job->rendezvous.on_rank_started(job->rendezvous.context, rank, (int)pid);
     job_act(job, job_state_on_rank_started(&job->state));
 }

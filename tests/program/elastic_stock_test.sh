@@ -97,7 +97,7 @@ hosts localhost:2
 elastic -np 2 --min-np 1 --max-np 4 --verbose --host-discovery-script "cat '$tmp/hosts'"
 are 0 1
 hosts localhost:2 127.0.0.2:1
-until_said ': rank 2 runs ' "$tmp/err"
+until_said ' \(worker 2\) runs ' "$tmp/err"
 kill_worker 1
 ok "a new worker whose place is wrong by then is replaced" are 0 3
 unlike "and has never been in a world" 'worker 2 pid' "$tmp/out"

@@ -61,6 +61,25 @@ START_TEST(sigterm_drains_the_host_of_an_agent_whose_workers_run_on)
 }
 END_TEST
 
+START_TEST(a_worker_that_ends_is_named_by_its_rank_of_then)
+{
+    options.verbose = true;
+    start("exec sleep 600");
+    add(0, 1);
+    add(1, 1);
+    UNTIL(pid_of(0) > 0 && pid_of(1) > 0);
+    job_world_made(job, 0, (int[]){ 1 }, 1);
+    for (int worker = 0; worker < 2; worker++) {
+        kill(pid_of(worker), SIGKILL);
+        UNTIL(has_ended[worker]);
+    }
+    job_end(job);
+    run();
+    has(" s: rank 1 on localhost (worker 1) runs (pid ");
+    has(" s: rank 0 on localhost (worker 1) killed by signal 9 (SIGKILL)\n");
+}
+END_TEST
+
 START_TEST(a_worker_that_dies_on_a_drained_host_is_lost_because_of_that)
 {
     react = end_after_two;
@@ -267,6 +286,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(hosts, setup, NULL);
     tcase_add_test(hosts, a_lost_agent_costs_its_own_workers_only);
     tcase_add_test(hosts, sigterm_drains_the_host_of_an_agent_whose_workers_run_on);
+    tcase_add_test(hosts, a_worker_that_ends_is_named_by_its_rank_of_then);
     tcase_add_test(hosts, a_worker_that_dies_on_a_drained_host_is_lost_because_of_that);
     tcase_add_test(hosts, sigint_still_ends_the_workers_of_an_agent);
     tcase_add_test(hosts, an_agent_that_connects_is_not_taken_for_an_orphan);
