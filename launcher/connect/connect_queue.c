@@ -58,23 +58,23 @@ static void give_turn(struct connect_queue *pool, struct host_connect *connect)
 
 static void unlink_waiting(struct connect_queue *pool, struct host_connect *connect)
 {
-    for (struct host_connect **at = &pool->first_waiting; *at; at = &(*at)->next_waiting) {
-        if (*at != connect)
-            continue;
-        *at = connect->next_waiting;
-        if (!*at)
-            pool->end_of_waiting = at;
-        return;
-    }
+    struct host_connect *next = connect->next_waiting;
+    *connect->waiting_at = next;
+    if (next)
+        next->waiting_at = connect->waiting_at;
+    else
+        pool->end_of_waiting = connect->waiting_at;
+    connect->next_waiting = NULL;
+    connect->waiting_at = NULL;
 }
 
 void connect_queue_add(struct connect_queue *pool, struct host_connect *connect)
 {
-    connect->queued = true;
     if (pool->nturns < CONNECT_AT_ONCE || pool->settings->srun) { /* one srun reaches all hosts */
         give_turn(pool, connect);
         return;
     }
+    connect->waiting_at = pool->end_of_waiting;
     *pool->end_of_waiting = connect;
     pool->end_of_waiting = &connect->next_waiting;
 }
@@ -82,7 +82,7 @@ void connect_queue_add(struct connect_queue *pool, struct host_connect *connect)
 void connect_queue_turn_over(struct connect_queue *pool, struct host_connect *connect)
 {
     if (!connect->has_turn) {
-        if (connect->queued)
+        if (connect->waiting_at)
             unlink_waiting(pool, connect);
         return;
     }

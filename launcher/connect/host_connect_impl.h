@@ -30,7 +30,7 @@ struct host_connect {
     void *context;
     enum connect_phase phase;
     enum host_step step;
-    bool has_turn, queued;
+    bool has_turn;
     bool retries; /* it waits for its transport to be closed, and is then queued */
     const struct host_transport *transport; /* NULL while there is none */
     const struct host_transport *next;      /* to be opened once `transport` is closed */
@@ -53,6 +53,7 @@ struct host_connect {
     void *closed_context;
     int open_timers;
     struct host_connect *next_waiting;
+    struct host_connect **waiting_at; /* the pointer to it in the queue; NULL: it does not wait */
 };
 
 struct connect_queue {

@@ -536,7 +536,8 @@ END_TEST
 
 START_TEST(at_most_64_hosts_have_their_turn_at_once)
 {
-    static struct seen many[70];
+    static struct seen many[71];
+    static const int in_order[] = { 64, 65, 67, 68, 70 };
     settings.remote_shell = "sh -c 'exec sleep 1000'";
     struct connect_target target = { .host = "node2" };
     for (int i = 0; i < 70; i++)
@@ -545,15 +546,20 @@ START_TEST(at_most_64_hosts_have_their_turn_at_once)
     for (int i = 0; i < 70; i++)
         ck_assert_int_eq(many[i].nsteps, i < 64);
     host_connect_close(many[66].connect, on_closed, &many[66]); /* it has had no turn */
-    host_connect_close(many[0].connect, on_closed, &many[0]);
-    run_until(&many[0].is_closed);
+    host_connect_close(many[69].connect, on_closed, &many[69]); /* the last in the queue */
+    many[70].connect = host_connect_start(pool, &target, &events, &many[70]);
     uv_run(&loop, UV_RUN_NOWAIT);
-    ck_assert_int_eq(many[64].nsteps, 1);
-    ck_assert_int_eq(many[65].nsteps, 0);
-    for (int i = 1; i < 70; i++)
-        if (i != 66)
+    for (int i = 0; i < 5; i++) {
+        ck_assert_int_eq(many[in_order[i]].nsteps, 0);
+        host_connect_close(many[i].connect, on_closed, &many[i]);
+        run_until(&many[i].is_closed);
+        uv_run(&loop, UV_RUN_NOWAIT);
+        ck_assert_int_eq(many[in_order[i]].nsteps, 1);
+    }
+    for (int i = 5; i < 71; i++)
+        if (i != 66 && i != 69)
             host_connect_close(many[i].connect, on_closed, &many[i]);
-    for (int i = 0; i < 70; i++)
+    for (int i = 0; i < 71; i++)
         run_until(&many[i].is_closed);
 }
 END_TEST
