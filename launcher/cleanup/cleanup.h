@@ -14,7 +14,8 @@
  *   supervisor                  (launcher/agent/agent_sweep.c,
  *                               launcher/job/job_sweep.c)
  *   hvdrun, with hosts that a   a process that hvdrun has     HVD_COMMAND_OF in their environment
- *   command connects to         forked (command_guard.h)      (orphans.h)
+ *   command connects to, or     forked (command_guard.h)      (orphans.h)
+ *   names
  *
  * The first case is an ordinary end that hvdrun did not ask for; stop_plan.h has its signals and
  * times. The others are the rows of a table in cleanup.c: how to search, whether SIGTERM comes

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A process that outlives hvdrun on this machine. It ends the processes started by commands that
- * connect to hosts (--remote-shell). The kernel sends SIGTERM to such a command when hvdrun dies,
- * but a process that the command has started need not be a descendant of ours any more. The guard
- * finds it by its environment. */
+ * connect to hosts (--remote-shell) or name them (--host-discovery-script). The kernel sends a
+ * signal to such a command when hvdrun dies, but a process that the command has started need not be
+ * a descendant of ours any more. The guard finds it by its environment. */
 #ifndef LAUNCHER_CLEANUP_COMMAND_GUARD_H
 #define LAUNCHER_CLEANUP_COMMAND_GUARD_H
 

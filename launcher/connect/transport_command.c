@@ -15,7 +15,7 @@
 #include "launcher/process/children.h"
 #include "launcher/process/program_find.h"
 #include "launcher/process/spawn.h"
-#include "lib/base/env_names.h"
+#include "launcher/process/worker_environment.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -50,20 +50,9 @@ struct command_transport {
     int open_handles;
 };
 
-/* The environment of hvdrun, and the variable that marks the command's descendants
- * (cleanup/command_guard.h). */
-static void describe_environment(struct string_list *list, const char *job_id)
-{
-    static const char name[] = ENV_COMMAND_OF "=";
-    for (char **entry = environ; *entry; entry++)
-        if (strncmp(*entry, name, strlen(name)) != 0)
-            string_list_add(list, *entry, strlen(*entry));
-    string_list_take(list, xasprintf("%s%s", name, job_id));
-}
-
 static int spawn_command(struct command_transport *command, int stream, int errors)
 {
-    describe_environment(&command->environment, command->job->settings->job_id);
+    worker_environment_command(&command->environment, environ, command->job->settings->job_id);
     struct spawn_request request = {
         .path = command->path,
         .argv = command->words.items,

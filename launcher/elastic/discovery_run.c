@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Running a discovery script:
  *   /bin/sh -c COMMAND as a process group of its own; read stdout and stderr as they come; after
- *   its exit parse what it has printed. A process that the script leaves behind, which may hold its
- *   stdout open, is not waited for.
+ *   its exit kill what is left of its process group, and parse what it has printed. A process that
+ *   has left the group, and may hold the script's stdout open, is neither killed nor waited for.
  * Fails when no process can be made, when the script exits with another status than 0 or is killed,
  * when it prints no list of hosts or too much, and when it takes too long: then it is killed with
  * its process group. A failure quotes the last line that the script has written to stderr.
  * A script that waits in the kernel, for example for a file server that does not answer, may not
  * end when it is killed. This is reported once; the run goes on until the script has ended.
  * The run by itself also ends, and kills the script likewise, when this process gets a signal that
- * ends a job. */
+ * ends a job. When this process is killed, the kernel kills the shell, and a command_guard what the
+ * shell has started. */
 #include "launcher/elastic/discovery_run.h"
 
 #include "launcher/base/bad_input.h"
@@ -20,6 +21,7 @@
 #include "launcher/base/xalloc.h"
 #include "launcher/hosts/host_lines.h"
 #include "launcher/process/spawn.h"
+#include "launcher/process/worker_environment.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -201,13 +203,14 @@ static void on_discovery_run_readable(uv_poll_t *poll, int status, int events)
                        READS_IN_TURN);
 }
 
-/* All that the script has written before its exit is in the pipes. */
+/* All that the script has written before its exit is in the pipes. The number of its group belongs
+ * to no other as long as a process is in the group, and is not given again in this moment. */
 static void on_discovery_run_exit(void *context, pid_t pid, int wait_status)
 {
     struct discovery_run *run = context;
-    (void)pid;
     run->ended = true;
     run->wait_status = wait_status;
+    kill(-pid, SIGKILL);
     for (int i = 0; i < RUN_STREAMS; i++)
         discovery_run_read(run, i, READS_AT_THE_END);
     discovery_run_report(run);
@@ -239,10 +242,13 @@ static void on_discovery_run_time(uv_timer_t *timer)
 static void discovery_run_spawn(struct discovery_run *run, const int stdio[3])
 {
     char *argv[] = { xstrdup("sh"), xstrdup("-c"), xstrdup(run->settings->command), NULL };
+    struct string_list environment = { 0 };
+    if (run->settings->job_id)
+        worker_environment_command(&environment, environ, run->settings->job_id);
     struct spawn_request request = {
         .path = "/bin/sh",
         .argv = argv,
-        .envp = environ,
+        .envp = run->settings->job_id ? environment.items : environ,
         .stdio = { stdio[0], stdio[1], stdio[2] },
         .death_signal = SIGKILL,
         .nofile = run->settings->nofile,
@@ -253,6 +259,7 @@ static void discovery_run_spawn(struct discovery_run *run, const int stdio[3])
         run->pid = spawned.pid;
         children_watch(run->children, run->pid, on_discovery_run_exit, run);
     }
+    string_list_fini(&environment);
     for (int i = 0; i < 3; i++)
         free(argv[i]);
 }

@@ -17,6 +17,7 @@ enum {
 
 struct discovery_settings {
     const char *command;         /* for /bin/sh */
+    const char *job_id;          /* the command gets it as ENV_COMMAND_OF; or NULL */
     const char *source;          /* the option that named it, for messages */
     int slots;                   /* of a host that is printed without a number */
     unsigned limit_ms;           /* 0: DISCOVERY_LIMIT_MS */

@@ -126,6 +126,16 @@ void worker_environment_elastic(struct string_list *list, int worker, int agent)
     string_list_take(list, xasprintf(ENV_AGENT "=%d", agent));
 }
 
+void worker_environment_command(struct string_list *list, char *const *environment,
+                                const char *job_id)
+{
+    static const char name[] = ENV_COMMAND_OF "=";
+    for (; *environment; environment++)
+        if (strncmp(*environment, name, strlen(name)) != 0)
+            string_list_add(list, *environment, strlen(*environment));
+    string_list_take(list, xasprintf("%s%s", name, job_id));
+}
+
 /* strcmp() of the names alone. */
 static int compare_names(const char *a, const char *b)
 {

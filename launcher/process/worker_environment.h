@@ -38,6 +38,11 @@ void worker_environment_rank(struct string_list *list, const struct rank_info *r
  * its processes are found when the agent is lost. */
 void worker_environment_elastic(struct string_list *list, int worker, int agent);
 
+/* Appends the environment of a command that hvdrun runs on its own machine: hvdrun's own, and
+ * ENV_COMMAND_OF, by which what the command has started is found (cleanup/command_guard.h). */
+void worker_environment_command(struct string_list *list, char *const *environment,
+                                const char *job_id);
+
 /* Sorts the list by name; of entries with the same name only the last one stays. */
 void worker_environment_finish(struct string_list *list);
 

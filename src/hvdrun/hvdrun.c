@@ -442,7 +442,12 @@ static int hvdrun_act(struct run *run)
 {
     struct err err = { 0 };
     struct job_setup *setup = &run->setup;
-    if (job_setup_plan(setup, &run->options, &err) < 0)
+    bool asks_for_hosts = run->options.discovery_script;
+    if (job_setup_begin(setup, &run->options, &err) < 0)
+        return hvdrun_refuse(STATUS_RESOURCE, &err);
+    if (asks_for_hosts)
+        command_guard_start(&run->guard, setup->id);
+    if (job_setup_plan(setup, &err) < 0)
         return hvdrun_refuse_plan(setup, &err);
     if (run->options.dry_run)
         return print_made(run, rank_plan_table(&setup->plan));
@@ -455,7 +460,7 @@ static int hvdrun_act(struct run *run)
         return hvdrun_refuse(failed, &err);
     }
     setup->job.report_fd = run->report.own > 0 ? run->report.own : 0;
-    if (job_setup_needs_command(setup))
+    if (!asks_for_hosts && job_setup_needs_command(setup))
         command_guard_start(&run->guard, setup->id);
     return run->options.check_hosts ? try_hosts(run) : run_job(run);
 }

@@ -175,6 +175,7 @@ static void describe_discovery(struct job_setup *setup)
 {
     setup->discovery = (struct discovery_settings){
         .command = setup->options->discovery_script,
+        .job_id = setup->id,
         .source = "--host-discovery-script",
         .slots = setup->options->slots_per_host,
         .nofile = &setup->nofile,
@@ -257,11 +258,19 @@ static int choose_launcher(struct job_setup *setup, struct err *err)
     return launcher_choose(&setup->launcher, &facts, err);
 }
 
-int job_setup_plan(struct job_setup *setup, const struct hvdrun_options *options, struct err *err)
+int job_setup_begin(struct job_setup *setup, const struct hvdrun_options *options, struct err *err)
 {
     setup->options = options;
     setup->epoch_ms = wall_clock_ms();
+    if (auth_init(err) < 0)
+        return err->code;
+    job_id_generate(setup->id);
     describe_discovery(setup);
+    return HVD_OK;
+}
+
+int job_setup_plan(struct job_setup *setup, struct err *err)
+{
     int rc = read_hosts(setup, err);
     if (rc < 0)
         return rc;
@@ -407,7 +416,7 @@ static void describe_job(struct job_setup *setup, const bool closed[3])
 
 int job_setup_finish(struct job_setup *setup, const bool closed[3], struct err *err)
 {
-    if (descriptors_allow(descriptors_needed(setup), &setup->nofile, err) < 0 || auth_init(err) < 0)
+    if (descriptors_allow(descriptors_needed(setup), &setup->nofile, err) < 0)
         return STATUS_RESOURCE;
     if (!getcwd(setup->cwd, sizeof setup->cwd)) {
         fail_errno(err, HVD_ERR_SYSTEM, errno, "working directory");
@@ -423,7 +432,6 @@ int job_setup_finish(struct job_setup *setup, const bool closed[3], struct err *
     }
     if (setup->options->horovod == HOROVOD_LIBHVD)
         setup->python_path = python_path_find();
-    job_id_generate(setup->id);
     job_key_generate(&setup->key);
     describe_environment(setup);
     describe_ways(setup);

@@ -27,7 +27,7 @@ struct job_setup {
     struct string_list warnings;     /* a line each; after job_setup_plan() */
     struct launcher_choice launcher; /* likewise */
     struct srun_settings srun;
-    char id[JOB_ID_SIZE]; /* "" before job_setup_finish() */
+    char id[JOB_ID_SIZE]; /* "" before job_setup_begin() */
     uint64_t epoch_ms;    /* when the job began: since 1970 */
     struct job_key key;
     char *ssh_program; /* owned; path of hvdssh; or NULL */
@@ -43,9 +43,12 @@ struct job_setup {
     int stopped_by; /* the signal that has ended the first run of the script, or 0 */
 };
 
-/* Places the ranks, and makes all checks that need no started process. The job begins here. HVD_OK
- * or HVD_ERR_INVALID, which may be a signal: then `stopped_by` is set. */
-int job_setup_plan(struct job_setup *setup, const struct hvdrun_options *options, struct err *err);
+/* The job begins here, and gets its id. HVD_ERR_SYSTEM without random numbers. */
+int job_setup_begin(struct job_setup *setup, const struct hvdrun_options *options, struct err *err);
+
+/* Places the ranks, and makes all checks that need no started process but a discovery script.
+ * HVD_OK or HVD_ERR_INVALID, which may be a signal: then `stopped_by` is set. */
+int job_setup_plan(struct job_setup *setup, struct err *err);
 
 /* Is some host connected by a command of the user? */
 bool job_setup_needs_command(const struct job_setup *setup);

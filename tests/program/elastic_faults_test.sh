@@ -102,6 +102,21 @@ kill -KILL "$pid"
 ok "when hvdrun is killed nobody is left" until_true no_survivors
 wait "$pid" 2>/dev/null
 
+# A script that hangs, with a child in its group and one in a session of its own.
+hang="sleep 1000 & setsid sleep 1000 & : >'$tmp/hangs'; sleep 1000"
+start "$HVDRUN" -np 1 --host-discovery-script "$hang" true
+until_true test -e "$tmp/hangs"
+stop_with KILL
+ok "nor of a script that names the hosts, when hvdrun is killed in its first run" until_true no_survivors
+
+rm -f "$tmp/hang" "$tmp/hangs"
+elastic -np 1 --host-discovery-script "echo localhost:1; [ ! -e '$tmp/hang' ] || { $hang; }"
+all_joined 0 0
+: >"$tmp/hang"
+until_true test -e "$tmp/hangs"
+stop_with KILL
+ok "or in a later one" until_true no_survivors
+
 # The last rank leaves right after it goes on, when the agent may be sending SIGCONT still, which is no moment to look for leaks
 # (host_fault_test.sh).
 elastic -np 2 --min-np 1 -H localhost:2 -x "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"

@@ -181,14 +181,43 @@ START_TEST(a_hangup_that_is_ignored_stays_ignored)
 }
 END_TEST
 
-/* The child ends when the test closes the FIFO. */
-START_TEST(what_a_script_leaves_behind_is_not_waited_for)
+START_TEST(what_a_script_leaves_behind_is_killed)
+{
+    static const char *const scripts[] = { "exec 9>fifo; sleep 1000 & echo a:1",
+                                           "exec 9>fifo; sleep 1000 & exit 3" };
+    int fd = open(fifo, O_RDONLY | O_NONBLOCK);
+    ck_assert_int_eq(run(scripts[_i]), _i == 0 ? HVD_OK : HVD_ERR_INVALID);
+    ck_assert_int_eq(hosts.count, _i == 0);
+    host_list_fini(&hosts);
+    wait_for_writers(fd);
+    close(fd);
+}
+END_TEST
+
+/* The child has left the process group when it answers, and ends when the test closes the FIFO. */
+START_TEST(what_leaves_the_group_of_a_script_is_neither_killed_nor_waited_for)
 {
     int fd = open(fifo, O_RDWR);
-    ck_assert_int_eq(run("cat fifo & echo a:1"), HVD_OK);
+    mkfifo("answer", 0600);
+    ck_assert_int_eq(run("setsid sh -c 'exec <fifo; echo >answer; exec cat' & "
+                         "read line <answer; echo a:1"),
+                     HVD_OK);
     ck_assert_int_eq(hosts.count, 1);
     host_list_fini(&hosts);
+    unlink("answer");
     close(fd);
+}
+END_TEST
+
+START_TEST(a_script_is_told_of_whose_job_it_is)
+{
+    const struct discovery_settings settings = {
+        .command = "echo $HVD_COMMAND_OF", .job_id = "job-7", .source = "script", .slots = 1
+    };
+    ck_assert_int_eq(discovery_run_now(&settings, &hosts, &stopped_by, &err), HVD_OK);
+    ck_assert_int_eq(hosts.count, 1);
+    ck_assert_str_eq(hosts.hosts[0].name, "job-7");
+    host_list_fini(&hosts);
 }
 END_TEST
 
@@ -274,7 +303,9 @@ int main(void)
     tcase_add_test(tcase, a_script_that_is_stopped_is_killed);
     tcase_add_test(tcase, a_signal_ends_the_script_with_its_children);
     tcase_add_test(tcase, a_hangup_that_is_ignored_stays_ignored);
-    tcase_add_test(tcase, what_a_script_leaves_behind_is_not_waited_for);
+    tcase_add_loop_test(tcase, what_a_script_leaves_behind_is_killed, 0, 2);
+    tcase_add_test(tcase, what_leaves_the_group_of_a_script_is_neither_killed_nor_waited_for);
+    tcase_add_test(tcase, a_script_is_told_of_whose_job_it_is);
     tcase_add_test(tcase, a_script_that_does_not_end_when_it_is_killed_is_reported);
     tcase_add_test(tcase, a_run_that_is_cancelled_leaves_nothing);
     suite_add_tcase(suite, tcase);

@@ -160,6 +160,17 @@ START_TEST(every_rank_is_told_its_place_and_its_job)
 }
 END_TEST
 
+START_TEST(a_command_of_hvdrun_is_marked_once)
+{
+    char *environment[] = { "A=1", "HVD_COMMAND_OF=outer", "B=2", NULL };
+    worker_environment_command(&list, environment, "job-7");
+    ck_assert_uint_eq(list.count, 3);
+    ck_assert_str_eq(list.items[0], "A=1");
+    ck_assert_str_eq(list.items[1], "B=2");
+    ck_assert_str_eq(list.items[2], "HVD_COMMAND_OF=job-7");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("worker_environment");
@@ -173,6 +184,7 @@ int main(void)
     tcase_add_test(tcase, an_empty_environment_stays_empty);
     tcase_add_test(tcase, what_a_rank_has_itself_replaces_what_all_have);
     tcase_add_test(tcase, every_rank_is_told_its_place_and_its_job);
+    tcase_add_test(tcase, a_command_of_hvdrun_is_marked_once);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
