@@ -47,6 +47,23 @@ bool cuda_group_rows_are_even(const struct hvd_device_collective *collective)
     return true;
 }
 
+int cuda_group_pool_get(struct cuda_group *group, uint64_t *memory, size_t nbytes, struct err *err)
+{
+    const struct cuda_driver *driver = group->reducer->device->driver;
+    *memory = 0;
+    int result = driver->mem_alloc_async(memory, nbytes, group->stream);
+    return result == CUDA_OK ? HVD_OK : cuda_driver_fail(driver, result, "cuMemAllocAsync", err);
+}
+
+int cuda_group_pool_put(struct cuda_group *group, uint64_t memory, int rc, struct err *err)
+{
+    const struct cuda_driver *driver = group->reducer->device->driver;
+    int result = driver->mem_free_async(memory, group->stream);
+    return rc == HVD_OK && result != CUDA_OK
+               ? cuda_driver_fail(driver, result, "cuMemFreeAsync", err)
+               : rc;
+}
+
 int cuda_group_end(struct cuda_group *group, int result, const char *call, struct err *err)
 {
     int ended = group->reducer->nccl->group_end();
@@ -121,23 +138,20 @@ static int scatter_unscaled(struct cuda_group *group,
 static int scatter_scaled_aside(struct cuda_group *group,
                                 const struct hvd_device_collective *collective, struct err *err)
 {
-    uint64_t memory = 0;
+    uint64_t memory;
     struct hvd_device_collective scaled = *collective;
     const struct cuda_device *device = group->reducer->device;
     size_t nbytes = cuda_group_rows_before(group, collective, collective->size);
-    int result = device->driver->mem_alloc_async(&memory, nbytes, group->stream);
-    if (result != CUDA_OK)
-        return cuda_driver_fail(device->driver, result, "cuMemAllocAsync", err);
+    int rc = cuda_group_pool_get(group, &memory, nbytes, err);
+    if (rc < 0)
+        return rc;
     scaled.input = (const void *)(uintptr_t)memory;
-    int rc = cuda_kernels_scale(&group->reducer->kernels, device, group->stream, collective->dtype,
-                                (void *)(uintptr_t)memory, collective->input, collective->count,
-                                collective->prescale, err);
+    rc = cuda_kernels_scale(&group->reducer->kernels, device, group->stream, collective->dtype,
+                            (void *)(uintptr_t)memory, collective->input, collective->count,
+                            collective->prescale, err);
     if (rc == HVD_OK)
         rc = scatter_unscaled(group, &scaled, err);
-    result = device->driver->mem_free_async(memory, group->stream);
-    return rc == HVD_OK && result != CUDA_OK
-               ? cuda_driver_fail(device->driver, result, "cuMemFreeAsync", err)
-               : rc;
+    return cuda_group_pool_put(group, memory, rc, err);
 }
 
 static int collective_reducescatter(struct cuda_group *group,

@@ -20,21 +20,18 @@ typedef int rows_into_fn(struct cuda_group *group, const struct hvd_device_colle
 static int rows_aside(struct cuda_group *group, const struct hvd_device_collective *collective,
                       rows_into_fn *into, size_t nbytes, struct err *err)
 {
-    uint64_t memory = 0;
+    uint64_t memory;
     const struct cuda_driver *driver = group->reducer->device->driver;
-    int result = driver->mem_alloc_async(&memory, nbytes, group->stream);
-    if (result != CUDA_OK)
-        return cuda_driver_fail(driver, result, "cuMemAllocAsync", err);
-    int rc = into(group, collective, (unsigned char *)(uintptr_t)memory, err);
+    int rc = cuda_group_pool_get(group, &memory, nbytes, err);
+    if (rc < 0)
+        return rc;
+    rc = into(group, collective, (unsigned char *)(uintptr_t)memory, err);
     if (rc == HVD_OK && nbytes <= collective->output_size) {
-        result = driver->copy((uintptr_t)collective->output, memory, nbytes, group->stream);
+        int result = driver->copy((uintptr_t)collective->output, memory, nbytes, group->stream);
         if (result != CUDA_OK)
             rc = cuda_driver_fail(driver, result, "cuMemcpyAsync", err);
     }
-    result = driver->mem_free_async(memory, group->stream);
-    return rc == HVD_OK && result != CUDA_OK
-               ? cuda_driver_fail(driver, result, "cuMemFreeAsync", err)
-               : rc;
+    return cuda_group_pool_put(group, memory, rc, err);
 }
 
 /* ---- allgather ---- */

@@ -93,6 +93,11 @@ size_t cuda_group_rows_before(const struct cuda_group *group,
                               const struct hvd_device_collective *collective, int rank);
 bool cuda_group_rows_are_even(const struct hvd_device_collective *collective);
 
+/* Memory of the GPU's pool, in the order of the group's stream. The second function gives it back,
+ * also after a failure, and returns `rc`, the status of what used it, or its own failure. */
+int cuda_group_pool_get(struct cuda_group *group, uint64_t *memory, size_t nbytes, struct err *err);
+int cuda_group_pool_put(struct cuda_group *group, uint64_t memory, int rc, struct err *err);
+
 /* Ends what group_start() of NCCL has begun: `result` is that of the calls between, the first that
  * failed, which was `call`. NCCL wants the end in any case. */
 int cuda_group_end(struct cuda_group *group, int result, const char *call, struct err *err);
