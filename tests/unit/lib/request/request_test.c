@@ -327,22 +327,19 @@ static int collective(void *context, const struct hvd_device_collective *wanted)
     return context || !wanted;
 }
 
+/* What a device needs that only copies. */
+#define COPIES                                                                                     \
+    .name = "npu", .alloc_pinned = get, .free_pinned = put, .copy_to_host = copy,                  \
+    .copy_from_host = copy, .create_event = create, .destroy_event = destroy,                      \
+    .record_event = record, .query_event = query
+
 static const struct hvd_device_extension extension = { .size = sizeof extension,
                                                        .can_collective = can_collective,
                                                        .collective = collective };
 
 START_TEST(a_description_says_where_the_memory_is)
 {
-    static const struct hvd_device device = { .name = "npu",
-                                              .alloc_pinned = get,
-                                              .free_pinned = put,
-                                              .copy_to_host = copy,
-                                              .copy_from_host = copy,
-                                              .create_event = create,
-                                              .destroy_event = destroy,
-                                              .record_event = record,
-                                              .query_event = query,
-                                              .can_allreduce = can_reduce,
+    static const struct hvd_device device = { COPIES, .can_allreduce = can_reduce,
                                               .allreduce = reduce };
     static const struct {
         enum collective_kind kind;
@@ -394,15 +391,7 @@ static int can_all(void *context, const struct hvd_device_collective *question)
 /* In a larger set the rows are known only when they come. */
 START_TEST(devices_exchange_rows_in_small_sets)
 {
-    static const struct hvd_device device = { .name = "npu",
-                                              .alloc_pinned = get,
-                                              .free_pinned = put,
-                                              .copy_to_host = copy,
-                                              .copy_from_host = copy,
-                                              .create_event = create,
-                                              .destroy_event = destroy,
-                                              .record_event = record,
-                                              .query_event = query };
+    static const struct hvd_device device = { COPIES };
     static const struct hvd_device_extension all = { .size = sizeof all,
                                                      .can_collective = can_all,
                                                      .collective = collective };
