@@ -2,8 +2,9 @@
 # The Python packages: hvd, with one extension module in the limited API, and the compatibility package horovod, which
 # is installed beside, where no interpreter looks for it. The module is linked by hand: libtool would install a .la file
 # beside it and name the build directory in it. It finds libhvd from its own directory, unless configured with --disable-rpath.
-python_sources = python/hvd/_hvd.c python/hvd/_handle.c python/hvd/_array.c python/hvd/_stacks.c
-EXTRA_DIST += $(python_sources) python/hvd/_hvd.h python/setup.py python/pyproject.toml
+python_sources = python/hvd/_hvd.c python/hvd/_handle.c python/hvd/_arguments.c python/hvd/_names.c python/hvd/_results.c \
+	python/hvd/_array.c python/hvd/_stacks.c
+EXTRA_DIST += $(python_sources) python/hvd/_hvd.h python/hvd/_handle.h python/setup.py python/pyproject.toml
 
 if PYTHON
 pyhvddir = $(pydir)/hvd
@@ -74,7 +75,7 @@ dist_compattorchelastic_DATA = \
 	python/compat/horovod/torch/elastic/sampler.py \
 	python/compat/horovod/torch/elastic/state.py
 
-python/hvd/_hvd.abi3.so: $(python_sources) python/hvd/_hvd.h lib/hvd.h lib/hvd_cuda.h lib/libhvd.la
+python/hvd/_hvd.abi3.so: $(python_sources) python/hvd/_hvd.h python/hvd/_handle.h lib/hvd.h lib/hvd_cuda.h lib/libhvd.la
 	$(AM_V_CCLD)$(MKDIR_P) python/hvd && cd $(srcdir) && $(CC) $(CPPFLAGS) $(PYTHON_CPPFLAGS) -Ilib $(HVD_CFLAGS) $(WERROR) \
 		$(CFLAGS) -fPIC -shared -o '$(abs_builddir)/$@' $(python_sources) $(HVD_LDFLAGS) $(LDFLAGS) \
 		$(PYTHON_RPATH) -L'$(abs_builddir)/lib/.libs' -lhvd

@@ -46,7 +46,7 @@ setup(
         Extension(
             "hvd._hvd",
             sorted(glob.glob("hvd/_*.c")),
-            depends=["hvd/_hvd.h"],
+            depends=["hvd/_hvd.h", "hvd/_handle.h"],
             define_macros=[("Py_LIMITED_API", "0x03090000")],
             py_limited_api=True,
             extra_compile_args=pkg_config("--cflags"),

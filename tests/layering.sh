@@ -81,7 +81,7 @@ may src/ssh launcher/ssh launcher/base lib/base
 may src/service src/options rendezvous/tcp rendezvous/server launcher/base lib/base
 may examples/support hvd.h hvd_device.h hvd_elastic.h hvd_optimizer.h
 may src/tools examples/support hvd.h hvd_cuda.h
-may python/hvd _hvd.h
+may python/hvd _hvd.h _handle.h
 
 without=$(cd "$srcdir" && find src launcher rendezvous lib -name '*.c' | sed 's|/[^/]*$||' | sort -u | while read -r room; do
     case " $rooms " in *" $room "*) ;; *) echo "$room" ;; esac

@@ -21,15 +21,9 @@
  *
  * Fails when the library refuses the submission, when the collective fails, and when another thread
  * waits for the same Handle: exceptions of status_raise(). */
-#include "_hvd.h"
+#include "_handle.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
-
-enum { SPLITS_ON_STACK = 64 };
-
-enum kind { ALLREDUCE, ALLGATHER, BROADCAST, ALLTOALL, REDUCESCATTER, BARRIER, JOIN, KINDS };
 
 static const char *const kind_names[KINDS] = { "ALLREDUCE", "ALLGATHER",     "BROADCAST",
                                                "ALLTOALL",  "REDUCESCATTER", "BARRIER",
@@ -58,7 +52,12 @@ static void handle_begin(struct handle *handle)
     pending = handle;
 }
 
-static void handle_release_names(struct handle *handle);
+static void handle_release_names(struct handle *handle)
+{
+    PyObject *names = handle->names;
+    handle->names = NULL;
+    names_release(names);
+}
 
 static void handle_end(struct handle *handle)
 {
@@ -72,83 +71,6 @@ static void handle_end(struct handle *handle)
     PyObject *keep = handle->keep;
     handle->keep = NULL;
     Py_XDECREF(keep);
-}
-
-/* ---- names that are taken ---- */
-
-static PyObject *taken; /* a set of bytes; the GIL guards it */
-
-/* Names are taken in each process set by itself. A new reference. */
-static PyObject *name_key(PyObject *name, int process_set)
-{
-    if (process_set != 0)
-        return PyBytes_FromFormat("%d %s", process_set, PyBytes_AsString(name));
-    Py_INCREF(name);
-    return name;
-}
-
-static void names_release(PyObject *names)
-{
-    Py_ssize_t count = names ? PyList_Size(names) : 0;
-    for (Py_ssize_t i = 0; i < count; i++)
-        if (PySet_Discard(taken, PyList_GetItem(names, i)) < 0)
-            PyErr_Clear();
-    Py_XDECREF(names);
-}
-
-static void handle_release_names(struct handle *handle)
-{
-    PyObject *names = handle->names;
-    handle->names = NULL;
-    names_release(names);
-}
-
-/* 0 if the name is free, or -1 with an exception. */
-static int name_check(PyObject *key)
-{
-    int is_taken = PySet_Contains(taken, key);
-    if (is_taken > 0)
-        PyErr_Format(PyExc_ValueError,
-                     "'%s' is in flight already: synchronize() comes before the name is used again",
-                     PyBytes_AsString(key));
-    return is_taken != 0 ? -1 : 0;
-}
-
-/* Likewise for `count` names, of those that tensors have. */
-static int names_check(PyObject *const *tensors, int count, int process_set)
-{
-    int rc = 0;
-    for (int i = 0; rc == 0 && i < count && PySet_Size(taken) > 0; i++) {
-        PyObject *key = tensors[i] ? name_key(tensors[i], process_set) : NULL;
-        rc = key ? name_check(key) : tensors[i] ? -1 : 0;
-        Py_XDECREF(key);
-    }
-    return rc;
-}
-
-/* Takes a name and adds it to the list. 0, or -1 with an exception. */
-static int name_take(PyObject *names, PyObject *key)
-{
-    return name_check(key) < 0 || PyList_Append(names, key) < 0 || PySet_Add(taken, key) < 0 ? -1
-                                                                                             : 0;
-}
-
-/* Takes the names of `count` tensors, where they have some. */
-static int names_take(PyObject **list, PyObject *const *tensors, int count, int process_set)
-{
-    *list = NULL;
-    for (int i = 0; i < count; i++) {
-        if (!tensors[i])
-            continue;
-        PyObject *key = name_key(tensors[i], process_set);
-        if (!*list)
-            *list = PyList_New(0);
-        int rc = key && *list ? name_take(*list, key) : -1;
-        Py_XDECREF(key);
-        if (rc < 0)
-            return -1;
-    }
-    return 0;
 }
 
 /* ---- abandoned collectives; the GIL guards the list ---- */
@@ -197,170 +119,6 @@ static void handle_abandon(struct handle *handle)
     abandon(handle->number, handle->keep, handle->names);
     handle->keep = handle->names = NULL;
     handle_end(handle);
-}
-
-/* ---- arguments ---- */
-
-/* Arguments of one call. `tensors` and what they point to live until arguments_free(). */
-struct arguments {
-    enum kind kind;
-    bool group;
-    int count;
-    int op_or_root;
-    struct hvd_options options; /* without the interrupt */
-    struct hvd_tensor one, *tensors;
-    struct hvd_tensor *many; /* of a group */
-    int64_t dims_of_one[HVD_DIMS_MAX], (*dims)[HVD_DIMS_MAX];
-    PyObject *name_of_one, **names; /* bytes, owned */
-    int64_t few_splits[SPLITS_ON_STACK], *splits;
-    int nsplits;
-    PyObject *keep; /* borrowed */
-};
-
-static void arguments_free(struct arguments *arguments)
-{
-    for (int i = 0; i < arguments->count; i++)
-        Py_XDECREF(arguments->names[i]);
-    if (arguments->group) {
-        free(arguments->many);
-        free(arguments->dims);
-        free(arguments->names);
-    }
-    if (arguments->splits != arguments->few_splits)
-        free(arguments->splits);
-}
-
-/* The library knows HVD_DIMS_MAX dimensions; all that follow are one with the last of them. */
-static int read_shape(struct hvd_tensor *tensor, int64_t *dims, PyObject *shape)
-{
-    Py_ssize_t ndims = PyTuple_Size(shape);
-    if (ndims < 0)
-        return -1;
-    for (Py_ssize_t i = 0; i < ndims; i++) {
-        int64_t dim = PyLong_AsLongLong(PyTuple_GetItem(shape, i));
-        if (dim == -1 && PyErr_Occurred())
-            return -1;
-        if (i < HVD_DIMS_MAX)
-            dims[i] = dim;
-        else if (__builtin_mul_overflow(dims[HVD_DIMS_MAX - 1], dim, &dims[HVD_DIMS_MAX - 1])) {
-            PyErr_SetString(PyExc_ValueError, "the tensor is larger than memory can be");
-            return -1;
-        }
-    }
-    tensor->ndims = ndims < HVD_DIMS_MAX ? (int)ndims : HVD_DIMS_MAX;
-    tensor->dims = dims;
-    return 0;
-}
-
-/* Borrowed from arguments->names. NULL with an exception. */
-static const char *read_name(struct arguments *arguments, int i, PyObject *name)
-{
-    char *text;
-    Py_ssize_t length;
-    PyObject *bytes = arguments->names[i] = PyUnicode_AsUTF8String(name);
-    if (!bytes || PyBytes_AsStringAndSize(bytes, &text, &length) < 0)
-        return NULL;
-    if ((size_t)length == strlen(text))
-        return text;
-    PyErr_Format(PyExc_ValueError, "the name %R has a NUL in it", name);
-    return NULL;
-}
-
-/* (name or None, input, output, output_size, dtype, shape), and for the memory of an accelerator
- * its number as a device and an event. Addresses are numbers, 0 for none. */
-static int read_tensor(struct arguments *arguments, int i, PyObject *tuple)
-{
-    struct hvd_tensor *tensor = &arguments->tensors[i];
-    PyObject *name, *input, *output, *shape, *ready = NULL;
-    int dtype, device = 0;
-    Py_ssize_t size;
-    if (!PyArg_ParseTuple(tuple, "OOOniO|iO", &name, &input, &output, &size, &dtype, &shape,
-                          &device, &ready))
-        return -1;
-    *tensor = (struct hvd_tensor){ .input = PyLong_AsVoidPtr(input),
-                                   .output = PyLong_AsVoidPtr(output),
-                                   .output_size = (size_t)size,
-                                   .dtype = (enum hvd_dtype)dtype,
-                                   .device = device,
-                                   .ready = ready ? PyLong_AsVoidPtr(ready) : NULL };
-    if (PyErr_Occurred())
-        return -1;
-    if (name != Py_None && !(tensor->name = read_name(arguments, i, name)))
-        return -1;
-    return read_shape(tensor, arguments->dims[i], shape);
-}
-
-static int read_group(struct arguments *arguments, PyObject *list)
-{
-    Py_ssize_t count = PyList_Size(list);
-    if (count < 1 || count > 1000000) {
-        PyErr_SetString(PyExc_ValueError, count < 1 ? "the group has no tensor"
-                                                    : "the group has more than a million tensors");
-        return -1;
-    }
-    arguments->group = true;
-    arguments->tensors = arguments->many = calloc((size_t)count, sizeof *arguments->many);
-    arguments->dims = calloc((size_t)count, sizeof *arguments->dims);
-    arguments->names = calloc((size_t)count, sizeof(PyObject *));
-    if (!arguments->many || !arguments->dims || !arguments->names) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    arguments->count = (int)count;
-    for (int i = 0; i < arguments->count; i++)
-        if (read_tensor(arguments, i, PyList_GetItem(list, i)) < 0)
-            return -1;
-    return 0;
-}
-
-/* A tuple is one tensor, a list is a group, None is none. */
-static int read_tensors(struct arguments *arguments, PyObject *tensors)
-{
-    if (PyList_Check(tensors))
-        return read_group(arguments, tensors);
-    arguments->tensors = &arguments->one;
-    arguments->dims = &arguments->dims_of_one;
-    arguments->names = &arguments->name_of_one;
-    if (tensors == Py_None)
-        return 0;
-    arguments->count = 1;
-    return read_tensor(arguments, 0, tensors);
-}
-
-static int read_splits(struct arguments *arguments, PyObject *splits)
-{
-    if (splits == Py_None)
-        return 0;
-    Py_ssize_t count = PyTuple_Size(splits);
-    if (count < 0)
-        return -1;
-    arguments->splits = arguments->few_splits;
-    if (count > SPLITS_ON_STACK)
-        arguments->splits = calloc((size_t)count, sizeof *arguments->splits);
-    if (!arguments->splits) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    for (Py_ssize_t i = 0; i < count; i++)
-        arguments->splits[i] = PyLong_AsLongLong(PyTuple_GetItem(splits, i));
-    arguments->nsplits = (int)count;
-    return PyErr_Occurred() ? -1 : 0;
-}
-
-static int arguments_read(struct arguments *arguments, PyObject *args)
-{
-    int kind;
-    PyObject *tensors, *splits;
-    if (!PyArg_ParseTuple(args, "iOiiddOO", &kind, &tensors, &arguments->op_or_root,
-                          &arguments->options.process_set, &arguments->options.prescale,
-                          &arguments->options.postscale, &splits, &arguments->keep))
-        return -1;
-    if (kind < 0 || kind >= KINDS) {
-        PyErr_Format(PyExc_ValueError, "%d is no kind of collective", kind);
-        return -1;
-    }
-    arguments->kind = (enum kind)kind;
-    return read_tensors(arguments, tensors) < 0 || read_splits(arguments, splits) < 0 ? -1 : 0;
 }
 
 /* ---- starting ---- */
@@ -453,82 +211,6 @@ static struct handle *handle_start(PyObject *args)
 }
 
 /* ---- waiting ---- */
-
-static void result_capsule_free(PyObject *capsule)
-{
-    struct hvd_result *result = PyCapsule_GetPointer(capsule, "hvd_result");
-    hvd_result_free(result);
-    free(result);
-}
-
-/* Takes the result over into an object that frees it; empties it in any case. */
-static PyObject *result_owner(struct hvd_result *result)
-{
-    struct hvd_result *own = malloc(sizeof *own);
-    if (!own) {
-        hvd_result_free(result);
-        return PyErr_NoMemory();
-    }
-    *own = *result;
-    *result = (struct hvd_result){ .last_rank = -1 };
-    PyObject *capsule = PyCapsule_New(own, "hvd_result", result_capsule_free);
-    if (!capsule) {
-        hvd_result_free(own);
-        free(own);
-    }
-    return capsule;
-}
-
-/* (address, rows, size, rows of each rank, owner): gathered rows lie in the library's memory, which
- * the owner frees. */
-static PyObject *result_tuple(struct hvd_result *result)
-{
-    PyObject *rows = PyTuple_New(result->nrows);
-    for (int i = 0; rows && i < result->nrows; i++) {
-        PyObject *number = PyLong_FromLongLong(result->rows[i]);
-        if (!number || PyTuple_SetItem(rows, i, number) < 0) {
-            Py_DECREF(rows);
-            rows = NULL;
-        }
-    }
-    void *data = result->data;
-    long long dim0 = result->dim0;
-    Py_ssize_t size = (Py_ssize_t)result->size;
-    PyObject *owner = result_owner(result);
-    if (!rows || !owner) {
-        Py_XDECREF(rows);
-        Py_XDECREF(owner);
-        return NULL;
-    }
-    return Py_BuildValue("(NLnNN)", PyLong_FromVoidPtr(data), dim0, size, rows, owner);
-}
-
-static PyObject *results_list(struct hvd_result *results, int count)
-{
-    PyObject *list = PyList_New(count);
-    for (int i = 0; i < count; i++) {
-        PyObject *tuple = list ? result_tuple(&results[i]) : NULL;
-        if (list && (!tuple || PyList_SetItem(list, i, tuple) < 0)) {
-            Py_DECREF(list);
-            list = NULL;
-        }
-        hvd_result_free(&results[i]);
-    }
-    return list;
-}
-
-static PyObject *results_of(enum kind kind, struct hvd_result *results, int count)
-{
-    switch (kind) {
-    case ALLGATHER:
-    case ALLTOALL:
-        return results_list(results, count);
-    case JOIN:
-        return PyLong_FromLong(results->last_rank);
-    default:
-        Py_RETURN_NONE;
-    }
-}
 
 /* A thread that waits in the library, without the GIL. */
 struct away {
@@ -766,8 +448,7 @@ static PyType_Spec handle_spec = {
 int handle_define(PyObject *module)
 {
     handle_type = PyType_FromSpec(&handle_spec);
-    taken = PySet_New(NULL);
-    if (!handle_type || !taken)
+    if (!handle_type || names_define() < 0)
         return -1;
     Py_INCREF(handle_type);
     if (PyModule_AddObject(module, "Handle", handle_type) < 0)
