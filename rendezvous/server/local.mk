@@ -7,5 +7,6 @@ rendezvous_librendezvous_la_SOURCES += \
 	rendezvous/server/server_elastic.c \
 	rendezvous/server/server_impl.h \
 	rendezvous/server/server_job.c \
+	rendezvous/server/server_join.c \
 	rendezvous/server/server_rank_query.c \
 	rendezvous/server/server_receive.c

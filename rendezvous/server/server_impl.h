@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The server from inside: what server.c (who is connected), server_admission.c (how many may be),
- * server_receive.c (what comes in), server_job.c (what becomes of jobs), server_elastic.c (of
- * elastic ones) and server_rank_query.c (what their ranks do) share. */
+ * server_receive.c (what comes in), server_join.c (who joins), server_job.c (what becomes of jobs),
+ * server_elastic.c (of elastic ones) and server_rank_query.c (what their ranks do) share. */
 #ifndef RENDEZVOUS_SERVER_SERVER_IMPL_H
 #define RENDEZVOUS_SERVER_SERVER_IMPL_H
 
@@ -59,9 +59,11 @@ void server_on_broken(struct server *server, struct rendezvous_job *job, struct 
 /* A connection of a job is over, whatever it has said. */
 void server_worker_gone(struct rendezvous_connection *connection);
 
-/* What server_job.c and server_elastic.c need of each other: does what the last event has made
- * necessary; takes a connection in as a worker's; refuses a worker and ends its connection; tells a
- * worker to wait (SERVER_NEVER: without a limit); says a line to the people of a service. */
+/* What server_job.c, server_join.c and server_elastic.c share. server_carry_out() does what the
+ * last event has made necessary. server_take_in() makes a connection that of a worker of the job.
+ * server_refuse() refuses a worker and ends its connection. server_tell_to_wait() tells a worker
+ * how long to wait (SERVER_NEVER: without a limit). server_job_say() reports a line to the
+ * operator. */
 void server_carry_out(struct server *server, struct rendezvous_job *job);
 void server_take_in(struct rendezvous_connection *connection, struct rendezvous_job *job,
                     struct server_place place);
@@ -73,6 +75,9 @@ void server_job_say(struct server *server, const char *job, const char *format, 
 
 /* The world of a job is complete: reports it to the launcher. */
 void server_on_complete(struct server *server, struct rendezvous_job *job);
+
+/* The start of a job has failed: refuses its pending workers, with the reason. */
+void server_clear_pending(struct server *server, struct rendezvous_job *job);
 
 /* The world is about to be replaced: its connections have the place SERVER_NOWHERE from now on. */
 void server_leave_world(struct server *server, struct rendezvous_job *job);
