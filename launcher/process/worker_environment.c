@@ -10,34 +10,10 @@
 #include <string.h>
 
 /* Variables that we set for each rank, whatever the user's environment contains, and variables that
- * would lead a worker to another job. */
+ * would lead a worker to another job. Each host gets its own part of ENV_NETWORK_INTERFACES. */
 static const char *const ours[] = {
-    ENV_HOSTNAME,
-    ENV_RANK,
-    ENV_SIZE,
-    ENV_LOCAL_RANK,
-    ENV_LOCAL_SIZE,
-    ENV_CROSS_RANK,
-    ENV_CROSS_SIZE,
-    ENV_RENDEZVOUS_ADDR,
-    ENV_RENDEZVOUS_PORT,
-    ENV_CONTROLLER,
-    ENV_CPU_OPERATIONS,
-    ENV_GLOO_IFACE,
-    ENV_NCCL_SOCKET_IFNAME,
-    ENV_NETWORK_INTERFACES, /* each host gets its own part */
-    ENV_PROCESSORS,         /* of the host, if ranks are bound */
-    ENV_PYTHONUNBUFFERED,
-    ENV_JOB_ID,
-    ENV_JOB_KEY,
-    ENV_KEY_OF,
-    ENV_ELASTIC,
-    ENV_WORKER,
-    ENV_AGENT,
-    ENV_RENDEZVOUS, /* for ranks without a launcher */
-    ENV_COMMAND_OF, /* of the connection to the host */
-    "OLDPWD",
-    "_HOROVOD_SECRET_KEY",
+    ENV_SET_BY_HVDRUN, ENV_NETWORK_INTERFACES, ENV_NCCL_SOCKET_IFNAME, ENV_PYTHONUNBUFFERED,
+    "OLDPWD",          "_HOROVOD_SECRET_KEY",
 };
 
 /* Variables that select accelerators of one machine, by numbers that mean others on the next: of

@@ -66,4 +66,13 @@
 /* Looks up a variable: getenv(), or a test's own function. */
 typedef const char *environment_get_fn(const char *name);
 
+/* hvdrun sets these variables for its ranks, or removes them, whatever the environment of the user
+ * contains. ENV_RENDEZVOUS is for ranks without a launcher, ENV_COMMAND_OF for the connection to a
+ * host. */
+#define ENV_SET_BY_HVDRUN                                                                          \
+    ENV_HOSTNAME, ENV_RANK, ENV_SIZE, ENV_LOCAL_RANK, ENV_LOCAL_SIZE, ENV_CROSS_RANK,              \
+        ENV_CROSS_SIZE, ENV_RENDEZVOUS_ADDR, ENV_RENDEZVOUS_PORT, ENV_CONTROLLER,                  \
+        ENV_CPU_OPERATIONS, ENV_GLOO_IFACE, ENV_PROCESSORS, ENV_JOB_ID, ENV_JOB_KEY, ENV_KEY_OF,   \
+        ENV_ELASTIC, ENV_WORKER, ENV_AGENT, ENV_RENDEZVOUS, ENV_COMMAND_OF
+
 #endif

@@ -64,29 +64,7 @@ static const char *const in_use[] = {
 
 /* hvdrun sets these for its ranks and does not pass on the user's own values. No warning suggests
  * them, because they would have no effect in its environment. */
-static const char *const set_by_hvdrun[] = {
-    ENV_HOSTNAME,
-    ENV_RANK,
-    ENV_SIZE,
-    ENV_LOCAL_RANK,
-    ENV_LOCAL_SIZE,
-    ENV_CROSS_RANK,
-    ENV_CROSS_SIZE,
-    ENV_RENDEZVOUS_ADDR,
-    ENV_RENDEZVOUS_PORT,
-    ENV_CONTROLLER,
-    ENV_CPU_OPERATIONS,
-    ENV_GLOO_IFACE,
-    ENV_PROCESSORS,
-    ENV_JOB_ID,
-    ENV_JOB_KEY,
-    ENV_KEY_OF,
-    ENV_ELASTIC,
-    ENV_WORKER,
-    ENV_AGENT,
-    ENV_RENDEZVOUS, /* for ranks without a launcher */
-    ENV_COMMAND_OF,
-};
+static const char *const set_by_hvdrun[] = { ENV_SET_BY_HVDRUN };
 
 /* Only Horovod reads these, when it runs or is built, or tests and scripts of this tree do. */
 static const char *const of_others[] = {
