@@ -108,6 +108,8 @@ unit_tests = \
 	tests/unit/lib/base/key_owner_test \
 	tests/unit/lib/join/join_client_test \
 	tests/unit/lib/base/join_protocol_test \
+	tests/unit/lib/base/join_report_test \
+	tests/unit/lib/base/join_welcome_test \
 	tests/unit/lib/link/link_connect_test \
 	tests/unit/lib/link/link_encrypted_test \
 	tests/unit/lib/link/link_handshake_test \
