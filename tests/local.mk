@@ -84,6 +84,7 @@ unit_tests = \
 	tests/unit/lib/engine/directory_test \
 	tests/unit/lib/collective/doubling_schedule_test \
 	tests/unit/lib/engine/engine_ends_test \
+	tests/unit/lib/engine/home_processor_test \
 	tests/unit/lib/engine/in_flight_test \
 	tests/unit/lib/engine/engine_memory_test \
 	tests/unit/lib/engine/engine_progress_test \

@@ -69,8 +69,7 @@ struct engine *engine_create(const struct engine_options *options, struct err *e
     engine->linker = options->linker;
     in_flight_init(&engine->in_flight, options->handles);
     sets_init(engine);
-    int rc =
-        progress_init(engine, options->welcome->rank_info.local_size, options->processors, err);
+    int rc = progress_init(engine, &options->welcome->rank_info, options->processors, err);
     if (rc == HVD_OK)
         rc = open_timeline(engine, err);
     if (rc == HVD_OK)

@@ -15,6 +15,7 @@ lib_libhvd_internal_la_SOURCES += \
 	lib/engine/engine_impl.h \
 	lib/engine/fusion_limits.h \
 	lib/engine/handles.c \
+	lib/engine/home_processor.c lib/engine/home_processor.h \
 	lib/engine/in_flight.c lib/engine/in_flight.h \
 	lib/engine/inspect.c \
 	lib/engine/numerics.c lib/engine/numerics.h \

@@ -30,7 +30,8 @@ uint64_t progress_check_ns = 250000000;
 
 enum { EAGER_SPINS = 32, LOOKS_PER_CLOCK = 8, YIELDS_MAX = 8, TRIES = 16, PAUSES = 8 };
 
-int progress_init(struct engine *engine, int local_size, int processors, struct err *err)
+int progress_init(struct engine *engine, const struct rank_info *info, int processors,
+                  struct err *err)
 {
     struct progress *progress = &engine->progress;
     pthread_condattr_t attributes;
@@ -41,8 +42,9 @@ int progress_init(struct engine *engine, int local_size, int processors, struct 
     pthread_cond_init(&progress->rest, &attributes);
     pthread_condattr_destroy(&attributes);
     progress->processors = processors;
-    progress->crowded = local_size > progress->processors;
-    progress->spin_ns = processors_spin_ns(local_size, progress->processors);
+    progress->crowded = info->local_size > progress->processors;
+    progress->spin_ns = processors_spin_ns(info->local_size, progress->processors);
+    home_processor_init(&progress->home, processors, info->local_rank, info->local_size);
     progress->sleep.wake_fd = descriptor_event();
     return progress->sleep.wake_fd < 0 ? fail_errno(err, HVD_ERR_SYSTEM, errno, "eventfd") : HVD_OK;
 }
@@ -212,6 +214,7 @@ static void progress_drive(struct engine *engine, progress_done_fn *done, const 
         } else if (++spin.spins % LOOKS_PER_CLOCK == 0) {
             now = spin_or_sleep(engine, &spin, done, arg, deadline_ns);
         } else if (engine->progress.crowded || is_wanted(engine)) {
+            home_processor_return(&engine->progress.home);
             progress_yield(engine);
         } else if (spin.spins > EAGER_SPINS) {
             cpu_pause();

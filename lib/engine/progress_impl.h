@@ -8,6 +8,7 @@
 #define LIB_ENGINE_PROGRESS_IMPL_H
 
 #include "lib/base/status.h"
+#include "lib/engine/home_processor.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -19,6 +20,7 @@
 #define REST_NS 10000000ull
 
 struct engine;
+struct rank_info;
 
 enum driver { NOBODY, A_CALLER, THE_THREAD };
 
@@ -58,12 +60,14 @@ struct progress {
     bool finished;        /* another thread has finished something that a caller waits for */
     bool signalled;       /* a signal has interrupted the sleep of a caller */
     bool stopping;
+    struct home_processor home;
     struct progress_sleep sleep;
     struct progress_thread thread;
 };
 
 /* Fails with HVD_ERR_SYSTEM. progress_fini() is needed also when it has failed. */
-int progress_init(struct engine *engine, int local_size, int processors, struct err *err);
+int progress_init(struct engine *engine, const struct rank_info *info, int processors,
+                  struct err *err);
 void progress_fini(struct engine *engine);
 int progress_start_thread(struct engine *engine, struct err *err);
 void progress_stop(struct engine *engine); /* no thread waits any more, and the own thread ends */
