@@ -68,12 +68,14 @@ struct hvd_device_allreduce {
     int rank, size; /* in the process set */
 };
 
-/* Another collective that the accelerators do among themselves. */
+/* Another collective that the accelerators do among themselves; HVD_DEVICE_ALLREDUCE is a question
+ * of can_collective() alone. */
 enum hvd_device_collective_kind {
     HVD_DEVICE_BROADCAST = 1,
     HVD_DEVICE_ALLGATHER = 2,
     HVD_DEVICE_REDUCESCATTER = 3,
-    HVD_DEVICE_ALLTOALL = 4
+    HVD_DEVICE_ALLTOALL = 4,
+    HVD_DEVICE_ALLREDUCE = 5
 };
 
 struct hvd_device_collective {
@@ -108,6 +110,9 @@ struct hvd_device_collective {
     /* Alltoall: the rows that this rank sends to each rank, borrowed like `rows`; they follow each
      * other in the input, as those of `rows` do in the output, which is apart from it. */
     const int64_t *splits;
+
+    /* HVD_DEVICE_ALLREDUCE: 1 if all ranks of the world are on one host, else 0. */
+    int one_host;
 
     /* Later versions add members here. */
 };
@@ -188,7 +193,11 @@ struct hvd_device_extension {
      * prescale, postscale, process_set and size alone; the other members are 0. The answer must be
      * the same on all ranks for the same question, otherwise the collective is a mismatch. A vendor
      * returns 0 for a kind that it does not know: later versions of this header have more.
-     * collective() puts the collective on HVD_DEVICE_REDUCE; other tensors move meanwhile. */
+     * collective() puts the collective on HVD_DEVICE_REDUCE; other tensors move meanwhile.
+     *
+     * Where the table has allreduce(), and can_allreduce() has returned 0, the library asks for
+     * HVD_DEVICE_ALLREDUCE with `count` and `one_host` too: for accelerators that reduce large
+     * tensors only, or only within a host. After a 1 it calls allreduce(), never collective(). */
     int (*can_collective)(void *context, const struct hvd_device_collective *question);
     int (*collective)(void *context, const struct hvd_device_collective *collective);
 };

@@ -97,10 +97,10 @@ bool device_can_reduce(struct device *device, enum hvd_dtype dtype, enum hvd_op 
 
 /* What devices do among themselves; other kinds have no verb. */
 static const struct {
-    enum hvd_device_collective_kind kind; /* 0: allreduce, which the table has */
+    enum hvd_device_collective_kind kind; /* of the question */
     const char *verb;
 } device_kinds[COLLECTIVE_KINDS] = {
-    [COLLECTIVE_ALLREDUCE] = { 0, "reduce" },
+    [COLLECTIVE_ALLREDUCE] = { HVD_DEVICE_ALLREDUCE, "reduce" },
     [COLLECTIVE_BROADCAST] = { HVD_DEVICE_BROADCAST, "broadcast" },
     [COLLECTIVE_ALLGATHER] = { HVD_DEVICE_ALLGATHER, "gather" },
     [COLLECTIVE_REDUCESCATTER] = { HVD_DEVICE_REDUCESCATTER, "reduce and scatter" },
@@ -121,6 +121,8 @@ bool device_can_collective(struct device *device, const struct hvd_device_collec
 {
     const struct hvd_device_extension *extension = &device->extension;
     if (!extension->can_collective || question->kind == 0)
+        return false;
+    if (question->kind == HVD_DEVICE_ALLREDUCE && !device->table.allreduce)
         return false;
     device_begin(device);
     int rc = extension->can_collective(device->table.context, question);

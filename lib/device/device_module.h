@@ -12,7 +12,7 @@
 #include "lib/hvd_device.h"
 
 /* Changes with any struct below, hvd_device.h or struct err. */
-enum { DEVICE_MODULE_VERSION = 5 };
+enum { DEVICE_MODULE_VERSION = 6 };
 
 #define DEVICE_MODULE_SYMBOL "hvd_device_module"
 

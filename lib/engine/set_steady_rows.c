@@ -38,7 +38,8 @@ bool set_steady_rows_repeat(const struct process_set *set, struct tensor *tensor
                             const struct submission *submission, size_t most)
 {
     const struct hvd_tensor *given = submission->tensors;
-    const struct request_set where = { set->id, set->ranks, set->size, set->rank };
+    const struct request_set where = { set->id, set->ranks, set->size, set->rank,
+                                       set->engine->one_host };
     struct err ignored;
     if (!has_such_rows(&tensor->description, given))
         return false;

@@ -118,7 +118,8 @@ static int submit_describe(struct tensor *tensor, struct description *descriptio
                            const struct submission *submission, int index, struct err *err)
 {
     const struct process_set *set = tensor->set;
-    const struct request_set where = { set->id, set->ranks, set->size, set->rank };
+    const struct request_set where = { set->id, set->ranks, set->size, set->rank,
+                                       set->engine->one_host };
     const struct hvd_tensor *given = submission->tensors ? &submission->tensors[index] : NULL;
     int rc = request_describe(description, submission->kind, given, given ? submission->op : 0,
                               submission->root, submission->options, &where, err);
@@ -237,7 +238,8 @@ static int name_tensors(struct pending *pending, const struct submission *submis
 static int keep_splits(struct tensor *tensor, const struct submission *submission, struct err *err)
 {
     const struct process_set *set = tensor->set;
-    const struct request_set where = { set->id, set->ranks, set->size, set->rank };
+    const struct request_set where = { set->id, set->ranks, set->size, set->rank,
+                                       set->engine->one_host };
     if (tensor->splits_capacity < set->size) {
         int64_t *splits = reallocarray(tensor->splits, (size_t)set->size, sizeof *splits);
         if (!splits)

@@ -231,6 +231,7 @@ static bool request_device_can(const struct request *request, struct device *dev
 {
     const struct description *description = request->description;
     const struct request_set *set = request->set;
+    bool is_allreduce = description->kind == COLLECTIVE_ALLREDUCE;
     const struct hvd_device_collective question = {
         .kind = device_collective_kind(description->kind),
         .dtype = description->dtype,
@@ -240,10 +241,13 @@ static bool request_device_can(const struct request *request, struct device *dev
         .postscale = description->postscale,
         .process_set = set->id,
         .size = set->size,
+        .count = is_allreduce ? shape_count(&description->shape) : 0,
+        .one_host = is_allreduce && set->one_host,
     };
-    if (description->kind == COLLECTIVE_ALLREDUCE)
-        return description->op != HVD_ADASUM &&
-               device_can_reduce(device, description->dtype, description->op, set->id);
+    if (is_allreduce && description->op == HVD_ADASUM)
+        return false;
+    if (is_allreduce && device_can_reduce(device, description->dtype, description->op, set->id))
+        return true;
     if (description->kind == COLLECTIVE_ALLTOALL && set->size > LISTED_ROWS_RANKS)
         return false;
     return device_can_collective(device, &question);

@@ -17,7 +17,8 @@ struct request_set {
     int id;
     const int *ranks; /* of the world, ascending */
     int size;
-    int rank; /* of this process in the set */
+    int rank;      /* of this process in the set */
+    bool one_host; /* all ranks of the world are on this host */
 };
 
 /* Makes a description of a tensor; `op` and `root` (a rank of the world) are 0 where the kind has

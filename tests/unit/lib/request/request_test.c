@@ -13,8 +13,8 @@
 static unsigned char here[256], there[256];
 
 static const int world_ranks[] = { 0, 1, 2, 3 }, odd_ranks[] = { 1, 3 };
-static const struct request_set world = { 0, world_ranks, 4, 1 };
-static const struct request_set odd = { 5, odd_ranks, 2, 1 };
+static const struct request_set world = { 0, world_ranks, 4, 1, false };
+static const struct request_set odd = { 5, odd_ranks, 2, 1, true };
 
 static const int64_t ten[] = { 10 }, none[] = { 0 }, square[] = { 3, 4 }, negative[] = { 2, -3 };
 static const int64_t huge[] = { INT64_MAX / 4, 1, 2 }, wide[] = { 0, INT64_MAX / 4, 2 };
@@ -319,7 +319,16 @@ static int can_collective(void *context, const struct hvd_device_collective *que
     return !context && asked->kind == HVD_DEVICE_BROADCAST && asked->dtype == HVD_FLOAT32 &&
            asked->process_set == 5 && asked->size == 2 && asked->root == 1 && asked->rank == 0 &&
            !asked->input && !asked->output && asked->count == 0 && asked->prescale == 1 &&
-           asked->postscale == 1 && !asked->rows;
+           asked->postscale == 1 && !asked->rows && !asked->one_host;
+}
+
+/* What can_reduce() refuses, and only allreduces of as many elements on one host. */
+static int can_large(void *context, const struct hvd_device_collective *question)
+{
+    const struct hvd_device_collective *asked = question;
+    return !context && asked->kind == HVD_DEVICE_ALLREDUCE && asked->dtype == HVD_FLOAT64 &&
+           asked->op == HVD_SUM && asked->process_set == 5 && asked->size == 2 &&
+           asked->count == 10 && asked->one_host;
 }
 
 static int collective(void *context, const struct hvd_device_collective *wanted)
@@ -336,6 +345,9 @@ static int collective(void *context, const struct hvd_device_collective *wanted)
 static const struct hvd_device_extension extension = { .size = sizeof extension,
                                                        .can_collective = can_collective,
                                                        .collective = collective };
+static const struct hvd_device_extension large_extension = { .size = sizeof large_extension,
+                                                             .can_collective = can_large,
+                                                             .collective = collective };
 
 START_TEST(a_description_says_where_the_memory_is)
 {
@@ -383,6 +395,49 @@ START_TEST(a_description_says_where_the_memory_is)
 }
 END_TEST
 
+/* The size of a tensor and the hosts may matter; a table without allreduce() is not asked. */
+START_TEST(a_device_may_reduce_large_tensors_of_one_host_only)
+{
+    static const struct hvd_device reduces = { COPIES, .can_allreduce = can_reduce,
+                                               .allreduce = reduce };
+    static const struct hvd_device copies = { COPIES };
+    static const struct request_set hosts = { 5, odd_ranks, 2, 1, false };
+    static const struct {
+        const struct hvd_device *device;
+        enum hvd_dtype dtype;
+        enum hvd_op op;
+        const struct request_set *set;
+        const int64_t *dims;
+        enum memory_kind memory;
+    } rows[] = {
+        { &reduces, HVD_FLOAT64, HVD_SUM, &odd, ten, MEMORY_DEVICE_REDUCES },
+        { &reduces, HVD_FLOAT32, HVD_SUM, &odd, none, MEMORY_DEVICE_REDUCES }, /* can_reduce() */
+        { &reduces, HVD_FLOAT64, HVD_SUM, &odd, none, MEMORY_DEVICE },
+        { &reduces, HVD_FLOAT64, HVD_SUM, &hosts, ten, MEMORY_DEVICE },
+        { &reduces, HVD_FLOAT64, HVD_ADASUM, &odd, ten, MEMORY_DEVICE },
+        { &copies, HVD_FLOAT64, HVD_SUM, &odd, ten, MEMORY_DEVICE },
+    };
+    struct description description;
+    struct err err;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int number = hvd_register_device(rows[i].device);
+        ck_assert_int_eq(hvd_extend_device(number, &large_extension), HVD_OK);
+        const struct hvd_tensor tensor = { "x",
+                                           IN_OUT,
+                                           ROOM,
+                                           .dtype = rows[i].dtype,
+                                           .ndims = 1,
+                                           .dims = rows[i].dims,
+                                           .device = number };
+        ck_assert_int_eq(request_describe(&description, COLLECTIVE_ALLREDUCE, &tensor, rows[i].op,
+                                          0, NULL, rows[i].set, &err),
+                         HVD_OK);
+        ck_assert_int_eq(description.memory, rows[i].memory);
+        ck_assert_int_eq(hvd_unregister_device(number), HVD_OK);
+    }
+}
+END_TEST
+
 static int can_all(void *context, const struct hvd_device_collective *question)
 {
     return !context && question->kind != 0;
@@ -396,7 +451,7 @@ START_TEST(devices_exchange_rows_in_small_sets)
                                                      .can_collective = can_all,
                                                      .collective = collective };
     int ranks[LISTED_ROWS_RANKS + 1] = { 0 };
-    struct request_set set = { 0, ranks, LISTED_ROWS_RANKS, 0 };
+    struct request_set set = { 0, ranks, LISTED_ROWS_RANKS, 0, false };
     struct description description;
     struct err err;
     int number = hvd_register_device(&device);
@@ -565,6 +620,7 @@ int main(void)
     tcase_add_test(tcase, a_collective_of_a_tensor_needs_one);
     tcase_add_test(tcase, a_description_says_all_that_was_asked_for);
     tcase_add_loop_test(tcase, a_description_says_where_the_memory_is, 0, 2);
+    tcase_add_test(tcase, a_device_may_reduce_large_tensors_of_one_host_only);
     tcase_add_test(tcase, devices_exchange_rows_in_small_sets);
     tcase_add_test(tcase, a_root_of_the_world_becomes_one_of_the_set);
     tcase_add_test(tcase, splits_are_one_for_each_rank_and_no_more_than_there_is);
