@@ -6,27 +6,28 @@
 
 enum { KERNEL_THREADS = 256, KERNEL_BLOCKS = 1024 }; /* of a launch, at most */
 
-static int kernels_find(struct cuda_kernels *kernels, const struct cuda_device *device,
+static int kernels_find(struct cuda_kernels *kernels, const struct cuda_device *device, int acts,
                         struct err *err)
 {
     char name[KERNEL_NAME];
-    for (int dtype = 0; dtype < KERNEL_DTYPES; dtype++) {
-        if (!kernel_exists((enum hvd_dtype)dtype))
+    for (int i = 0; i < acts * KERNEL_DTYPES; i++) {
+        int act = i / KERNEL_DTYPES, dtype = i % KERNEL_DTYPES;
+        if (!kernel_exists((enum kernel_act)act, (enum hvd_dtype)dtype))
             continue;
-        kernel_name(name, (enum hvd_dtype)dtype);
-        int result =
-            device->driver->module_get_function(&kernels->functions[dtype], kernels->module, name);
+        kernel_name(name, (enum kernel_act)act, (enum hvd_dtype)dtype);
+        int result = device->driver->module_get_function(&kernels->functions[act][dtype],
+                                                         kernels->module, name);
         if (result != CUDA_OK)
             return cuda_driver_fail(device->driver, result, "cuModuleGetFunction", err);
     }
     return HVD_OK;
 }
 
-int cuda_kernels_load(struct cuda_kernels *kernels, const struct cuda_device *device,
+int cuda_kernels_load(struct cuda_kernels *kernels, const struct cuda_device *device, int acts,
                       struct err *err)
 {
     *kernels = (struct cuda_kernels){ 0 };
-    char *ptx = kernels_ptx();
+    char *ptx = kernels_ptx(acts);
     if (!ptx)
         return fail(err, HVD_ERR_NOMEM, "out of memory");
     int result = device->driver->module_load(&kernels->module, ptx, 0, NULL, NULL);
@@ -35,7 +36,7 @@ int cuda_kernels_load(struct cuda_kernels *kernels, const struct cuda_device *de
         kernels->module = NULL;
         return cuda_driver_fail(device->driver, result, "cuModuleLoadDataEx", err);
     }
-    return kernels_find(kernels, device, err);
+    return kernels_find(kernels, device, acts, err);
 }
 
 void cuda_kernels_unload(struct cuda_kernels *kernels, const struct cuda_device *device)
@@ -45,18 +46,35 @@ void cuda_kernels_unload(struct cuda_kernels *kernels, const struct cuda_device 
     kernels->module = NULL;
 }
 
+static int kernels_launch(const struct cuda_device *device, struct cuda_stream *stream,
+                          struct cuda_function *function, size_t count, void **parameters,
+                          struct err *err)
+{
+    size_t wanted = (count + KERNEL_THREADS - 1) / KERNEL_THREADS;
+    unsigned blocks = wanted < KERNEL_BLOCKS ? (unsigned)wanted : KERNEL_BLOCKS;
+    if (count == 0)
+        return HVD_OK;
+    int result = device->driver->launch(function, blocks, 1, 1, KERNEL_THREADS, 1, 1, 0, stream,
+                                        parameters, NULL);
+    return result == CUDA_OK ? HVD_OK
+                             : cuda_driver_fail(device->driver, result, "cuLaunchKernel", err);
+}
+
 int cuda_kernels_scale(const struct cuda_kernels *kernels, const struct cuda_device *device,
                        struct cuda_stream *stream, enum hvd_dtype dtype, void *out, const void *in,
                        size_t count, double factor, struct err *err)
 {
     uint64_t to = (uintptr_t)out, from = (uintptr_t)in, elements = count;
     void *parameters[] = { &to, &from, &elements, &factor };
-    size_t wanted = (count + KERNEL_THREADS - 1) / KERNEL_THREADS;
-    unsigned blocks = wanted < KERNEL_BLOCKS ? (unsigned)wanted : KERNEL_BLOCKS;
-    if (count == 0)
-        return HVD_OK;
-    int result = device->driver->launch(kernels->functions[dtype], blocks, 1, 1, KERNEL_THREADS, 1,
-                                        1, 0, stream, parameters, NULL);
-    return result == CUDA_OK ? HVD_OK
-                             : cuda_driver_fail(device->driver, result, "cuLaunchKernel", err);
+    return kernels_launch(device, stream, kernels->functions[KERNEL_SCALE][dtype], count,
+                          parameters, err);
+}
+
+int cuda_kernels_reduce(const struct cuda_kernels *kernels, const struct cuda_device *device,
+                        struct cuda_stream *stream, enum kernel_act act, enum hvd_dtype dtype,
+                        uint64_t out, uint64_t in, size_t count, int divisor, struct err *err)
+{
+    uint64_t elements = count, by = (uint64_t)divisor;
+    void *parameters[] = { &out, &out, &in, &elements, &by };
+    return kernels_launch(device, stream, kernels->functions[act][dtype], count, parameters, err);
 }

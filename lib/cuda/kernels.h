@@ -11,16 +11,22 @@
 
 struct cuda_kernels {
     struct cuda_module_image *module;
-    struct cuda_function *functions[KERNEL_DTYPES]; /* NULL: there is none */
+    struct cuda_function *functions[KERNEL_ACTS][KERNEL_DTYPES]; /* NULL: there is none */
 };
 
-int cuda_kernels_load(struct cuda_kernels *kernels, const struct cuda_device *device,
+/* Those of the first `acts` acts. */
+int cuda_kernels_load(struct cuda_kernels *kernels, const struct cuda_device *device, int acts,
                       struct err *err);
 void cuda_kernels_unload(struct cuda_kernels *kernels, const struct cuda_device *device);
 
-/* Puts out[i] = in[i] * factor on the stream. There is a kernel for the type (kernel_exists()). */
+/* Puts out[i] = in[i] * factor on the stream. The kernel exists and was loaded. */
 int cuda_kernels_scale(const struct cuda_kernels *kernels, const struct cuda_device *device,
                        struct cuda_stream *stream, enum hvd_dtype dtype, void *out, const void *in,
                        size_t count, double factor, struct err *err);
+
+/* Puts out[i] = out[i] op in[i] on the stream; an average is divided. Likewise. */
+int cuda_kernels_reduce(const struct cuda_kernels *kernels, const struct cuda_device *device,
+                        struct cuda_stream *stream, enum kernel_act act, enum hvd_dtype dtype,
+                        uint64_t out, uint64_t in, size_t count, int divisor, struct err *err);
 
 #endif

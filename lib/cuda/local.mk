@@ -18,6 +18,8 @@ lib_cuda_libcuda_module_la_SOURCES = \
 	lib/cuda/group_rows.c \
 	lib/cuda/kernels.c lib/cuda/kernels.h \
 	lib/cuda/kernels_ptx.c lib/cuda/kernels_ptx.h \
+	lib/cuda/kernels_ptx_impl.h \
+	lib/cuda/kernels_ptx_reduce.c \
 	lib/cuda/nccl.c lib/cuda/nccl.h \
 	lib/cuda/nccl_abi.h \
 	lib/cuda/reducer.c lib/cuda/reducer.h \

@@ -13,7 +13,7 @@ static int reducer_start(struct cuda_reducer *reducer, struct err *err)
     int rc = cuda_device_enter(reducer->device, err);
     if (rc < 0)
         return rc;
-    rc = cuda_kernels_load(&reducer->kernels, reducer->device, err);
+    rc = cuda_kernels_load(&reducer->kernels, reducer->device, KERNEL_SCALE + 1, err);
     cuda_device_leave(reducer->device);
     return rc;
 }

@@ -29,7 +29,7 @@ union value {
 };
 
 struct state {
-    union value registers[REGISTERS_MAX];
+    union value registers[REGISTERS_MAX + 1];
     const uint64_t *parameters;
 };
 
@@ -69,6 +69,33 @@ struct stand_in_kernel {
     DO(add_u32, "add.u32", u32, a.u32 + b.u32)                                                     \
     DO(mul_wide, "mul.wide.u32", u64, (uint64_t)a.u32 *b.u32)                                      \
     DO(mul_u64, "mul.lo.u64", u64, a.u64 *b.u64)                                                   \
+    DO(mul_u32, "mul.lo.u32", u32, a.u32 *b.u32)                                                   \
+    DO(add_f32, "add.rn.f32", f32, a.f32 + b.f32)                                                  \
+    DO(add_f64, "add.rn.f64", f64, a.f64 + b.f64)                                                  \
+    DO(div_f32, "div.rn.f32", f32, a.f32 / b.f32)                                                  \
+    DO(div_f64, "div.rn.f64", f64, a.f64 / b.f64)                                                  \
+    DO(div_u32, "div.u32", u32, a.u32 / b.u32)                                                     \
+    DO(div_s32, "div.s32", s32, a.s32 / b.s32)                                                     \
+    DO(div_s64, "div.s64", s64, a.s64 / b.s64)                                                     \
+    DO(min_u32, "min.u32", u32, a.u32 < b.u32 ? a.u32 : b.u32)                                     \
+    DO(max_u32, "max.u32", u32, a.u32 > b.u32 ? a.u32 : b.u32)                                     \
+    DO(min_s32, "min.s32", s32, a.s32 < b.s32 ? a.s32 : b.s32)                                     \
+    DO(max_s32, "max.s32", s32, a.s32 > b.s32 ? a.s32 : b.s32)                                     \
+    DO(min_s64, "min.s64", s64, a.s64 < b.s64 ? a.s64 : b.s64)                                     \
+    DO(max_s64, "max.s64", s64, a.s64 > b.s64 ? a.s64 : b.s64)                                     \
+    DO(setp_lt_f32, "setp.lt.f32", u64, a.f32 < b.f32)                                             \
+    DO(setp_gt_f32, "setp.gt.f32", u64, a.f32 > b.f32)                                             \
+    DO(setp_lt_f64, "setp.lt.f64", u64, a.f64 < b.f64)                                             \
+    DO(setp_gt_f64, "setp.gt.f64", u64, a.f64 > b.f64)                                             \
+    DO(setp_ne_u32, "setp.ne.u32", u64, a.u32 != b.u32)                                            \
+    DO(selp_f32, "selp.f32", u32, c.u64 ? a.u32 : b.u32)                                           \
+    DO(cvt_s32_s8, "cvt.s32.s8", s32, (int8_t)a.u32)                                               \
+    DO(cvt_s32_s16, "cvt.s32.s16", s32, (int16_t)a.u32)                                            \
+    DO(cvt_u32_u8, "cvt.u32.u8", u32, (uint8_t)a.u32)                                              \
+    DO(cvt_u32_u16, "cvt.u32.u16", u32, (uint16_t)a.u32)                                           \
+    DO(cvt_u32_u64, "cvt.u32.u64", u32, (uint32_t)a.u64)                                           \
+    DO(cvt_f32_u64, "cvt.rn.f32.u64", f32, (float)a.u64)                                           \
+    DO(cvt_f64_u64, "cvt.rn.f64.u64", f64, (double)a.u64)                                          \
     DO(mul_f32, "mul.rn.f32", f32, a.f32 *b.f32)                                                   \
     DO(mul_f64, "mul.rn.f64", f64, a.f64 *b.f64)                                                   \
     DO(min_f64, "min.f64", f64, fmin(a.f64, b.f64))                                                \
@@ -171,8 +198,9 @@ static const struct opcode {
     { "ld.global." type, LOAD, NULL, nbytes, is_signed },                                          \
         { "st.global." type, STORE, NULL, nbytes, is_signed },
         MEMORY("u8", 1, false) MEMORY("s8", 1, true) MEMORY("u16", 2, false) MEMORY("b16", 2, false)
-            MEMORY("s32", 4, true) MEMORY("s64", 8, true) MEMORY("f32", 4, false)
-                MEMORY("f64", 8, false){ "ld.param.u64", PARAMETER, NULL, 8, false },
+            MEMORY("s16", 2, true) MEMORY("s32", 4, true) MEMORY("s64", 8, true)
+                MEMORY("f32", 4, false)
+                    MEMORY("f64", 8, false){ "ld.param.u64", PARAMETER, NULL, 8, false },
     { "ld.param.f64", PARAMETER, NULL, 8, false },
     { "bra", BRANCH, NULL, 0, false },
     { "ret", RETURN, NULL, 0, false },
@@ -401,12 +429,13 @@ static int run_line(struct state *state, const struct line *line, int *at)
     }
 }
 
-static void set_special(const struct stand_in_kernel *kernel, struct state *state, const char *name,
-                        uint32_t value)
+/* Where the register is; one that nothing reads if the kernel has none of that name. */
+static int special_index(const struct stand_in_kernel *kernel, const char *name)
 {
-    for (int i = 0; i < kernel->nregisters; i++)
-        if (strcmp(kernel->registers[i], name) == 0)
-            state->registers[i].u64 = value;
+    int i = 0;
+    while (i < kernel->nregisters && strcmp(kernel->registers[i], name) != 0)
+        i++;
+    return i;
 }
 
 static int run_thread(const struct stand_in_kernel *kernel, struct state *state)
@@ -424,12 +453,14 @@ int stand_in_interpret(const struct stand_in_kernel *kernel, const uint64_t *par
                        unsigned blocks, unsigned threads)
 {
     int result = CUDA_OK;
+    int block = special_index(kernel, "%ctaid.x"), thread = special_index(kernel, "%tid.x");
+    int nblocks = special_index(kernel, "%nctaid.x"), nthreads = special_index(kernel, "%ntid.x");
     for (unsigned i = 0; i < blocks * threads && result == CUDA_OK; i++) {
         struct state state = { .parameters = parameters };
-        set_special(kernel, &state, "%ctaid.x", i / threads);
-        set_special(kernel, &state, "%tid.x", i % threads);
-        set_special(kernel, &state, "%nctaid.x", blocks);
-        set_special(kernel, &state, "%ntid.x", threads);
+        state.registers[block].u64 = i / threads;
+        state.registers[thread].u64 = i % threads;
+        state.registers[nblocks].u64 = blocks;
+        state.registers[nthreads].u64 = threads;
         result = run_thread(kernel, &state);
     }
     return result;

@@ -7,7 +7,7 @@
 
 int main(void)
 {
-    char *text = kernels_ptx();
+    char *text = kernels_ptx(KERNEL_ACTS);
     int printed = text ? fputs(text, stdout) : EOF;
     free(text);
     return printed < 0 || fflush(stdout) != 0;

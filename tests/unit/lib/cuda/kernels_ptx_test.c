@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels scale as the loops of lib/reduce do, to the bit, except which NaN a NaN is. Their
- * PTX text is interpreted by the stand-in for the driver (tests/stand_in_cuda), not by a GPU. */
+/* The kernels scale and combine as the loops of lib/reduce do, to the bit, except which NaN a NaN
+ * is. Their PTX text is interpreted by the stand-in for the driver (tests/stand_in_cuda), not by a
+ * GPU. */
 #include "lib/cuda/kernels_ptx.h"
 
 #include "lib/cuda/nccl.h"
@@ -19,7 +20,7 @@ static int nkernels;
 
 static void read_kernels(void)
 {
-    char *ptx = kernels_ptx();
+    char *ptx = kernels_ptx(KERNEL_ACTS);
     ck_assert_ptr_nonnull(ptx);
     ck_assert_int_eq(stand_in_parse(ptx, &kernels, &nkernels), CUDA_OK);
     free(ptx);
@@ -76,57 +77,144 @@ static bool is_nan(enum hvd_dtype dtype, const unsigned char *element)
     }
 }
 
-static void check_kernel(enum hvd_dtype dtype, double factor)
+/* Elements of a GPU's memory: the result, and two operands. */
+struct vectors {
+    enum hvd_dtype dtype;
+    size_t size;
+    void *memory;
+    unsigned char *out, *left, *right;
+};
+
+static struct vectors vectors_make(enum hvd_dtype dtype)
 {
-    char name[KERNEL_NAME];
-    size_t size = dtype_size((int)dtype);
-    unsigned char in[COUNT * 8], expected[COUNT * 8];
-    void *memory = stand_in_alloc(0, false, 2 * COUNT * size);
-    unsigned char *there = stand_in_pointer((uintptr_t)memory, 2 * COUNT * size);
-    uint64_t at = (uintptr_t)memory, bits;
-    fill(in, size);
-    scale_function(dtype)(expected, in, COUNT, factor);
-    memcpy(there + COUNT * size, in, COUNT * size);
-    kernel_name(name, dtype);
-    const struct stand_in_kernel *kernel = stand_in_find(kernels, nkernels, name);
-    ck_assert_msg(kernel, "no %s", name);
-    memcpy(&bits, &factor, sizeof bits);
-    const uint64_t parameters[] = { at, at + COUNT * size, COUNT, bits };
-    ck_assert_int_eq(stand_in_interpret(kernel, parameters, BLOCKS, THREADS), CUDA_OK);
-    for (size_t i = 0; i < COUNT; i++) {
-        const unsigned char *got = there + i * size, *wanted = expected + i * size;
-        bool same = memcmp(got, wanted, size) == 0 || (is_nan(dtype, got) && is_nan(dtype, wanted));
-        uint64_t shown[3] = { 0 };
-        memcpy(&shown[0], in + i * size, size);
-        memcpy(&shown[1], got, size);
-        memcpy(&shown[2], wanted, size);
-        ck_assert_msg(same, "%s of %llx by %g: %llx, not %llx", name, (unsigned long long)shown[0],
-                      factor, (unsigned long long)shown[1], (unsigned long long)shown[2]);
-    }
-    stand_in_release(memory);
+    struct vectors vectors = { .dtype = dtype, .size = dtype_size((int)dtype) };
+    size_t nbytes = COUNT * vectors.size;
+    vectors.memory = stand_in_alloc(0, false, 3 * nbytes);
+    vectors.out = stand_in_pointer((uintptr_t)vectors.memory, 3 * nbytes);
+    vectors.left = vectors.out + nbytes;
+    vectors.right = vectors.left + nbytes;
+    fill(vectors.left, vectors.size);
+    fill(vectors.right, vectors.size);
+    return vectors;
 }
 
-START_TEST(a_kernel_gives_what_the_loop_of_the_host_gives)
+/* The address of a vector on the GPU: 0 out, 1 left, 2 right. */
+static uint64_t vectors_at(const struct vectors *vectors, int which)
+{
+    return (uintptr_t)vectors->memory + (uint64_t)which * COUNT * vectors->size;
+}
+
+static const struct stand_in_kernel *find_kernel(enum kernel_act act, enum hvd_dtype dtype)
+{
+    char name[KERNEL_NAME];
+    kernel_name(name, act, dtype);
+    const struct stand_in_kernel *kernel = stand_in_find(kernels, nkernels, name);
+    ck_assert_msg(kernel, "no %s", name);
+    return kernel;
+}
+
+static void require_elements(const struct vectors *vectors, enum kernel_act act,
+                             const unsigned char *expected)
+{
+    char name[KERNEL_NAME];
+    size_t size = vectors->size;
+    kernel_name(name, act, vectors->dtype);
+    for (size_t i = 0; i < COUNT; i++) {
+        const unsigned char *got = vectors->out + i * size, *wanted = expected + i * size;
+        bool same = memcmp(got, wanted, size) == 0 ||
+                    (is_nan(vectors->dtype, got) && is_nan(vectors->dtype, wanted));
+        uint64_t shown[4] = { 0 };
+        memcpy(&shown[0], vectors->left + i * size, size);
+        memcpy(&shown[1], vectors->right + i * size, size);
+        memcpy(&shown[2], got, size);
+        memcpy(&shown[3], wanted, size);
+        ck_assert_msg(same, "%s of %llx and %llx: %llx, not %llx", name,
+                      (unsigned long long)shown[0], (unsigned long long)shown[1],
+                      (unsigned long long)shown[2], (unsigned long long)shown[3]);
+    }
+}
+
+static void check_scale(enum hvd_dtype dtype, double factor)
+{
+    uint64_t bits;
+    unsigned char expected[COUNT * 8];
+    struct vectors vectors = vectors_make(dtype);
+    scale_function(dtype)(expected, vectors.left, COUNT, factor);
+    memcpy(&bits, &factor, sizeof bits);
+    const uint64_t parameters[] = { vectors_at(&vectors, 0), vectors_at(&vectors, 1), COUNT, bits };
+    ck_assert_int_eq(
+        stand_in_interpret(find_kernel(KERNEL_SCALE, dtype), parameters, BLOCKS, THREADS), CUDA_OK);
+    require_elements(&vectors, KERNEL_SCALE, expected);
+    stand_in_release(vectors.memory);
+}
+
+START_TEST(a_kernel_scales_as_the_loop_of_the_host_does)
 {
     static const double factors[] = { 0.5, -3.25, 1e-9, 1e30 };
     enum hvd_dtype dtype = (enum hvd_dtype)_i;
-    if (!kernel_exists(dtype))
+    if (!kernel_exists(KERNEL_SCALE, dtype))
         return;
     for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
-        check_kernel(dtype, factors[i]);
+        check_scale(dtype, factors[i]);
 }
 END_TEST
 
-START_TEST(the_types_that_nccl_reduces_have_a_kernel_and_no_others)
+static void check_reduction(enum kernel_act act, enum hvd_dtype dtype, int divisor)
 {
-    int nccl_dtype, nccl_op, types = 0;
+    static const enum hvd_op ops[KERNEL_ACTS] = { [KERNEL_SUM] = HVD_SUM,
+                                                  [KERNEL_PRODUCT] = HVD_PRODUCT,
+                                                  [KERNEL_MIN] = HVD_MIN,
+                                                  [KERNEL_MAX] = HVD_MAX };
+    unsigned char expected[COUNT * 8];
+    struct vectors vectors = vectors_make(dtype);
+    if (act == KERNEL_AVERAGE)
+        divide_function(dtype)(expected, vectors.left, vectors.right, COUNT, divisor);
+    else
+        reduce_function(dtype, ops[act])(expected, vectors.left, vectors.right, COUNT);
+    const uint64_t parameters[] = { vectors_at(&vectors, 0), vectors_at(&vectors, 1),
+                                    vectors_at(&vectors, 2), COUNT, (uint64_t)divisor };
+    ck_assert_int_eq(stand_in_interpret(find_kernel(act, dtype), parameters, BLOCKS, THREADS),
+                     CUDA_OK);
+    require_elements(&vectors, act, expected);
+    stand_in_release(vectors.memory);
+}
+
+START_TEST(a_kernel_combines_as_the_loop_of_the_host_does)
+{
+    static const int divisors[] = { 1, 2, 3, 7, 127, 1000, 1 << 24 };
+    enum kernel_act act = (enum kernel_act)(_i / KERNEL_DTYPES);
+    enum hvd_dtype dtype = (enum hvd_dtype)(_i % KERNEL_DTYPES);
+    if (!kernel_exists(act, dtype))
+        return;
+    for (size_t i = 0; i < sizeof divisors / sizeof *divisors; i++)
+        check_reduction(act, dtype, divisors[i]);
+}
+END_TEST
+
+START_TEST(every_type_has_a_kernel_where_the_host_has_a_loop)
+{
+    int count = 0;
     for (int dtype = 0; dtype < KERNEL_DTYPES; dtype++) {
-        bool reduces = nccl_numbers((enum hvd_dtype)dtype, HVD_SUM, &nccl_dtype, &nccl_op);
-        ck_assert_int_eq(kernel_exists((enum hvd_dtype)dtype), reduces);
-        types += reduces;
+        enum hvd_dtype type = (enum hvd_dtype)dtype;
+        ck_assert_int_eq(kernel_exists(KERNEL_SCALE, type), scale_function(type) != NULL);
+        ck_assert_int_eq(kernel_exists(KERNEL_AVERAGE, type), divide_function(type) != NULL);
+        ck_assert_int_eq(kernel_exists(KERNEL_MIN, type), reduce_function(type, HVD_MIN) != NULL);
+        ck_assert_uint_eq(kernel_element_bytes(type), dtype_size(dtype));
+        for (int act = 0; act < KERNEL_ACTS; act++)
+            count += kernel_exists((enum kernel_act)act, type);
     }
-    ck_assert(!kernel_exists((enum hvd_dtype)KERNEL_DTYPES));
-    ck_assert_int_eq(nkernels, types);
+    ck_assert_int_eq(nkernels, count);
+    ck_assert(!kernel_exists(KERNEL_SCALE, (enum hvd_dtype)KERNEL_DTYPES));
+    ck_assert_uint_eq(kernel_element_bytes((enum hvd_dtype)KERNEL_DTYPES), 0);
+}
+END_TEST
+
+START_TEST(the_types_that_nccl_reduces_can_be_scaled)
+{
+    int nccl_dtype, nccl_op;
+    for (int dtype = 0; dtype < KERNEL_DTYPES; dtype++)
+        if (nccl_numbers((enum hvd_dtype)dtype, HVD_SUM, &nccl_dtype, &nccl_op))
+            ck_assert(kernel_exists(KERNEL_SCALE, (enum hvd_dtype)dtype));
 }
 END_TEST
 
@@ -148,8 +236,11 @@ int main(void)
     TCase *tcase = tcase_create("kernels_ptx");
     suite_add_tcase(suite, tcase);
     tcase_add_checked_fixture(tcase, read_kernels, free_kernels);
-    tcase_add_loop_test(tcase, a_kernel_gives_what_the_loop_of_the_host_gives, 0, KERNEL_DTYPES);
-    tcase_add_test(tcase, the_types_that_nccl_reduces_have_a_kernel_and_no_others);
+    tcase_add_loop_test(tcase, a_kernel_scales_as_the_loop_of_the_host_does, 0, KERNEL_DTYPES);
+    tcase_add_loop_test(tcase, a_kernel_combines_as_the_loop_of_the_host_does, KERNEL_DTYPES,
+                        KERNEL_ACTS * KERNEL_DTYPES);
+    tcase_add_test(tcase, every_type_has_a_kernel_where_the_host_has_a_loop);
+    tcase_add_test(tcase, the_types_that_nccl_reduces_can_be_scaled);
     tcase_add_test(tcase, an_address_outside_of_memory_is_illegal);
     return unit_run(suite);
 }
