@@ -19,6 +19,7 @@ enum {
     CUDA_NO_DEVICE = 100,
     CUDA_INVALID_DEVICE = 101,
     CUDA_INVALID_CONTEXT = 201,
+    CUDA_PEER_ACCESS_UNSUPPORTED = 217,
     CUDA_INVALID_PTX = 218,
     CUDA_INVALID_HANDLE = 400,
     CUDA_NOT_FOUND = 500,
@@ -39,7 +40,8 @@ enum {
     CUDA_MEMORY_DEVICE = 2,
     CUDA_STREAM_NON_BLOCKING = 1,
     CUDA_EVENT_DISABLE_TIMING = 2,
-    CUDA_HOST_ALLOC_PORTABLE = 1
+    CUDA_HOST_ALLOC_PORTABLE = 1,
+    CUDA_IPC_LAZY_PEER_ACCESS = 1
 };
 
 struct cuda_context; /* CUcontext, CUstream, CUevent, CUmodule and CUfunction are pointers */
@@ -50,6 +52,10 @@ struct cuda_function;
 
 struct cuda_uuid { /* CUuuid */
     unsigned char bytes[16];
+};
+
+struct cuda_ipc_handle { /* CUipcMemHandle, passed by value */
+    char bytes[64];
 };
 
 /* CALL(member, name in cuda.h, suffix of the symbol, parameters): the entry points. Device memory
@@ -81,6 +87,11 @@ struct cuda_uuid { /* CUuuid */
     CALL(mem_free_async, cuMemFreeAsync, "", (uint64_t memory, struct cuda_stream * stream))       \
     CALL(copy, cuMemcpyAsync, "",                                                                  \
          (uint64_t to, uint64_t from, size_t nbytes, struct cuda_stream * stream))                 \
+    CALL(ipc_get_handle, cuIpcGetMemHandle, "",                                                    \
+         (struct cuda_ipc_handle * handle, uint64_t memory))                                       \
+    CALL(ipc_open, cuIpcOpenMemHandle, "_v2",                                                      \
+         (uint64_t * memory, struct cuda_ipc_handle handle, unsigned flags))                       \
+    CALL(ipc_close, cuIpcCloseMemHandle, "", (uint64_t memory))                                    \
     CALL(pointer_get_attribute, cuPointerGetAttribute, "",                                         \
          (void *value, int attribute, uint64_t memory))                                            \
     CALL(stream_create, cuStreamCreate, "", (struct cuda_stream * *stream, unsigned flags))        \

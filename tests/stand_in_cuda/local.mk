@@ -7,6 +7,7 @@ tests_stand_in_cuda_libcuda_la_SOURCES = \
 	tests/stand_in_cuda/stand_in.h \
 	tests/stand_in_cuda/stand_in_context.c \
 	tests/stand_in_cuda/stand_in_faults.c \
+	tests/stand_in_cuda/stand_in_ipc.c \
 	tests/stand_in_cuda/stand_in_kernel.c \
 	tests/stand_in_cuda/stand_in_memory.c \
 	tests/stand_in_cuda/stand_in_ptx.c \

@@ -3,6 +3,9 @@
  * simulator of a GPU: it keeps the promises of the calls that lib/cuda makes, checks the order in
  * which they come, and fails when it is told to.
  *
+ * Memory that one process exports and another opens is the same memory. Freeing memory that another
+ * process has open, which NVIDIA's manual calls undefined, ends the process.
+ *
  * What it checks, and what the driver would answer: cuInit() first; a current context on the
  * calling thread; handles that exist; memory that exists, all of it, and of which kind. Device
  * memory faults when the processor touches it. Each stream is a thread. Kernels are PTX, which it
@@ -13,6 +16,8 @@
  *     gpus=N           GPUs that it shows (2); CUDA_VISIBLE_DEVICES hides some
  *     driver=N         its version (12040)
  *     pools=N          whether its GPUs have memory pools (1)
+ *     ipc=N            whether memory can be exported to other processes (1)
+ *     peers=N          whether its GPUs can access each other's memory (1)
  *     rank=N           the words behind it are for the process with HOROVOD_RANK=N only
  *     fail=CALL:N:R    the N-th call of CALL from now returns R
  *     lost=CALL:N      the GPU falls off the bus at that call: it and all later ones return 999
@@ -36,7 +41,8 @@ STAND_IN_API void stand_in_configure(const char *words);
 struct stand_in_holdings {
     int contexts; /* primary contexts retained, less released */
     int streams, events, pieces, pinned, images;
-    int pushed; /* contexts on the stacks of all threads */
+    int imported; /* pieces of other processes that are open */
+    int pushed;   /* contexts on the stacks of all threads */
 };
 STAND_IN_API struct stand_in_holdings stand_in_holdings(void);
 
@@ -79,6 +85,16 @@ void stand_in_count_contexts(struct stand_in_holdings *holdings);
 /* stand_in_memory.c */
 void *stand_in_host_pointer(const void *host, size_t nbytes); /* pinned, or NULL */
 void stand_in_count_memory(struct stand_in_holdings *holdings);
+
+/* For stand_in_ipc.c. The file of a piece of cuMemAlloc() that begins at the address, -1 if there
+ * is none; a file as a piece of the current context; and its end, a CUresult. */
+struct stand_in_file {
+    int fd, ordinal; /* the GPU that has the memory */
+    size_t nbytes;
+};
+struct stand_in_file stand_in_file_of(uint64_t memory);
+int stand_in_import(const struct stand_in_file *file, uint64_t *memory);
+int stand_in_unimport(uint64_t memory);
 
 /* stand_in_stream.c: waits until all work on all streams is done, as the driver does before it
  * frees memory. */

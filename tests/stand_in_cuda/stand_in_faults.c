@@ -18,7 +18,7 @@ struct fault {
 static struct {
     pthread_mutex_t lock;
     bool read;
-    int gpus, driver, pools;
+    int gpus, driver, pools, ipc, peers;
     int late_at, late_result, late_seen;
     int broken;
     struct fault faults[FAULTS_MAX];
@@ -45,6 +45,10 @@ static void read_word(const char *word, bool *ours)
         state.driver = number;
     else if (sscanf(word, "pools=%d", &number) == 1)
         state.pools = number;
+    else if (sscanf(word, "ipc=%d", &number) == 1)
+        state.ipc = number;
+    else if (sscanf(word, "peers=%d", &number) == 1)
+        state.peers = number;
     else if (sscanf(word, "late=%d:%d", &state.late_at, &state.late_result) == 2)
         state.late_seen = 0;
     else if (state.nfaults < FAULTS_MAX &&
@@ -70,7 +74,7 @@ static void read_words(const char *words)
     state.read = true;
     state.gpus = 2;
     state.driver = 12040;
-    state.pools = 1;
+    state.pools = state.ipc = state.peers = 1;
     state.late_at = state.broken = state.nfaults = 0;
     memset(state.faults, 0, sizeof state.faults);
     for (word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
@@ -97,6 +101,8 @@ int stand_in_number(const char *word, int otherwise)
     int number = strcmp(word, "gpus") == 0     ? state.gpus
                  : strcmp(word, "driver") == 0 ? state.driver
                  : strcmp(word, "pools") == 0  ? state.pools
+                 : strcmp(word, "ipc") == 0    ? state.ipc
+                 : strcmp(word, "peers") == 0  ? state.peers
                                                : otherwise;
     pthread_mutex_unlock(&state.lock);
     return number;

@@ -4,15 +4,19 @@
 #include "tests/stand_in_cuda/stand_in.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum kind { DEVICE, MANAGED, PINNED };
+enum kind { DEVICE, MANAGED, PINNED, IMPORTED };
 
 struct piece {
     enum kind kind;
+    bool can_be_exported;
     int ordinal, fd;
+    int context;                     /* imported: the GPU in whose context it was opened */
     unsigned char *address, *memory; /* as callers know it; as it is used here */
     size_t nbytes, mapped;
     struct piece *next;
@@ -86,9 +90,11 @@ static int map_piece(struct piece *piece)
                                                                        : CUDA_OK;
 }
 
-static int make_piece(int ordinal, size_t nbytes, uint64_t *memory)
+static int make_piece(int ordinal, size_t nbytes, bool can_be_exported, uint64_t *memory)
 {
-    struct piece piece = { .kind = DEVICE, .ordinal = ordinal, .nbytes = nbytes };
+    struct piece piece = {
+        .kind = DEVICE, .can_be_exported = can_be_exported, .ordinal = ordinal, .nbytes = nbytes
+    };
     piece.fd = memfd_create("stand_in_cuda", MFD_CLOEXEC);
     if (piece.fd < 0 || ftruncate(piece.fd, (off_t)nbytes) < 0 || map_piece(&piece) != CUDA_OK)
         return CUDA_OUT_OF_MEMORY;
@@ -104,11 +110,32 @@ void *stand_in_alloc(int ordinal, bool managed, size_t nbytes)
         .kind = MANAGED, .ordinal = ordinal, .nbytes = nbytes, .mapped = nbytes, .fd = -1
     };
     if (!managed)
-        return make_piece(ordinal, nbytes, &memory) == CUDA_OK ? (void *)(uintptr_t)memory : NULL;
+        return make_piece(ordinal, nbytes, false, &memory) == CUDA_OK ? (void *)(uintptr_t)memory
+                                                                      : NULL;
     piece.memory = piece.address =
         mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     add_piece(&piece);
     return piece.address;
+}
+
+static void release_piece(struct piece *piece)
+{
+    munmap(piece->memory, piece->mapped);
+    if (piece->kind == DEVICE || piece->kind == IMPORTED) {
+        munmap(piece->address, piece->mapped);
+        flock(piece->fd, LOCK_UN); /* a child of fork() has the descriptor, too */
+        close(piece->fd);
+    }
+    free(piece);
+}
+
+/* Processes that have opened the piece hold a lock on its file. */
+static void require_unopened(const struct piece *piece)
+{
+    if (piece->kind != DEVICE || flock(piece->fd, LOCK_EX | LOCK_NB) == 0)
+        return;
+    fprintf(stderr, "stand_in_cuda: memory is freed that another process has open\n");
+    abort();
 }
 
 /* No stream may use it any more. */
@@ -123,12 +150,8 @@ static int unmap_piece(uint64_t address, enum kind kind)
     pthread_mutex_unlock(&lock);
     if (!piece)
         return CUDA_INVALID_VALUE;
-    munmap(piece->memory, piece->mapped);
-    if (piece->kind == DEVICE) {
-        munmap(piece->address, piece->mapped);
-        close(piece->fd);
-    }
-    free(piece);
+    require_unopened(piece);
+    release_piece(piece);
     return CUDA_OK;
 }
 
@@ -149,7 +172,7 @@ int stand_in_call_mem_alloc(uint64_t *memory, size_t nbytes)
     int result = stand_in_enter("cuMemAlloc", true);
     if (result == CUDA_OK && nbytes == 0)
         result = CUDA_INVALID_VALUE;
-    return result == CUDA_OK ? make_piece(stand_in_current(), nbytes, memory) : result;
+    return result == CUDA_OK ? make_piece(stand_in_current(), nbytes, true, memory) : result;
 }
 
 int stand_in_call_mem_free(uint64_t memory)
@@ -165,7 +188,7 @@ int stand_in_call_mem_alloc_async(uint64_t *memory, size_t nbytes, struct cuda_s
         result = CUDA_INVALID_VALUE;
     if (result == CUDA_OK && stand_in_number("pools", 0) == 0)
         result = CUDA_NOT_SUPPORTED;
-    return result == CUDA_OK ? make_piece(stand_in_current(), nbytes, memory) : result;
+    return result == CUDA_OK ? make_piece(stand_in_current(), nbytes, false, memory) : result;
 }
 
 static int free_in_order(void *arg)
@@ -224,12 +247,53 @@ int stand_in_call_pointer_get_attribute(void *value, int attribute, uint64_t mem
     return CUDA_OK;
 }
 
+/* ---- memory of other processes ---- */
+
+struct stand_in_file stand_in_file_of(uint64_t memory)
+{
+    struct piece piece;
+    bool good =
+        look_up(memory, &piece) && piece.can_be_exported && memory == (uintptr_t)piece.address;
+    return (struct stand_in_file){ good ? piece.fd : -1, piece.ordinal, piece.nbytes };
+}
+
+int stand_in_import(const struct stand_in_file *file, uint64_t *memory)
+{
+    struct piece piece = { .kind = IMPORTED,
+                           .ordinal = file->ordinal,
+                           .fd = file->fd,
+                           .nbytes = file->nbytes,
+                           .context = stand_in_current() };
+    if (map_piece(&piece) != CUDA_OK)
+        return CUDA_OUT_OF_MEMORY;
+    add_piece(&piece);
+    *memory = (uintptr_t)piece.address;
+    return CUDA_OK;
+}
+
+int stand_in_unimport(uint64_t memory)
+{
+    int result = CUDA_INVALID_VALUE;
+    stand_in_drain();
+    pthread_mutex_lock(&lock);
+    struct piece **link = find_piece(memory), *piece = *link;
+    if (piece && piece->kind == IMPORTED && memory == (uintptr_t)piece->address)
+        result = piece->context == stand_in_current() ? CUDA_OK : CUDA_INVALID_CONTEXT;
+    if (result == CUDA_OK)
+        *link = piece->next;
+    pthread_mutex_unlock(&lock);
+    if (result == CUDA_OK)
+        release_piece(piece);
+    return result;
+}
+
 void stand_in_count_memory(struct stand_in_holdings *holdings)
 {
     pthread_mutex_lock(&lock);
     for (const struct piece *piece = pieces; piece; piece = piece->next) {
         holdings->pieces += piece->kind == DEVICE;
         holdings->pinned += piece->kind == PINNED;
+        holdings->imported += piece->kind == IMPORTED;
     }
     pthread_mutex_unlock(&lock);
 }
