@@ -18,7 +18,9 @@
  * context, as the CUDA runtime and frameworks use it; no call changes the current context of the
  * calling thread. Memory of another GPU or of the host is refused (HVD_ERR_INVALID); managed memory
  * is accepted. NCCL, if it is found, reduces, broadcasts, gathers, scatters and exchanges between
- * GPUs, but not between hosts while HVD_ENCRYPT wants encryption, which NCCL has not.
+ * GPUs, but not between hosts while HVD_ENCRYPT wants encryption, which NCCL has not. Ranks of one
+ * host read each other's GPU memory for large allreduces that NCCL does not take, if the driver
+ * permits it (HVD_CUDA_IPC).
  *
  * This code has never run on a GPU: its tests use a stand-in for the driver (doc/gpu.md). */
 #ifndef HVD_CUDA_H

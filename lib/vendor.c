@@ -3,6 +3,7 @@
 #include "lib/vendor.h"
 
 #include "lib/base/env_names.h"
+#include "lib/base/log.h"
 #include "lib/device/device_load.h"
 #include "lib/hvd.h"
 #include "lib/process.h"
@@ -27,6 +28,16 @@ static int vendor_world_is_broken(void)
     return broken;
 }
 
+/* Without a world the rank is -1, which leaves it out. */
+static void vendor_log_info(const char *text)
+{
+    struct world *world = process_enter(NULL);
+    int rank = world ? world_rank_info(world)->rank : -1;
+    if (world)
+        process_exit();
+    log_line(LOG_INFO, rank, "%s", text);
+}
+
 int vendor_open_cuda(const struct vendor_place *place, int *device, struct err *err)
 {
     static const struct device_module_library library = {
@@ -41,6 +52,7 @@ int vendor_open_cuda(const struct vendor_place *place, int *device, struct err *
         .epoch = hvd_epoch,
         .last_error = hvd_last_error,
         .world_is_broken = vendor_world_is_broken,
+        .log_info = vendor_log_info,
     };
     const struct device_module_options options = {
         .ordinal = place->ordinal,

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # gpu.sh BUILDDIR [-np 'N...']: on a machine with a GPU of NVIDIA: runs the unit tests of lib/cuda, then collectives of tensors
-# in its memory at 2 and 4 ranks on this GPU, through the host and, where each rank has a GPU, with NCCL. It prints how fast the
-# driver copies, and hvd-bandwidth's table of all collectives, and runs tests/gpu/torch_cases.py where PyTorch has CUDA. It is no
+# in its memory at 2 and 4 ranks on this GPU, through the host, out of the memory of other ranks and, where each rank has a GPU, with
+# NCCL. It prints how fast the driver copies, and hvd-bandwidth's table of all collectives, and runs tests/gpu/torch_cases.py where PyTorch has CUDA. It is no
 # part of "make check". CUDA_HOME has cuda.h (/usr/local/cuda), GPU_BYTES is the size of the largest tensors (67108864), PYTHON
 # the interpreter.
 set -eu
@@ -22,7 +22,8 @@ trap 'rm -rf "$work"' EXIT
 }
 make -C "$build" check TESTS='tests/unit/lib/cuda/cuda_device_test tests/unit/lib/cuda/cuda_ordinal_test
     tests/unit/lib/cuda/kernels_ptx_test tests/unit/lib/cuda/nccl_test tests/unit/lib/cuda/nccl_gather_test
-    tests/unit/lib/cuda/nccl_alltoall_test tests/unit/lib/cuda/nccl_failure_test tests/program/cuda_toolkit_test.sh'
+    tests/unit/lib/cuda/nccl_alltoall_test tests/unit/lib/cuda/nccl_failure_test
+    tests/unit/lib/cuda/ipc_test tests/unit/lib/cuda/ipc_failure_test tests/unit/lib/cuda/ipc_lock_test tests/program/cuda_toolkit_test.sh'
 
 stage=$work/stage
 make -s -C "$build" install prefix="$stage" >/dev/null
@@ -31,11 +32,11 @@ libdir=$(make -s --no-print-directory -C "$build" print-directories prefix="$sta
     -L"$libdir" -Wl,-rpath,"$libdir" -lhvd -L"$toolkit/lib64/stubs" -lcuda
 
 bytes=${GPU_BYTES:-67108864}
-# in_job RANKS NCCL [OPTION]... COMMAND [ARGUMENT]...
+# in_job RANKS NCCL IPC [OPTION]... COMMAND [ARGUMENT]...
 in_job() {
-    ranks_of_job=$1 with_nccl=$2
-    shift 2
-    "$stage/bin/hvdrun" -np "$ranks_of_job" -x HVD_CUDA_SHARE=1 -x HVD_CUDA_NCCL="$with_nccl" "$@"
+    ranks_of_job=$1 with_nccl=$2 with_ipc=$3
+    shift 3
+    "$stage/bin/hvdrun" -np "$ranks_of_job" -x HVD_CUDA_SHARE=1 -x HVD_CUDA_NCCL="$with_nccl" -x HVD_CUDA_IPC="$with_ipc" "$@"
 }
 
 python=${PYTHON:-python3} with_torch=yes
@@ -47,11 +48,12 @@ packages=${packages%/hvd/torch}
 nvidia-smi -L 2>/dev/null || echo "gpu.sh: no nvidia-smi: is there a GPU?" >&2
 gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ' || :)
 for np in $ranks; do
-    for nccl in 0 1; do
+    for way in '0 0' '0 1' '1 0'; do
+        nccl=${way% *} ipc=${way#* }
         [ "$nccl" = 0 ] || [ "$gpus" -ge "$np" ] || continue # NCCL wants a GPU for each rank
-        echo "ranks $np, HVD_CUDA_NCCL=$nccl"
-        in_job "$np" "$nccl" -x HVD_DEVICE=cuda "$work/collectives" "$bytes"
-        in_job "$np" "$nccl" "$stage/bin/hvd-bandwidth" --device cuda --operation all -b 4K -f 4 -e "$bytes"
-        [ -z "$with_torch" ] || in_job "$np" "$nccl" -x PYTHONPATH="$packages" "$python" "$here/gpu/torch_cases.py"
+        echo "ranks $np, HVD_CUDA_NCCL=$nccl, HVD_CUDA_IPC=$ipc"
+        in_job "$np" "$nccl" "$ipc" -x HVD_DEVICE=cuda "$work/collectives" "$bytes"
+        in_job "$np" "$nccl" "$ipc" "$stage/bin/hvd-bandwidth" --device cuda --operation all -b 4K -f 4 -e "$bytes"
+        [ -z "$with_torch" ] || in_job "$np" "$nccl" "$ipc" -x PYTHONPATH="$packages" "$python" "$here/gpu/torch_cases.py"
     done
 done

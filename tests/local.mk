@@ -68,6 +68,9 @@ unit_tests = \
 	tests/unit/lib/negotiation/description_test \
 	tests/unit/lib/cuda/cuda_device_test \
 	tests/unit/lib/cuda/cuda_ordinal_test \
+	tests/unit/lib/cuda/ipc_failure_test \
+	tests/unit/lib/cuda/ipc_lock_test \
+	tests/unit/lib/cuda/ipc_test \
 	tests/unit/lib/cuda/kernels_ptx_test \
 	tests/unit/lib/cuda/nccl_alltoall_test \
 	tests/unit/lib/cuda/nccl_failure_test \
@@ -245,6 +248,20 @@ tests_unit_lib_cuda_nccl_failure_test_SOURCES = tests/unit/lib/cuda/nccl_failure
 tests_unit_lib_cuda_nccl_failure_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 tests_unit_lib_cuda_nccl_failure_test_LDADD = $(nccl_libraries)
 tests_unit_lib_cuda_nccl_failure_test_LDFLAGS = $(AM_LDFLAGS) -no-install
+ipc_ranks = tests/support/ipc_ranks.h $(nccl_ranks)
+tests_unit_lib_cuda_ipc_test_SOURCES = tests/unit/lib/cuda/ipc_test.c $(ipc_ranks)
+tests_unit_lib_cuda_ipc_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_lib_cuda_ipc_test_LDADD = $(nccl_libraries)
+tests_unit_lib_cuda_ipc_test_LDFLAGS = $(AM_LDFLAGS) -no-install
+tests_unit_lib_cuda_ipc_failure_test_SOURCES = tests/unit/lib/cuda/ipc_failure_test.c tests/support/log_capture.h $(ipc_ranks)
+tests_unit_lib_cuda_ipc_failure_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_lib_cuda_ipc_failure_test_LDADD = $(nccl_libraries)
+tests_unit_lib_cuda_ipc_failure_test_LDFLAGS = $(AM_LDFLAGS) -no-install
+tests_unit_lib_cuda_ipc_epoch_test_SOURCES = tests/unit/lib/cuda/ipc_epoch_test.c $(ipc_ranks)
+tests_unit_lib_cuda_ipc_epoch_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_lib_cuda_ipc_epoch_test_LDADD = $(nccl_libraries)
+tests_unit_lib_cuda_ipc_epoch_test_LDFLAGS = $(AM_LDFLAGS) -no-install
+tests_unit_lib_cuda_ipc_lock_test_LDADD = lib/cuda/libcuda_module.la $(LDADD)
 tests_unit_lib_cuda_cuda_ordinal_test_LDADD = lib/cuda/libcuda_module.la $(LDADD)
 tests_unit_lib_cuda_kernels_ptx_test_LDADD = tests/stand_in_cuda/libcuda.la lib/cuda/libcuda_module.la $(unit_libs)
 tests_unit_lib_cuda_kernels_ptx_test_LDFLAGS = $(AM_LDFLAGS) -no-install
@@ -443,6 +460,7 @@ unit_tests += \
 	tests/unit/rendezvous/world/pending_workers_test \
 	tests/unit/lib/training/elastic_run_test \
 	tests/unit/lib/world_elastic_test \
+	tests/unit/lib/cuda/ipc_epoch_test \
 	tests/unit/lib/world_epoch_test \
 	tests/unit/launcher/hosts/local_host_test \
 	tests/unit/rendezvous/api/metrics_test \
@@ -803,6 +821,8 @@ thread_programs = \
 	tests/unit/examples/accelerator_queues_test \
 	tests/unit/examples/accelerator_test \
 	tests/unit/lib/cuda/cuda_device_test \
+	tests/unit/lib/cuda/ipc_failure_test \
+	tests/unit/lib/cuda/ipc_test \
 	tests/unit/lib/cuda/nccl_alltoall_test \
 	tests/unit/lib/cuda/nccl_failure_test \
 	tests/unit/lib/cuda/nccl_gather_test \

@@ -43,6 +43,7 @@ static const char *const in_use[] = {
     "HVD_BANDWIDTH",
     ENV_BOOTSTRAP,
     ENV_CHECK_NUMERICS,
+    "HVD_CUDA_IPC",
     "HVD_CUDA_NCCL",
     "HVD_CUDA_SHARE",
     ENV_DEVICE,

@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The thread of a group; see reducer.h.
  *
- *   waits for a request, or, while a communicator is at work, for a millisecond
- *   request: agree, if need be; prescale, reduce, postscale on the stream, or through the library;
- *     group_collective.c, group_rows.c and group_host.c have the collectives beside allreduce
+ *   waits for a request, or, while a communicator is at work, for a millisecond; while the memory
+ *     of other ranks is open, for a tenth of a second
+ *   request: agree, if need be; prescale, reduce, postscale on the stream, out of the memory of the
+ *     other ranks (ipc.h), or through the library; group_collective.c, group_rows.c and
+ *     group_host.c have the collectives beside allreduce
  *   at work: has it passed? has NCCL failed, or the world broken? then the communicator is aborted
  *
  * What fails, fails the request. */
 #include "lib/base/quiet_thread.h"
 #include "lib/cuda/reducer_impl.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <time.h>
 
 enum { POLL_NS = 1000000 };
+
+/* How a thread waits for its GPU: it yields at first, then it naps. */
+enum { AWAIT_YIELDS = 200, AWAIT_NAP_NS = 20000 };
 
 static _Thread_local bool calling;
 
@@ -49,6 +55,64 @@ int cuda_group_complete(struct cuda_group *group, int result, const char *call, 
     if (rc < 0)
         cuda_group_part(group, err);
     return rc;
+}
+
+int cuda_group_await(struct cuda_group *group, struct err *err)
+{
+    const struct cuda_driver *driver = group->reducer->device->driver;
+    int result = driver->event_record(group->launched, group->stream);
+    if (result != CUDA_OK)
+        return cuda_driver_fail(driver, result, "cuEventRecord", err);
+    for (int polls = 0; (result = driver->event_query(group->launched)) == CUDA_NOT_READY; polls++)
+        if (polls < AWAIT_YIELDS)
+            sched_yield();
+        else
+            nanosleep(&(struct timespec){ .tv_nsec = AWAIT_NAP_NS }, NULL);
+    return result == CUDA_OK ? HVD_OK : cuda_driver_fail(driver, result, "cuEventQuery", err);
+}
+
+/* ---- what NCCL has at work ---- */
+
+/* HVD_OK, or why what is at work will never pass, as far as NCCL knows. */
+static int group_check_nccl(struct cuda_group *group, struct err *err)
+{
+    int result = NCCL_OK;
+    const struct nccl *nccl = group->reducer->nccl;
+    int rc = nccl->comm_error(group->comm, &result);
+    result = rc == NCCL_OK ? result : rc;
+    return result == NCCL_OK || result == NCCL_IN_PROGRESS
+               ? HVD_OK
+               : nccl_fail(nccl, result, "ncclCommGetAsyncError", err);
+}
+
+/* Kernels that wait for a rank that is lost, or a network that NCCL has found broken, end with the
+ * communicator. */
+static void group_check_work(struct cuda_group *group)
+{
+    struct err err;
+    const struct cuda_device *device = group->reducer->device;
+    if (cuda_device_enter(device, &err) < 0)
+        return;
+    if (device->driver->event_query(group->launched) != CUDA_NOT_READY)
+        group->at_work = false;
+    cuda_device_leave(device);
+    if (group->at_work && group->reducer->library->world_is_broken())
+        cuda_group_part(group, NULL);
+    else if (group->at_work && group_check_nccl(group, &err) < 0)
+        cuda_group_part(group, &err);
+}
+
+/* Waits until NCCL has nothing at work, after which nothing on the stream waits for other ranks. */
+static int group_finish_nccl(struct cuda_group *group, struct err *err)
+{
+    while (group->at_work) {
+        group_check_work(group);
+        if (group->path == GROUP_UNKNOWN)
+            return fail(err, HVD_ERR_SYSTEM, "the world ended before NCCL was done");
+        if (group->at_work)
+            nanosleep(&(struct timespec){ .tv_nsec = POLL_NS / 10 }, NULL);
+    }
+    return HVD_OK;
 }
 
 /* ---- a request ---- */
@@ -113,17 +177,10 @@ static int group_launch(struct cuda_group *group, const struct cuda_ticket *tick
     return result == CUDA_OK ? HVD_OK : cuda_driver_fail(driver, result, "cuEventRecord", err);
 }
 
-static int group_carry_out(struct cuda_group *group, const struct cuda_ticket *ticket,
-                           struct err *err)
+static int group_launch_in_context(struct cuda_group *group, const struct cuda_ticket *ticket,
+                                   struct err *err)
 {
-    int rc = cuda_group_agree(group, err);
-    if (rc < 0)
-        return rc;
-    if (ticket->is_collective && !cuda_group_can_collective(group, &ticket->collective))
-        return cuda_group_collective_on_host(group, &ticket->collective, err);
-    if (!ticket->is_collective && group->path == GROUP_HOST)
-        return reduce_on_host(group, &ticket->allreduce, err);
-    rc = cuda_device_enter(group->reducer->device, err);
+    int rc = cuda_device_enter(group->reducer->device, err);
     if (rc < 0)
         return rc;
     rc = group_launch(group, ticket, err);
@@ -131,49 +188,52 @@ static int group_carry_out(struct cuda_group *group, const struct cuda_ticket *t
     return rc;
 }
 
+/* One that NCCL does not take. */
+static int reduce_without_nccl(struct cuda_group *group,
+                               const struct hvd_device_allreduce *allreduce, struct err *err)
+{
+    if (!group->may_ipc || !ipc_takes(allreduce->dtype, allreduce->op, allreduce->count))
+        return reduce_on_host(group, allreduce, err);
+    int rc = group_finish_nccl(group, err);
+    if (rc == HVD_OK)
+        rc = cuda_ipc_agree(group, err);
+    if (rc < 0)
+        return rc;
+    return group->ipc.state == IPC_OPEN ? cuda_ipc_allreduce(group, allreduce, err)
+                                        : reduce_on_host(group, allreduce, err);
+}
+
+static int group_carry_out(struct cuda_group *group, const struct cuda_ticket *ticket,
+                           struct err *err)
+{
+    int dtype, op, rc = cuda_group_agree(group, err);
+    if (rc < 0)
+        return rc;
+    if (ticket->is_collective)
+        return cuda_group_can_collective(group, &ticket->collective)
+                   ? group_launch_in_context(group, ticket, err)
+                   : cuda_group_collective_on_host(group, &ticket->collective, err);
+    return group->path == GROUP_NCCL &&
+                   nccl_numbers(ticket->allreduce.dtype, ticket->allreduce.op, &dtype, &op)
+               ? group_launch_in_context(group, ticket, err)
+               : reduce_without_nccl(group, &ticket->allreduce, err);
+}
+
 /* ---- the thread ---- */
-
-/* HVD_OK, or why what is at work will never pass, as far as NCCL knows. */
-static int group_check_nccl(struct cuda_group *group, struct err *err)
-{
-    int result = NCCL_OK;
-    const struct nccl *nccl = group->reducer->nccl;
-    int rc = nccl->comm_error(group->comm, &result);
-    result = rc == NCCL_OK ? result : rc;
-    return result == NCCL_OK || result == NCCL_IN_PROGRESS
-               ? HVD_OK
-               : nccl_fail(nccl, result, "ncclCommGetAsyncError", err);
-}
-
-/* Kernels that wait for a rank that is lost, or a network that NCCL has found broken, end with the
- * communicator. */
-static void group_check_work(struct cuda_group *group)
-{
-    struct err err;
-    const struct cuda_device *device = group->reducer->device;
-    if (cuda_device_enter(device, &err) < 0)
-        return;
-    if (device->driver->event_query(group->launched) != CUDA_NOT_READY)
-        group->at_work = false;
-    cuda_device_leave(device);
-    if (group->at_work && group->reducer->library->world_is_broken())
-        cuda_group_part(group, NULL);
-    else if (group->at_work && group_check_nccl(group, &err) < 0)
-        cuda_group_part(group, &err);
-}
 
 /* The next request; NULL when there is none now, or none will come (`stops`). */
 static struct cuda_ticket *group_take(struct cuda_group *group, bool *stops)
 {
     struct timespec until;
+    bool polls = group->at_work || group->ipc.state == IPC_OPEN;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += POLL_NS;
+    until.tv_nsec += group->at_work ? POLL_NS : IPC_POLL_MS * 1000000;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&group->reducer->lock);
-    if (group->at_work && !group->first && !group->stops)
+    if (polls && !group->first && !group->stops)
         pthread_cond_timedwait(&group->wanted, &group->reducer->lock, &until);
-    while (!group->at_work && !group->first && !group->stops)
+    while (!polls && !group->first && !group->stops)
         pthread_cond_wait(&group->wanted, &group->reducer->lock);
     struct cuda_ticket *ticket = group->first;
     if (ticket)
@@ -197,6 +257,8 @@ static void *group_run(void *arg)
             cuda_ticket_done(ticket, group_carry_out(group, ticket, &err), &err);
         else if (group->at_work)
             group_check_work(group);
+        else if (group->ipc.state == IPC_OPEN && group->reducer->library->world_is_broken())
+            cuda_group_part(group, NULL);
     }
     cuda_group_part(group, NULL);
     return NULL;
@@ -211,7 +273,7 @@ static int group_open(struct cuda_group *group, struct err *err)
     result = driver->event_create(&group->launched, CUDA_EVENT_DISABLE_TIMING);
     if (result != CUDA_OK)
         return cuda_driver_fail(driver, result, "cuEventCreate", err);
-    return quiet_thread_start(&group->thread, "hvd-nccl", group_run, group) == 0
+    return quiet_thread_start(&group->thread, "hvd-cuda", group_run, group) == 0
                ? HVD_OK
                : fail(err, HVD_ERR_NOMEM, "there is no thread left");
 }

@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 struct record {
-    int32_t version;  /* of NCCL */
+    int32_t version;  /* of NCCL; 0: there is none */
+    int32_t ipc;      /* 1: the rank may let others read its memory (ipc.h) */
     int32_t encrypts; /* 1: what goes to other hosts has to be encrypted, as HVD_ENCRYPT says */
     int32_t pools;    /* 1: the GPU has memory pools, which cuMemAllocAsync() needs */
     struct cuda_uuid gpu;
@@ -31,10 +32,12 @@ static void group_abort(struct cuda_group *group)
 
 void cuda_group_part(struct cuda_group *group, const struct err *why)
 {
-    cuda_tickets_fail(group, why);
-    if (group->comm)
+    if (group->comm) {
+        cuda_tickets_fail(group, why);
         group_abort(group);
+    }
     group->comm = NULL;
+    cuda_ipc_part(group);
     group->path = GROUP_UNKNOWN;
     group->at_work = false;
 }
@@ -91,7 +94,9 @@ static int make_record(const struct cuda_group *group, bool first, struct record
                        struct err *err)
 {
     const struct cuda_reducer *reducer = group->reducer;
-    *record = (struct record){ .version = reducer->nccl->version, .encrypts = reducer->encrypts };
+    *record = (struct record){ .version = reducer->nccl ? reducer->nccl->version : 0,
+                               .ipc = reducer->ipc != IPC_NEVER,
+                               .encrypts = reducer->encrypts };
     gethostname(record->host, sizeof record->host - 1);
     record_read_boot(record->boot, sizeof record->boot);
     const struct cuda_driver *driver = reducer->device->driver;
@@ -102,21 +107,20 @@ static int make_record(const struct cuda_group *group, bool first, struct record
                                           reducer->device->gpu);
     if (result != CUDA_OK)
         return cuda_driver_fail(driver, result, "cuDeviceGetAttribute", err);
-    result = first ? reducer->nccl->get_id(&record->id) : NCCL_OK;
+    result = first && reducer->nccl ? reducer->nccl->get_id(&record->id) : NCCL_OK;
     return result == NCCL_OK ? HVD_OK : nccl_fail(reducer->nccl, result, "ncclGetUniqueId", err);
 }
 
-/* `records` has room for one of each rank. */
-static int gather_records(const struct cuda_group *group, const struct record *own,
-                          struct record *records, struct err *err)
+int cuda_group_gather(const struct cuda_group *group, const char *name, const void *own,
+                      void *records, size_t nbytes, struct err *err)
 {
     const struct device_module_library *library = group->reducer->library;
-    const int64_t dims[] = { 1, sizeof *own };
+    const int64_t dims[] = { 1, (int64_t)nbytes };
     const struct hvd_options options = { .process_set = group->set };
-    const struct hvd_tensor tensor = { .name = "hvd_cuda.agree",
+    const struct hvd_tensor tensor = { .name = name,
                                        .input = own,
                                        .output = records,
-                                       .output_size = (size_t)group->size * sizeof *records,
+                                       .output_size = (size_t)group->size * nbytes,
                                        .dtype = HVD_UINT8,
                                        .ndims = 2,
                                        .dims = dims };
@@ -137,6 +141,27 @@ static bool is_beyond_nccl(const struct record *record, const struct record *oth
     return memcmp(&record->gpu, &other->gpu, sizeof record->gpu) == 0;
 }
 
+/* "22803"; "missing". */
+static const char *version_text(char text[16], int version)
+{
+    snprintf(text, 16, version ? "%d" : "missing", version);
+    return text;
+}
+
+static int judge_versions(const struct cuda_group *group, const struct record *records,
+                          struct err *err)
+{
+    char first[16], other[16];
+    for (int i = 1; i < group->size; i++)
+        if (records[i].version != records[0].version)
+            return fail(err, HVD_ERR_SYSTEM,
+                        "NCCL is version %s on rank %d (%s), %s on rank %d (%s); %s=0 does without",
+                        version_text(first, records[0].version), group->ranks[0], records[0].host,
+                        version_text(other, records[i].version), group->ranks[i], records[i].host,
+                        CUDA_ENV_NCCL);
+    return HVD_OK;
+}
+
 /* Every rank has the same records, and comes to the same result. */
 static int judge_records(struct cuda_group *group, struct record *records, struct err *err)
 {
@@ -144,16 +169,16 @@ static int judge_records(struct cuda_group *group, struct record *records, struc
         records[i].host[sizeof records[i].host - 1] = '\0';
         records[i].boot[sizeof records[i].boot - 1] = '\0';
     }
-    for (int i = 1; i < group->size; i++)
-        if (records[i].version != records[0].version)
-            return fail(err, HVD_ERR_SYSTEM,
-                        "NCCL is version %d on rank %d (%s), %d on rank %d (%s); %s=0 does without",
-                        records[0].version, group->ranks[0], records[0].host, records[i].version,
-                        group->ranks[i], records[i].host, CUDA_ENV_NCCL);
-    group->path = GROUP_NCCL;
+    int rc = judge_versions(group, records, err);
+    if (rc < 0)
+        return rc;
+    group->path = records[0].version ? GROUP_NCCL : GROUP_HOST;
     group->has_pools = true;
-    for (int i = 0; i < group->size; i++)
+    group->may_ipc = group->size > 1;
+    for (int i = 0; i < group->size; i++) {
         group->has_pools = group->has_pools && records[i].pools;
+        group->may_ipc = group->may_ipc && records[i].ipc && is_one_host(&records[i], &records[0]);
+    }
     for (int i = 0; i < group->size; i++)
         for (int k = 0; k < i; k++)
             if (is_beyond_nccl(&records[i], &records[k]))
@@ -184,7 +209,7 @@ static int agree_anew(struct cuda_group *group, int rank, struct record *records
     struct record own;
     int rc = make_record(group, rank == 0, &own, err);
     if (rc == HVD_OK)
-        rc = gather_records(group, &own, records, err);
+        rc = cuda_group_gather(group, "hvd_cuda.agree", &own, records, sizeof own, err);
     if (rc == HVD_OK)
         rc = judge_records(group, records, err);
     if (rc == HVD_OK && group->path == GROUP_NCCL)

@@ -6,7 +6,6 @@
  * comparison, because min.f32 returns the operand that is no NaN. */
 #include "lib/cuda/kernels_ptx_impl.h"
 
-/* "s32" of an int16, as that of all arithmetic on it. */
 static void put_integer_average(struct ptx *ptx, const struct element *element)
 {
     bool is_signed = element->type[0] == 's';

@@ -16,6 +16,11 @@ lib_cuda_libcuda_module_la_SOURCES = \
 	lib/cuda/group_collective.c \
 	lib/cuda/group_host.c \
 	lib/cuda/group_rows.c \
+	lib/cuda/ipc.h \
+	lib/cuda/ipc_agree.c \
+	lib/cuda/ipc_allreduce.c \
+	lib/cuda/ipc_buffer.c \
+	lib/cuda/ipc_lock.c lib/cuda/ipc_lock.h \
 	lib/cuda/kernels.c lib/cuda/kernels.h \
 	lib/cuda/kernels_ptx.c lib/cuda/kernels_ptx.h \
 	lib/cuda/kernels_ptx_impl.h \

@@ -8,10 +8,11 @@
 
 /* ---- making ---- */
 
+/* The kernels around NCCL. */
 static int reducer_start(struct cuda_reducer *reducer, struct err *err)
 {
-    int rc = cuda_device_enter(reducer->device, err);
-    if (rc < 0)
+    int rc = reducer->nccl ? cuda_device_enter(reducer->device, err) : HVD_OK;
+    if (rc < 0 || !reducer->nccl)
         return rc;
     rc = cuda_kernels_load(&reducer->kernels, reducer->device, KERNEL_SCALE + 1, err);
     cuda_device_leave(reducer->device);
@@ -24,29 +25,50 @@ static bool encrypts(const char *text)
     return text && *text && strcmp(text, "off") != 0;
 }
 
+/* What a variable is: 0, 1, or -1 if it is not set. */
+static int read_switch(const struct device_module_options *options, const char *name,
+                       struct err *err)
+{
+    char quoted[QUOTED_SIZE];
+    const char *text = options->get(name);
+    if (!text)
+        return -1;
+    if (strcmp(text, "0") == 0 || strcmp(text, "1") == 0)
+        return *text == '1';
+    fail(err, HVD_ERR_ENVIRONMENT, "%s: '%s' is not 0 or 1", name,
+         quote_token(quoted, sizeof quoted, text, strlen(text)));
+    return HVD_ERR_ENVIRONMENT;
+}
+
+/* `*nccl` is NULL if it is not wanted, or not found and not demanded. */
+static int find_nccl(int wanted, const struct nccl **nccl, struct err *err)
+{
+    *nccl = wanted == 0 ? NULL : nccl_open(err);
+    return *nccl || wanted != 1 ? HVD_OK : fail_context(err, "%s=1", CUDA_ENV_NCCL);
+}
+
 int cuda_reducer_create(struct cuda_reducer **reducer, struct cuda_device *device,
                         const struct device_module_options *options, struct err *err)
 {
-    char quoted[QUOTED_SIZE];
-    const char *wanted = options->get(CUDA_ENV_NCCL);
+    const struct nccl *nccl;
+    int with_nccl = read_switch(options, CUDA_ENV_NCCL, err);
+    int with_ipc = with_nccl < -1 ? with_nccl : read_switch(options, CUDA_ENV_IPC, err);
     *reducer = NULL;
-    if (wanted && strcmp(wanted, "0") == 0)
-        return HVD_OK;
-    if (wanted && strcmp(wanted, "1") != 0)
-        return fail(err, HVD_ERR_ENVIRONMENT, "%s: '%s' is not 0 or 1", CUDA_ENV_NCCL,
-                    quote_token(quoted, sizeof quoted, wanted, strlen(wanted)));
-    const struct nccl *nccl = nccl_open(err);
-    if (!nccl)
-        return wanted ? fail_context(err, "%s=1", CUDA_ENV_NCCL) : HVD_OK;
+    if (with_ipc < -1)
+        return err->code;
+    int rc = find_nccl(with_nccl, &nccl, err);
+    if (rc < 0 || (!nccl && with_ipc == 0))
+        return rc;
     struct cuda_reducer *made = calloc(1, sizeof *made);
     if (!made)
         return fail(err, HVD_ERR_NOMEM, "out of memory");
     made->device = device;
     made->library = options->library;
     made->nccl = nccl;
+    made->ipc = with_ipc == 0 ? IPC_NEVER : with_ipc == 1 ? IPC_WANTED : IPC_IF_POSSIBLE;
     made->encrypts = encrypts(options->get(ENV_ENCRYPT));
     pthread_mutex_init(&made->lock, NULL);
-    int rc = reducer_start(made, err);
+    rc = reducer_start(made, err);
     if (rc < 0) {
         cuda_reducer_destroy(made);
         return rc;
@@ -68,7 +90,9 @@ void cuda_reducer_destroy(struct cuda_reducer *reducer)
         next = ticket->next;
         free(ticket);
     }
-    if (cuda_device_enter(reducer->device, &err) == HVD_OK) {
+    bool entered = cuda_device_enter(reducer->device, &err) == HVD_OK;
+    ipc_buffers_free(reducer, entered ? IPC_LINGER_MS : 0, true);
+    if (entered) {
         cuda_kernels_unload(&reducer->kernels, reducer->device);
         cuda_device_leave(reducer->device);
     }
@@ -81,7 +105,8 @@ void cuda_reducer_destroy(struct cuda_reducer *reducer)
 bool cuda_reducer_can(const struct cuda_reducer *reducer, enum hvd_dtype dtype, enum hvd_op op)
 {
     int nccl_dtype, nccl_op;
-    return reducer && !cuda_group_is_calling() && nccl_numbers(dtype, op, &nccl_dtype, &nccl_op);
+    return reducer && reducer->nccl && !cuda_group_is_calling() &&
+           nccl_numbers(dtype, op, &nccl_dtype, &nccl_op);
 }
 
 static struct cuda_group *reducer_group(struct cuda_reducer *reducer, int set, struct err *err)
@@ -102,6 +127,11 @@ bool cuda_reducer_can_collective(const struct cuda_reducer *reducer,
 {
     int dtype, op;
     if (!reducer || cuda_group_is_calling())
+        return false;
+    if (question->kind == HVD_DEVICE_ALLREDUCE)
+        return reducer->ipc != IPC_NEVER && question->one_host && question->size > 1 &&
+               ipc_takes(question->dtype, question->op, question->count);
+    if (!reducer->nccl)
         return false;
     if (question->kind == HVD_DEVICE_REDUCESCATTER)
         return nccl_numbers(question->dtype, question->op, &dtype, &op);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allreduces and other collectives that GPUs do among themselves, with NCCL.
+/* Allreduces and other collectives that GPUs do among themselves, with NCCL; allreduces of ranks on
+ * one host also without it (ipc.h).
  *
  * A communicator takes long to make, and all ranks of a process set must come for that; functions
  * of the device's table may neither wait nor call the library. So each process set has a group: a
@@ -32,8 +33,8 @@ struct cuda_reducer;
 
 #define CUDA_ENV_NCCL "HVD_CUDA_NCCL"
 
-/* What HVD_CUDA_NCCL is: 0, no reducer, and so is NCCL that is not found, unless the variable is 1,
- * which fails then. `*reducer` may be NULL afterwards. */
+/* HVD_CUDA_NCCL=0 does without NCCL. NCCL that is not found is a failure if the variable is 1.
+ * Without NCCL and with HVD_CUDA_IPC=0 there is no reducer: `*reducer` is NULL. */
 int cuda_reducer_create(struct cuda_reducer **reducer, struct cuda_device *device,
                         const struct device_module_options *options, struct err *err);
 

@@ -3,6 +3,7 @@
 #ifndef LIB_CUDA_REDUCER_IMPL_H
 #define LIB_CUDA_REDUCER_IMPL_H
 
+#include "lib/cuda/ipc.h"
 #include "lib/cuda/kernels.h"
 #include "lib/cuda/nccl.h"
 #include "lib/cuda/reducer.h"
@@ -26,8 +27,12 @@ struct cuda_ticket {
     int64_t rows[]; /* those of the collective, then its splits */
 };
 
-/* How a group moves tensors. */
+/* How a group moves tensors. Ranks of one host may also read each other's memory, where NCCL does
+ * not take a tensor (ipc.h). */
 enum group_path { GROUP_UNKNOWN, GROUP_NCCL, GROUP_HOST };
+
+/* What HVD_CUDA_IPC says. */
+enum ipc_wish { IPC_NEVER, IPC_IF_POSSIBLE, IPC_WANTED };
 
 /* The thread owns what is not under the reducer's lock. */
 struct cuda_group {
@@ -43,6 +48,8 @@ struct cuda_group {
     enum group_path path;
     bool has_pools; /* all ranks can allocate memory in order of a stream */
     struct nccl_comm *comm;
+    bool may_ipc; /* all ranks are on one host, and none has HVD_CUDA_IPC=0 */
+    struct cuda_ipc ipc;
     int epoch, size, *ranks; /* of the agreement */
     struct cuda_group *next;
 };
@@ -50,13 +57,15 @@ struct cuda_group {
 struct cuda_reducer {
     struct cuda_device *device;
     const struct device_module_library *library;
-    const struct nccl *nccl;
+    const struct nccl *nccl; /* NULL: there is none */
+    enum ipc_wish ipc;
     bool encrypts; /* HVD_ENCRYPT is not "off" */
     struct cuda_kernels kernels;
     pthread_mutex_t lock;
     struct cuda_group *groups;
     struct cuda_ticket *tickets;
     struct cuda_ticket *newest; /* to be recorded */
+    struct ipc_buffer *retired;
 };
 
 /* group.c. Makes the thread; NULL and `err` on failure. */
@@ -110,6 +119,14 @@ int cuda_group_alltoall(struct cuda_group *group, const struct hvd_device_collec
 
 /* True when nothing more is to be waited for. */
 bool cuda_group_is_over(struct cuda_group *group);
+
+/* Waits until the GPU has done all that is on the group's stream, in the GPU's context. Nothing
+ * there may wait for other ranks: the group is not `at_work`. */
+int cuda_group_await(struct cuda_group *group, struct err *err);
+
+/* An allgather of a record of each rank; `records` has room for all. */
+int cuda_group_gather(const struct cuda_group *group, const char *name, const void *own,
+                      void *records, size_t nbytes, struct err *err);
 
 /* Waits until NCCL has done what it has begun (`result`), or the group is over. After a failure the
  * communicator is gone, so that NCCL uses no memory any more. */

@@ -33,6 +33,7 @@ struct device_module_library {
     int (*epoch)(void);
     const char *(*last_error)(void);
     int (*world_is_broken)(void); /* 1 when there is no world, or it has lost a rank; else 0 */
+    void (*log_info)(const char *text); /* a line at info level */
 };
 
 struct device_module_options {

@@ -63,6 +63,29 @@ bandwidth gpus=0 2 --device cuda
 is "without a GPU the status is 1" 1 "$status"
 like "and the driver is heard" 'hvd-bandwidth: rank 0: --device cuda: open cuda device: the driver finds no GPU$' "$tmp/err"
 
+# Large allreduces out of the memory of other ranks
+# directly WORDS RANKS [OPTION]...: what rank 0 says about it is in err.
+directly() {
+    words=$1 np=$2
+    shift 2
+    run "$HVDRUN" -np "$np" -x LD_LIBRARY_PATH="$STAGE$LIBDIR:$stand_in" -x STAND_IN_CUDA="$words" -x HVD_CUDA_NCCL=0 \
+        -x HOROVOD_LOG_LEVEL=info "$@" "$HVD_BANDWIDTH" -b 256K -e 256K -n 1 --device cuda --operation allreduce
+}
+directly gpus=2 2
+is "ranks of one host reduce a large tensor" 0 "$status"
+like "in each other's memory" "process set 0: ranks read each other's GPU memory\$" "$tmp/err"
+like "and no element is wrong" '^\[0\]<stdout>:result ranks=2 operation=allreduce .* wrong=0$' "$tmp/out"
+directly 'gpus=2 ipc=0' 2
+is "where the driver does not share memory" 0 "$status"
+like "it goes through the host, and one line says so" \
+    'process set 0: tensors of GPUs go through the host: rank 0 \(cuda:0\) cannot share its memory: cuIpcGetMemHandle: operation not supported' \
+    "$tmp/err"
+directly 'gpus=2 peers=0' 2 -x HVD_CUDA_IPC=1
+refused "what is demanded and cannot be ends the job" \
+    'HVD_CUDA_IPC=1: rank 0 \(cuda:0\) cannot read the memory of rank 1 \(cuda:1\): cuIpcOpenMemHandle: peer access is not supported'
+directly gpus=2 2 -x HVD_CUDA_IPC=2
+refused "a value that is not 0 or 1 is refused" "HVD_CUDA_IPC: '2' is not 0 or 1"
+
 # What is there
 nccl='NCCL: 2\.[0-9]+\.[0-9]+'
 run env LD_LIBRARY_PATH="$stand_in" STAND_IN_CUDA=gpus=2 "$HVDRUN" --check-build

@@ -41,6 +41,7 @@ void cuda_prepare(void)
     static const struct device_memory memory = { cuda_ranks_alloc, cuda_ranks_free,
                                                  cuda_ranks_write, cuda_ranks_read };
     setenv("HVD_CUDA_NCCL", "0", 1); /* this machine may have it */
+    setenv("HVD_CUDA_IPC", "0", 1);
     device_memory = &memory;
     device_load_use(hvd_device_module());
 }

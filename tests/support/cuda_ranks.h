@@ -11,8 +11,8 @@
 extern int cuda_ordinal;
 
 /* To be called once, before ranks are started: hvd_cuda_open() uses the module that is linked here,
- * and
- * trials use the memory of its GPU. NCCL is not used, unless HVD_CUDA_NCCL is set afterwards. */
+ * and trials use the memory of its GPU. Tensors go through the host, unless HVD_CUDA_NCCL and
+ * HVD_CUDA_IPC are set otherwise afterwards. */
 void cuda_prepare(void);
 
 /* Opens the GPU. The end: nothing is left of it anywhere. */
