@@ -76,6 +76,7 @@ unit_tests = \
 	tests/unit/lib/cuda/nccl_failure_test \
 	tests/unit/lib/cuda/nccl_gather_test \
 	tests/unit/lib/cuda/nccl_test \
+	tests/unit/lib/cuda/stand_in_ipc_test \
 	tests/unit/lib/device/device_copy_test \
 	tests/unit/lib/device/device_ends_test \
 	tests/unit/lib/device/device_ready_test \
@@ -261,6 +262,8 @@ tests_unit_lib_cuda_ipc_epoch_test_SOURCES = tests/unit/lib/cuda/ipc_epoch_test.
 tests_unit_lib_cuda_ipc_epoch_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 tests_unit_lib_cuda_ipc_epoch_test_LDADD = $(nccl_libraries)
 tests_unit_lib_cuda_ipc_epoch_test_LDFLAGS = $(AM_LDFLAGS) -no-install
+tests_unit_lib_cuda_stand_in_ipc_test_LDADD = tests/stand_in_cuda/libcuda.la $(unit_libs)
+tests_unit_lib_cuda_stand_in_ipc_test_LDFLAGS = $(AM_LDFLAGS) -no-install
 tests_unit_lib_cuda_ipc_lock_test_LDADD = lib/cuda/libcuda_module.la $(LDADD)
 tests_unit_lib_cuda_cuda_ordinal_test_LDADD = lib/cuda/libcuda_module.la $(LDADD)
 tests_unit_lib_cuda_kernels_ptx_test_LDADD = tests/stand_in_cuda/libcuda.la lib/cuda/libcuda_module.la $(unit_libs)
