@@ -413,6 +413,7 @@ unit_tests += \
 	tests/unit/launcher/elastic/elastic_plan_growth_test \
 	tests/unit/launcher/elastic/elastic_plan_horovod_test \
 	tests/unit/launcher/elastic/elastic_plan_test \
+	tests/unit/launcher/elastic/elastic_plan_missing_test \
 	tests/unit/launcher/elastic/elastic_plan_timeout_test \
 	tests/unit/launcher/elastic/worker_notice_test \
 	tests/unit/launcher/hosts/host_environment_test \

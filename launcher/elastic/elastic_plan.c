@@ -21,6 +21,7 @@ struct elastic_plan *elastic_plan_create(const struct elastic_options *options, 
     plan->short_since = now_ms;
     plan->left_since = plan->forming_since = ELASTIC_NEVER;
     plan->gather_since = plan->cool_ms = ELASTIC_NEVER;
+    plan->warned_ms = plan->warn_ms = ELASTIC_NEVER;
     return plan;
 }
 
@@ -39,6 +40,7 @@ void elastic_plan_destroy(struct elastic_plan *plan)
     free(plan->queue);
     free(plan->world);
     free(plan->intended);
+    free(plan->warned);
     free(plan->workers);
     elastic_hosts_fini(&plan->hosts);
     free(plan);

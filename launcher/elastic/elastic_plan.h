@@ -2,7 +2,7 @@
 /* The policy of an elastic job: which workers run on which hosts, and which of them are the next
  * world. Pure: events and the time come as arguments, actions are taken from a queue.
  *
- *   hosts are found, workers wait, end or form a world  ->  START  INTEND  REMOVE  STOP
+ *   hosts are found, workers wait, end or form a world  ->  START  INTEND  REMOVE  STOP  WARN
  *   nothing is left to do, or nothing can be done       ->  FINISH or FAIL, the last action
  *
  * Start. The first world is intended as soon as the hosts have `np` slots, with a worker in every
@@ -32,6 +32,9 @@
  * Horovod's own workers learn the place in their first world when they are started. So new ones are
  * started together and join together; if the members change meanwhile, those whose places are wrong
  * by then are removed and stopped at once, and replaced when all of them have ended.
+ *
+ * Missing ranks. When the next world has waited for `warning_ms`, a line names the ranks that have
+ * not come; see elastic_plan_missing.c.
  *
  * End. A worker that exits with status 0 has finished: from then on nothing is started, and it
  * still counts for `min`. When no worker of the world is left, the job is done if `min` workers
@@ -63,6 +66,9 @@ enum { ELASTIC_GATHER_MS = 1000 };
  * through its agent. */
 enum { ELASTIC_HEAR_MS = 200 };
 
+/* The same ranks are named again after so many times `warning_ms`. */
+enum { ELASTIC_WARN_AGAIN = 5 };
+
 enum { ELASTIC_TEXT_SIZE = 300 };
 
 #define ELASTIC_NEVER UINT64_MAX
@@ -71,6 +77,7 @@ struct elastic_options {
     int np, min, max;                           /* 1 <= min <= np <= max <= WORLD_SIZE_MAX */
     bool np_is_min;                             /* -np was not given */
     uint64_t timeout_ms;                        /* --elastic-timeout */
+    uint64_t warning_ms;                        /* 0: missing ranks are not named before */
     int reset_limit;                            /* of worlds after the first; 0: no limit */
     uint64_t cooldown_low_ms, cooldown_high_ms; /* 0: a host that failed is avoided for ever */
     bool hosts_are_fixed; /* the hosts of the first elastic_plan_on_hosts() are all there will be */
@@ -81,6 +88,7 @@ enum elastic_action_kind {
     ELASTIC_INTEND, /* tell the rendezvous the next world: `count` `members` */
     ELASTIC_REMOVE, /* tell the rendezvous that `worker` is in no next world */
     ELASTIC_STOP,   /* end the process of the removed `worker` */
+    ELASTIC_WARN,   /* print `text`, one line for people */
     ELASTIC_FINISH, /* the job is done; nothing follows */
     ELASTIC_FAIL    /* the job has failed because of `failure`; nothing follows */
 };
@@ -107,7 +115,7 @@ struct elastic_action {
     const struct rank_info *places; /* START: of each worker, in the world it is started for */
     const struct elastic_member *members; /* INTEND: in order of rank */
     enum elastic_failure failure;
-    char text[ELASTIC_TEXT_SIZE]; /* FAIL: one line; else "" */
+    char text[ELASTIC_TEXT_SIZE]; /* FAIL, WARN: one line; else "" */
 };
 
 struct elastic_plan;

@@ -374,6 +374,8 @@ void elastic_plan_decide(struct elastic_plan *plan, uint64_t now_ms)
         elastic_check_slots(plan, now_ms);
     if (!plan->over)
         elastic_check_forming(plan, now_ms);
+    if (!plan->over)
+        elastic_check_missing(plan, now_ms);
 }
 
 static uint64_t elastic_deadline(uint64_t since_ms, uint64_t limit_ms)
@@ -393,6 +395,7 @@ uint64_t elastic_plan_next_ms(const struct elastic_plan *plan)
         return ELASTIC_NEVER;
     next = elastic_earlier(next, elastic_deadline(plan->short_since, plan->options.timeout_ms));
     next = elastic_earlier(next, elastic_deadline(plan->forming_since, plan->options.timeout_ms));
+    next = elastic_earlier(next, plan->warn_ms);
     next = elastic_earlier(next, elastic_deadline(plan->gather_since, ELASTIC_GATHER_MS));
     if (plan->whole && !plan->open)
         next = elastic_earlier(next, elastic_deadline(plan->left_since, ELASTIC_HEAR_MS));

@@ -63,7 +63,11 @@ struct elastic_plan {
     uint64_t left_since; /* one of its members waits for the next world; ELASTIC_NEVER: none does */
     uint64_t forming_since; /* ranks wait for the next world since then; or ELASTIC_NEVER */
     uint64_t gather_since;  /* a new worker waits while others are to come; or ELASTIC_NEVER */
-    uint64_t cool_ms;       /* when the next host or slot comes back; or ELASTIC_NEVER */
+    uint64_t warned_ms;     /* the last WARN of this wait; ELASTIC_NEVER: there was none */
+    uint64_t warn_ms;       /* when the next WARN is due; ELASTIC_NEVER: no rank is missing */
+    int *warned;            /* the workers that the last WARN has named, in order of rank */
+    int warned_count;
+    uint64_t cool_ms; /* when the next host or slot comes back; or ELASTIC_NEVER */
 
     struct plan_action *queue; /* those from `queue_first` on are still to be taken */
     int queue_first, queue_count, queue_capacity;
@@ -102,12 +106,16 @@ int *elastic_plan_order(const struct elastic_plan *plan, plan_worker_fn *wanted,
 /* Adds workers in free slots, and asks for them. */
 void elastic_plan_start(struct elastic_plan *plan);
 
-/* ---- elastic_plan_text.c: FAIL with its line ---- */
+/* WARN, if it is due. */
+void elastic_check_missing(struct elastic_plan *plan, uint64_t now_ms);
+
+/* ---- elastic_plan_text.c: FAIL and WARN with their lines ---- */
 
 void elastic_fail_short(struct elastic_plan *plan, bool for_ever); /* too few slots */
 void elastic_fail_resets(struct elastic_plan *plan);               /* the limit of resets */
 void elastic_fail_over(struct elastic_plan *plan);                 /* nobody is left */
 void elastic_fail_forming(struct elastic_plan *plan);              /* no world in time */
+void elastic_warn_missing(struct elastic_plan *plan, uint64_t now_ms);
 
 /* The slots that the next world needs. */
 int elastic_needed(const struct elastic_plan *plan);

@@ -171,3 +171,15 @@ void elastic_fail_forming(struct elastic_plan *plan)
              "no world within %d s (--elastic-timeout): %s",
              elastic_seconds(plan->options.timeout_ms), why);
 }
+
+/* Rounds up what is left, so that the two times add up to the limit. */
+void elastic_warn_missing(struct elastic_plan *plan, uint64_t now_ms)
+{
+    char missing[ELASTIC_TEXT_SIZE - 96];
+    uint64_t waited_ms = now_ms - plan->forming_since;
+    elastic_describe_missing(plan, missing, sizeof missing);
+    snprintf(elastic_plan_queue(plan, ELASTIC_WARN, -1)->action.text, ELASTIC_TEXT_SIZE,
+             "no world for %d s: %s; the job ends in %d s (--elastic-timeout)",
+             elastic_seconds(waited_ms), missing,
+             elastic_seconds(plan->options.timeout_ms - waited_ms + 999));
+}

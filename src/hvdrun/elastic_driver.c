@@ -76,6 +76,11 @@ static void driver_stop(struct elastic_driver *driver, const struct elastic_acti
     job_stop_worker(driver->job, action->worker);
 }
 
+static void driver_warn(struct elastic_driver *driver, const struct elastic_action *action)
+{
+    job_say(driver->job, action->text);
+}
+
 static void driver_finish(struct elastic_driver *driver, const struct elastic_action *action)
 {
     (void)action;
@@ -97,7 +102,8 @@ static void driver_fail(struct elastic_driver *driver, const struct elastic_acti
 static driver_act_fn *const driver_acts[] = {
     [ELASTIC_START] = driver_start,   [ELASTIC_INTEND] = driver_intend,
     [ELASTIC_REMOVE] = driver_remove, [ELASTIC_STOP] = driver_stop,
-    [ELASTIC_FINISH] = driver_finish, [ELASTIC_FAIL] = driver_fail,
+    [ELASTIC_WARN] = driver_warn,     [ELASTIC_FINISH] = driver_finish,
+    [ELASTIC_FAIL] = driver_fail,
 };
 
 static void driver_say_what_it_waits_for(struct elastic_driver *driver)

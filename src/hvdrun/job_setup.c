@@ -20,6 +20,7 @@
 #include "src/hvdrun/host_interfaces.h"
 #include "src/hvdrun/install_path.h"
 #include "src/hvdrun/rank_files.h"
+#include "src/hvdrun/rank_settings.h"
 #include "src/hvdrun/report_path.h"
 
 #include <errno.h>
@@ -183,6 +184,16 @@ static void describe_discovery(struct job_setup *setup)
     getrlimit(RLIMIT_NOFILE, &setup->nofile); /* it is raised later */
 }
 
+/* When the library warns of a stalled tensor, hvdrun warns of ranks that do not come; 0: never. */
+static uint64_t stall_warning_ms(const struct hvdrun_options *options)
+{
+    struct settings settings;
+    struct err err;
+    if (rank_settings_read(&settings, &options->set, &err) < 0 || !settings.stall_check)
+        return 0;
+    return settings.stall_check_s * 1000;
+}
+
 /* A hostfile may change, and a script may name other hosts. */
 static void describe_elastic(struct job_setup *setup)
 {
@@ -195,6 +206,7 @@ static void describe_elastic(struct job_setup *setup)
         .max = options->max_np,
         .np_is_min = options->np_is_min,
         .timeout_ms = (uint64_t)options->elastic_timeout_s * 1000,
+        .warning_ms = stall_warning_ms(options),
         .reset_limit = options->reset_limit,
         .cooldown_low_ms = (uint64_t)options->cooldown_s[0] * 1000,
         .cooldown_high_ms = (uint64_t)options->cooldown_s[1] * 1000,

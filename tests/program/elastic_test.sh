@@ -144,6 +144,32 @@ ok "a hostfile that changes is read again" all_joined 1 0 1
 end_job
 is "and its job ends well" 0 "$status"
 
+# ---- ranks for which the others wait ----
+
+# Runs a command, in worker 1 only when $tmp/late_worker.go exists.
+cat >"$tmp/late_worker" <<'EOF'
+[ "$HVD_WORKER" != 1 ] || until [ -e "$0.go" ]; do sleep 0.05; done
+exec "$@"
+EOF
+rm -f "$tmp/end"
+start env HOROVOD_STALL_CHECK_TIME_SECONDS=1 "$HVDRUN" -np 3 --min-np 1 -H localhost:3 \
+    sh "$tmp/late_worker" "$ELASTIC_WORKER" "$tmp"
+# says_missing RANK
+says_missing() {
+    until_said "^hvdrun: no world for [0-9]+ s: rank $1 on localhost has not called hvd_init; the job ends in [0-9]+ s \(--elastic-timeout\)\$" \
+        "$tmp/err"
+}
+ok "a rank that does not call hvd_init is named before the job ends" says_missing 1
+: >"$tmp/late_worker.go"
+ok "and may still come" all_joined 0 0 1 2
+kill -STOP "$(pid_of 1)"
+kill_worker 0
+ok "so is one that does not come back after a failure" says_missing 0
+kill -CONT "$(pid_of 1)"
+ok "which may come, too" all_joined 1 1 2
+end_job
+is "and the job ends well" 0 "$status"
+
 # ---- jobs that cannot go on ----
 
 # The first world, too, has to be made within the time: a busy machine gets more of it.

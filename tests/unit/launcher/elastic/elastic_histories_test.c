@@ -177,6 +177,8 @@ static void model_act(void)
             PROMISE(m.processes[action.worker].removed, "%d was not removed", action.worker);
             m.processes[action.worker].told = true;
             break;
+        case ELASTIC_WARN:
+            break;
         case ELASTIC_FINISH:
         case ELASTIC_FAIL:
             model_end(&action);
