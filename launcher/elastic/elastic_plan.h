@@ -76,6 +76,7 @@ enum { ELASTIC_TEXT_SIZE = 300 };
 struct elastic_options {
     int np, min, max;                           /* 1 <= min <= np <= max <= WORLD_SIZE_MAX */
     bool np_is_min;                             /* -np was not given */
+    bool min_is_np;                             /* --min-np was not given */
     uint64_t timeout_ms;                        /* --elastic-timeout */
     uint64_t warning_ms;                        /* 0: missing ranks are not named before */
     int reset_limit;                            /* of worlds after the first; 0: no limit */

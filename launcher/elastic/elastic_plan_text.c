@@ -51,9 +51,15 @@ static void elastic_describe_slots(const struct elastic_plan *plan, char *text, 
                  avoided, plural(avoided));
 }
 
+/* The option that says how many ranks are the least, as the user has given it. */
+static const char *elastic_min_source(const struct elastic_plan *plan)
+{
+    return plan->options.min_is_np ? "-np" : "--min-np";
+}
+
 static const char *elastic_need_source(const struct elastic_plan *plan)
 {
-    return plan->started || plan->options.np_is_min ? "--min-np" : "-np";
+    return plan->started || plan->options.np_is_min ? elastic_min_source(plan) : "-np";
 }
 
 /* "1 slot on 1 host, and 2 are needed (-np)" */
@@ -106,8 +112,8 @@ void elastic_fail_over(struct elastic_plan *plan)
         elastic_plan_fail(plan, plan->finished ? ELASTIC_UNFINISHED : ELASTIC_STATE_LOST);
     if (plan->finished)
         snprintf(action->text, sizeof action->text,
-                 "only %d rank%s finished, and %d are needed (--min-np)", plan->finished,
-                 plural(plan->finished), plan->options.min);
+                 "only %d rank%s finished, and %d are needed (%s)", plan->finished,
+                 plural(plan->finished), plan->options.min, elastic_min_source(plan));
     else
         snprintf(action->text, sizeof action->text, "no rank is left that could go on");
 }

@@ -319,7 +319,8 @@ static int complete_elastic(struct hvdrun_options *options, const struct options
     options->np_is_min = options->discovery_script && options->np == 0;
     if (options->np_is_min)
         options->np = options->min_np;
-    if (options->min_np == 0)
+    options->min_is_np = options->min_np == 0;
+    if (options->min_is_np)
         options->min_np = options->np;
     if (options->max_np == 0)
         options->max_np = WORLD_SIZE_MAX;

@@ -36,6 +36,7 @@ struct hvdrun_options {
     int min_np, max_np;           /* of an elastic job: 1 <= min_np <= np <= max_np, where np may
                                    * still be 0 if the hosts are fixed; 0 otherwise */
     bool np_is_min;               /* np is min_np, since -np was not given */
+    bool min_is_np;               /* min_np is np, since --min-np was not given */
     const char *discovery_script; /* never together with hosts or hostfile; NULL */
     int slots_per_host;
     int elastic_timeout_s;

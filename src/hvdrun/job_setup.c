@@ -205,6 +205,7 @@ static void describe_elastic(struct job_setup *setup)
         .min = options->min_np,
         .max = options->max_np,
         .np_is_min = options->np_is_min,
+        .min_is_np = options->min_is_np,
         .timeout_ms = (uint64_t)options->elastic_timeout_s * 1000,
         .warning_ms = stall_warning_ms(options),
         .reset_limit = options->reset_limit,

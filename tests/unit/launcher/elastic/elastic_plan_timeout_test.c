@@ -18,6 +18,34 @@ START_TEST(the_slots_that_are_needed_name_the_option_that_was_given)
 }
 END_TEST
 
+/* A job of a script with -np alone. */
+START_TEST(an_option_that_was_not_given_is_not_named_after_a_loss_either)
+{
+    struct elastic_options options = two_to_four;
+    options.min_is_np = true;
+    begin_on_one_host(&options);
+    fails(0);
+    ck_assert_str_eq(elastic_plan_waits_for(plan),
+                     "waiting for slots: 1 slot on 1 host, 2 needed (-np)");
+    pass(600000);
+    EXPECT("fail too few slots for 600 s (--elastic-timeout): 1 slot on 1 host, and 2 are needed "
+           "(-np)");
+    finish();
+}
+END_TEST
+
+START_TEST(too_few_ranks_that_finish_name_the_option_that_was_given)
+{
+    struct elastic_options options = two_to_four;
+    options.min_is_np = true;
+    begin_on_one_host(&options);
+    finishes(0);
+    fails(1);
+    EXPECT("fail only 1 rank finished, and 2 are needed (-np)");
+    finish();
+}
+END_TEST
+
 START_TEST(slots_that_never_come_end_the_job)
 {
     begin(&two_to_four);
@@ -210,6 +238,8 @@ int main(void)
     TCase *rules = tcase_create("rules");
     tcase_add_test(rules, slots_that_never_come_end_the_job);
     tcase_add_test(rules, the_slots_that_are_needed_name_the_option_that_was_given);
+    tcase_add_test(rules, an_option_that_was_not_given_is_not_named_after_a_loss_either);
+    tcase_add_test(rules, too_few_ranks_that_finish_name_the_option_that_was_given);
     tcase_add_test(rules, ranks_that_never_come_end_the_job);
     tcase_add_test(rules, a_rank_that_does_not_come_back_is_named);
     tcase_add_test(rules, a_worker_that_is_started_again_and_again_does_not_put_off_the_timeout);

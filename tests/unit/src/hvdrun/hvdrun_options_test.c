@@ -165,6 +165,7 @@ START_TEST(an_elastic_job_has_defaults)
     parse_well(script);
     ck_assert_int_eq(options.np, 2);
     ck_assert(options.np_is_min);
+    ck_assert(!options.min_is_np);
     ck_assert_int_eq(options.max_np, WORLD_SIZE_MAX);
     ck_assert_int_eq(options.slots_per_host, 1);
     ck_assert_int_eq(options.elastic_timeout_s, 600);
@@ -173,6 +174,7 @@ START_TEST(an_elastic_job_has_defaults)
     parse_well(np_alone);
     ck_assert_int_eq(options.min_np, 3);
     ck_assert(!options.np_is_min);
+    ck_assert(options.min_is_np);
     parse_well(hosts);
     ck_assert(options.elastic);
     ck_assert_int_eq(options.np, 0);
