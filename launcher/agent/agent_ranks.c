@@ -358,6 +358,12 @@ struct ended {
     struct rank_end_how how;
 };
 
+/* What the number of a rank here is: ranks of an elastic job change, numbers of workers do not. */
+static const char *agent_rank_kind(const struct agent *agent)
+{
+    return agent->setup.job.elastic ? "worker" : "rank";
+}
+
 /* A loader exits with 127 when a library is missing, and a shell when it finds no command. The
  * ranks of a host have the same program, so the note is sent once. */
 static void tell_library(struct agent *agent, int rank, const struct rank_end_how *how)
@@ -370,7 +376,7 @@ static void tell_library(struct agent *agent, int rank, const struct rank_end_ho
     agent->ranks.library_told = true;
     if (!agent_library_missing(agent, text, sizeof text))
         return;
-    snprintf(note.text, sizeof note.text, "rank %d: %s", rank, text);
+    snprintf(note.text, sizeof note.text, "%s %d: %s", agent_rank_kind(agent), rank, text);
     agent_note_encode(frame_link_begin(&agent->link, AGENT_NOTE), &note);
     frame_link_send(&agent->link);
 }
@@ -469,8 +475,8 @@ static void tell_stuck(struct agent *agent, const struct stuck_process *process)
     struct agent_note note;
     char who[64];
     if (rank)
-        snprintf(who, sizeof who, "rank %d (pid %d, %s)", rank->rank, (int)process->pid,
-                 process->name);
+        snprintf(who, sizeof who, "%s %d (pid %d, %s)", agent_rank_kind(agent), rank->rank,
+                 (int)process->pid, process->name);
     else
         snprintf(who, sizeof who, "process %d (%s)", (int)process->pid, process->name);
     snprintf(note.text, sizeof note.text, "%s cannot be killed: it waits inside the kernel (%s)",

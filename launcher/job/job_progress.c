@@ -26,7 +26,8 @@ static void missing_host(const struct job *job, const struct job_host *host, cha
 {
     const char *name = job_host_name(job, host->index);
     if (job_host_is_starting(host))
-        snprintf(text, size, "%s has not started rank %d", name, job_host_waiting_rank(host));
+        snprintf(text, size, "%s has not started %s %d", name,
+                 job->options->elastic ? "worker" : "rank", job_host_waiting_rank(host));
     else
         snprintf(text, size, "%s at step '%s' for %.1f s", name, host_step_name(host->step),
                  (double)(job_now_ms() - host->step_since_ms) / 1000);

@@ -62,6 +62,8 @@ if ldd ./train 2>/dev/null | grep -q 'libhvd_absent.so.0 => not found'; then
     like "the line before the last names the library" "^hvdrun: localhost: rank [01]: './train' needs libhvd_absent.so.0 and 1 more, $mends\$" "$tmp/err"
     is "once" 1 "$(grep -c "$mends" "$tmp/err")"
     like "the last one names the rank" '^hvdrun: FAILED rank [01] on localhost .*: exited with status 127' "$tmp/err"
+    run "$HVDRUN" -np 2 --min-np 2 -H localhost:2 ./train
+    like "in an elastic job it names the worker, whose rank may change" "^hvdrun: localhost: worker [01]: './train' needs libhvd_absent.so.0 " "$tmp/err"
     run "$HVDRUN" -np 1 -x LD_LIBRARY_PATH="$tmp/lib" ./train
     is "a rank with them runs" 0 "$status"
     # A program whose loader will wait for ever once it has run: no writer opens the pipe that its library is then.

@@ -208,6 +208,18 @@ else
     ok "and is gone when it can go" until_true no_survivors
 fi
 umount -l "$tmp/stuck" 2>/dev/null # if it was killed
+rm -f "$tmp/stuck.read"
+run "$builddir/tests/support/stuck_fs" "$tmp/stuck" "$HVDRUN" --grace 0 -np 2 --min-np 2 -H localhost:2 sh -c '
+    [ $HVD_WORKER != 1 ] || exec cat "$0/stuck"
+    until [ -e "$0.read" ]; do sleep 0.1; done
+    exit 5' "$tmp/stuck"
+if [ "$status" = 77 ]; then
+    skip "F25: in an elastic job it is named by its worker" "nothing can be mounted here"
+else
+    like "F25: in an elastic job it is named by its worker" \
+        '^hvdrun: localhost: worker 1 \(pid [0-9]+, cat\) cannot be killed: ' "$tmp/err"
+fi
+umount -l "$tmp/stuck" 2>/dev/null # if it was killed
 
 # --timeout; a longer one where a busy machine has not got so far by then
 for limit in 1 5 25; do

@@ -163,6 +163,14 @@ START_TEST(a_host_that_starts_its_ranks_is_named_with_the_first_that_waits)
 }
 END_TEST
 
+START_TEST(a_host_of_an_elastic_job_is_named_with_the_worker_that_waits)
+{
+    options.elastic = &elastic;
+    host_ranks[3].phase = RANK_WAITING;
+    missing_is(1, "b has not started worker 3");
+}
+END_TEST
+
 /* Each has 25 bytes, two more between them, and 24 are kept for the number of the others. */
 START_TEST(hosts_for_which_no_room_is_left_are_counted)
 {
@@ -359,6 +367,7 @@ static Suite *make_suite(void)
     tcase_add_test(tcase, hosts_that_wait_for_their_turn_are_last);
     tcase_add_test(tcase, hosts_that_are_ready_done_lost_or_closed_are_not_missing);
     tcase_add_test(tcase, a_host_that_starts_its_ranks_is_named_with_the_first_that_waits);
+    tcase_add_test(tcase, a_host_of_an_elastic_job_is_named_with_the_worker_that_waits);
     tcase_add_test(tcase, hosts_for_which_no_room_is_left_are_counted);
     tcase_add_test(tcase, ranks_that_run_are_named_with_their_hosts);
     tcase_add_test(tcase, a_job_whose_ranks_have_ended_says_so);
