@@ -32,16 +32,29 @@ static void offer_unix(struct listener *listener, enum transport transport)
         (void)listener_open_unix(listener, NULL);
 }
 
+/* Other ranks of this host may have found a port. */
+static int fail_to_listen(const struct environment *environment, struct err *err)
+{
+    int rank = environment->rank_info.rank;
+    if (environment->elastic && environment->worker >= 0)
+        return fail_context(err, "worker %d on %s", environment->worker, environment->host);
+    if (rank >= 0)
+        return fail_context(err, "rank %d on %s", rank, environment->host);
+    return fail_context(err, "a worker on %s", environment->host);
+}
+
 static int listen_for_ranks(struct rank_assignment *assignment,
                             const struct environment *environment, struct err *err)
 {
     const struct rank_info *rank_info = &environment->rank_info;
     int rank = rank_info->rank >= 0 ? rank_info->rank : (int)getpid();
     bool on_loopback = rank_info->local_size == rank_info->size && !environment->elastic;
-    if (assignment->network.limited && !on_loopback)
-        return listener_open_at(&assignment->listener, &environment->ports, rank,
-                                &assignment->network.interfaces, err);
-    return listener_open(&assignment->listener, &environment->ports, rank, on_loopback, err);
+    int rc =
+        assignment->network.limited && !on_loopback
+            ? listener_open_at(&assignment->listener, &environment->ports, rank,
+                               &assignment->network.interfaces, err)
+            : listener_open(&assignment->listener, &environment->ports, rank, on_loopback, err);
+    return rc < 0 ? fail_to_listen(environment, err) : rc;
 }
 
 /* Opens the port for other ranks and stores its addresses. A job that is known to be on one host

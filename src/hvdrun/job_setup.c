@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Setting a job up; see job_setup.h. Fails on malformed hosts, on more ranks than slots, on
- * interfaces of hosts that the job does not have, or by which its ranks cannot be reached, on a
- * report in the way of other files; then when descriptors are short, the working directory does not
- * exist any more, or hvdagent is not found. */
+/* Setting a job up; see job_setup.h. Fails on malformed hosts, on more ranks than slots, or than
+ * ports on a host, on interfaces of hosts that the job does not have, or by which its ranks cannot
+ * be reached, on a report in the way of other files; then when descriptors are short, the working
+ * directory does not exist any more, or hvdagent is not found. */
 #include <config.h>
 
 #include "src/hvdrun/job_setup.h"
@@ -17,7 +17,9 @@
 #include "launcher/hosts/local_host.h"
 #include "launcher/process/worker_environment.h"
 #include "launcher/tree/host_tree.h"
+#include "lib/base/env_names.h"
 #include "src/hvdrun/host_interfaces.h"
+#include "src/hvdrun/host_ports.h"
 #include "src/hvdrun/install_path.h"
 #include "src/hvdrun/rank_files.h"
 #include "src/hvdrun/rank_settings.h"
@@ -255,6 +257,18 @@ static int plan_ranks(struct job_setup *setup, struct err *err)
                           (enum rank_order)options->map_by, err);
 }
 
+/* A program under --torch-env may use the range for the port of rank 0 alone. */
+static int check_ports(const struct job_setup *setup, struct err *err)
+{
+    const struct hvdrun_options *options = setup->options;
+    const char *range = string_list_variable(&options->set, ENV_PORT_RANGE);
+    const char *source = string_list_variable(&options->set_by, ENV_PORT_RANGE);
+    if (!range || options->check_hosts || options->attributes.torch_env)
+        return HVD_OK;
+    return host_ports_check(range, source && *source ? source : "$" ENV_PORT_RANGE, &setup->plan,
+                            err);
+}
+
 static int choose_launcher(struct job_setup *setup, struct err *err)
 {
     const struct hvdrun_options *options = setup->options;
@@ -288,6 +302,8 @@ int job_setup_plan(struct job_setup *setup, struct err *err)
     if (rc < 0)
         return rc;
     if ((rc = plan_ranks(setup, err)) < 0)
+        return rc;
+    if ((rc = check_ports(setup, err)) < 0)
         return rc;
     if ((rc = deal_out_interfaces(setup, err)) < 0)
         return rc;

@@ -10,6 +10,7 @@ src_hvdrun_libhvdrun_la_SOURCES = \
 	src/hvdrun/config_yaml.c src/hvdrun/config_yaml.h \
 	src/hvdrun/elastic_driver.c src/hvdrun/elastic_driver.h \
 	src/hvdrun/host_interfaces.c src/hvdrun/host_interfaces.h \
+	src/hvdrun/host_ports.c src/hvdrun/host_ports.h \
 	src/hvdrun/hvdrun_option_table.c \
 	src/hvdrun/hvdrun_options.c src/hvdrun/hvdrun_options.h \
 	src/hvdrun/identity_file.c src/hvdrun/identity_file.h \

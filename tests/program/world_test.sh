@@ -108,4 +108,10 @@ like "and both are named" 'HOROVOD_RANK is 0, but HVD_JOB_KEY is the key of rank
 run "$HVDRUN" -np 2 sh -c '[ "$HOROVOD_RANK" = 0 ] || export HOROVOD_RANK=0 HVD_KEY_OF=0; exec "$0" init' "$WORLD"
 is "its key does not prove that it is the other" 1 "$status"
 like "which it is told" 'does not accept this HVD_JOB_KEY' "$tmp/err"
+
+# One machine under two names: whether the port was free or not, at most one of the ranks has it.
+run "$HVDRUN" -np 2 -H localhost:1,127.0.0.2:1 --port-range 39999-39999 "$WORLD" init shutdown
+like "a rank that finds no port says which one it is, where, and why" \
+    'rank [01] on (localhost|127\.0\.0\.2): HVD_PORT_RANGE: no port from 39999 to 39999 is free to listen at: Address already in use$' \
+    "$tmp/err"
 finish
