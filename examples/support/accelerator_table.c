@@ -184,21 +184,50 @@ static int can_allreduce(void *context, enum hvd_dtype dtype, enum hvd_op op, in
            options->can_reduce(options->reduce_arg, dtype, op, process_set);
 }
 
-struct reduction {
+/* A collective of the accelerator itself in its queue: the beginning of what the queue frees. */
+struct queued_call {
     struct accelerator_task task;
     const struct accelerator_options *options;
+    int fault; /* with which it fails when its turn comes; 0: it runs */
+};
+
+/* Allocates `nbytes`, which begin with a call; or says why the queue does not take it. */
+static int queued_call_create(struct accelerator *accelerator, size_t nbytes,
+                              void (*run)(struct accelerator_task *task, int *status),
+                              struct queued_call **call)
+{
+    if (accelerator_strikes(accelerator, &accelerator->faults.refuse[HVD_DEVICE_REDUCE]))
+        return ACCELERATOR_FAULT;
+    struct queued_call *made = malloc(nbytes);
+    if (made == NULL)
+        return ACCELERATOR_NOMEM;
+    bool fails = accelerator_strikes(accelerator, &accelerator->faults.fail[HVD_DEVICE_REDUCE]);
+    *made = (struct queued_call){ .task = { .run = run, .owned = true },
+                                  .options = &accelerator->options,
+                                  .fault = fails ? ACCELERATOR_FAULT : 0 };
+    *call = made;
+    return 0;
+}
+
+/* The first failure of a queue is its status. */
+static void queued_call_end(int rc, int *status)
+{
+    if (rc < 0 && *status == 0)
+        *status = rc;
+}
+
+struct reduction {
+    struct queued_call call;
     struct hvd_device_allreduce allreduce; /* with pointers for the processor */
-    int fault;
 };
 
 static void run_reduction(struct accelerator_task *task, int *status)
 {
     struct reduction *reduction = (struct reduction *)task;
-    const struct accelerator_options *options = reduction->options;
-    int rc = reduction->fault != 0 ? reduction->fault
-                                   : options->reduce(options->reduce_arg, &reduction->allreduce);
-    if (rc < 0 && *status == 0)
-        *status = rc;
+    const struct accelerator_options *options = reduction->call.options;
+    int rc = reduction->call.fault;
+    queued_call_end(rc != 0 ? rc : options->reduce(options->reduce_arg, &reduction->allreduce),
+                    status);
 }
 
 static int allreduce(void *context, const struct hvd_device_allreduce *wanted)
@@ -209,19 +238,15 @@ static int allreduce(void *context, const struct hvd_device_allreduce *wanted)
     void *output = accelerator_find(accelerator, wanted->output, nbytes);
     if (input == NULL || output == NULL)
         return ACCELERATOR_ADDRESS;
-    if (accelerator_strikes(accelerator, &accelerator->faults.refuse[HVD_DEVICE_REDUCE]))
-        return ACCELERATOR_FAULT;
-    struct reduction *reduction = malloc(sizeof *reduction);
-    if (reduction == NULL)
-        return ACCELERATOR_NOMEM;
-    bool fails = accelerator_strikes(accelerator, &accelerator->faults.fail[HVD_DEVICE_REDUCE]);
-    *reduction = (struct reduction){ .task = { .run = run_reduction, .owned = true },
-                                     .options = &accelerator->options,
-                                     .allreduce = *wanted,
-                                     .fault = fails ? ACCELERATOR_FAULT : 0 };
+    struct queued_call *call;
+    int rc = queued_call_create(accelerator, sizeof(struct reduction), run_reduction, &call);
+    if (rc < 0)
+        return rc;
+    struct reduction *reduction = (struct reduction *)call;
+    reduction->allreduce = *wanted;
     reduction->allreduce.input = input;
     reduction->allreduce.output = output;
-    accelerator_queue_put(&accelerator->queues[HVD_DEVICE_REDUCE], &reduction->task);
+    accelerator_queue_put(&accelerator->queues[HVD_DEVICE_REDUCE], &call->task);
     return 0;
 }
 
@@ -235,21 +260,18 @@ static int can_collective(void *context, const struct hvd_device_collective *que
 }
 
 struct movement {
-    struct accelerator_task task;
-    const struct accelerator_options *options;
+    struct queued_call call;
     struct hvd_device_collective collective; /* with pointers for the processor */
-    int fault;
-    int64_t rows[]; /* those of the collective, then its splits */
+    int64_t rows[];                          /* those of the collective, then its splits */
 };
 
 static void run_movement(struct accelerator_task *task, int *status)
 {
     struct movement *movement = (struct movement *)task;
-    const struct accelerator_options *options = movement->options;
-    int rc = movement->fault != 0 ? movement->fault
-                                  : options->collective(options->reduce_arg, &movement->collective);
-    if (rc < 0 && *status == 0)
-        *status = rc;
+    const struct accelerator_options *options = movement->call.options;
+    int rc = movement->call.fault;
+    queued_call_end(rc != 0 ? rc : options->collective(options->reduce_arg, &movement->collective),
+                    status);
 }
 
 /* How much of the output may be written. */
@@ -293,21 +315,18 @@ static int collective(void *context, const struct hvd_device_collective *wanted)
                   &input) ||
         !find_all(accelerator, wanted->output, output_bytes(wanted), &output))
         return ACCELERATOR_ADDRESS;
-    if (accelerator_strikes(accelerator, &accelerator->faults.refuse[HVD_DEVICE_REDUCE]))
-        return ACCELERATOR_FAULT;
-    struct movement *movement =
-        malloc(sizeof *movement + 2 * (size_t)wanted->size * sizeof *movement->rows);
-    if (movement == NULL)
-        return ACCELERATOR_NOMEM;
-    bool fails = accelerator_strikes(accelerator, &accelerator->faults.fail[HVD_DEVICE_REDUCE]);
-    *movement = (struct movement){ .task = { .run = run_movement, .owned = true },
-                                   .options = &accelerator->options,
-                                   .collective = *wanted,
-                                   .fault = fails ? ACCELERATOR_FAULT : 0 };
+    struct queued_call *call;
+    size_t rows_bytes = 2 * (size_t)wanted->size * sizeof(int64_t);
+    int rc =
+        queued_call_create(accelerator, sizeof(struct movement) + rows_bytes, run_movement, &call);
+    if (rc < 0)
+        return rc;
+    struct movement *movement = (struct movement *)call;
+    movement->collective = *wanted;
     movement->collective.input = input;
     movement->collective.output = output;
     copy_rows(movement, wanted);
-    accelerator_queue_put(&accelerator->queues[HVD_DEVICE_REDUCE], &movement->task);
+    accelerator_queue_put(&accelerator->queues[HVD_DEVICE_REDUCE], &call->task);
     return 0;
 }
 
