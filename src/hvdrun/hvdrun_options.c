@@ -174,6 +174,12 @@ static const char *source_of(const struct options_seen *seen, const char *option
     return getenv(variable + 1) ? variable : option;
 }
 
+static bool is_on(const struct hvdrun_options *options, const char *variable)
+{
+    const char *value = rank_settings_variable(&options->set, variable);
+    return value && *value && strcmp(value, "0") != 0 && strcasecmp(value, "false") != 0;
+}
+
 /* rank_settings_check() would refuse this too, but name variables where options or keys were
  * given. */
 static int check_stall_times(const struct hvdrun_options *options, const struct options_seen *seen,
@@ -183,8 +189,7 @@ static int check_stall_times(const struct hvdrun_options *options, const struct 
     static const char after[] = "--stall-check-shutdown-time-seconds";
     const char *shutdown = rank_settings_variable(&options->set, ENV_STALL_SHUTDOWN_TIME);
     const char *warning = rank_settings_variable(&options->set, ENV_STALL_CHECK_TIME);
-    const char *off = rank_settings_variable(&options->set, ENV_STALL_CHECK_DISABLE);
-    bool is_off = off && strcmp(off, "0") != 0 && strcasecmp(off, "false") != 0;
+    bool is_off = is_on(options, ENV_STALL_CHECK_DISABLE);
     int shutdown_s = 0, warning_s = SETTINGS_STALL_CHECK_S;
     if (warning)
         number_parse(&warning_s, warning, strlen(warning), 1, 999999999);
@@ -198,20 +203,32 @@ static int check_stall_times(const struct hvdrun_options *options, const struct 
                      show_source(&shown, warned));
 }
 
-/* Configuration files have all of these keys, even if autotune is off. */
-static void note_idle_autotune(struct hvdrun_options *options, const struct options_seen *seen)
+static void note_idle(struct hvdrun_options *options, const struct options_seen *seen,
+                      const char *option, const char *why)
 {
-    static const char *const idle[] = { "--autotune-log-file", "--autotune-warmup-samples",
-                                        "--autotune-steps-per-sample",
-                                        "--autotune-bayes-opt-max-samples",
-                                        "--autotune-gaussian-process-noise" };
-    const char *on = rank_settings_variable(&options->set, ENV_AUTOTUNE);
-    if (on && strcmp(on, "0") != 0 && strcasecmp(on, "false") != 0)
-        return;
-    for (size_t i = 0; i < sizeof idle / sizeof *idle; i++)
-        if (given(seen, idle[i]))
-            string_list_take(&options->notes,
-                             xasprintf("%s: without --autotune nothing is tuned", idle[i]));
+    if (given(seen, option))
+        string_list_take(&options->notes, xasprintf("%s: %s", option, why));
+}
+
+/* Options that have no effect without another one. Configuration files have all of these keys, even
+ * if autotune, the timeline or the stall check is off. */
+static void note_idle_options(struct hvdrun_options *options, const struct options_seen *seen)
+{
+    static const char *const tuning[] = { "--autotune-log-file", "--autotune-warmup-samples",
+                                          "--autotune-steps-per-sample",
+                                          "--autotune-bayes-opt-max-samples",
+                                          "--autotune-gaussian-process-noise" };
+    static const char *const stalls[] = { "--stall-check-warning-time-seconds",
+                                          "--stall-check-shutdown-time-seconds" };
+    if (!is_on(options, ENV_AUTOTUNE))
+        for (size_t i = 0; i < sizeof tuning / sizeof *tuning; i++)
+            note_idle(options, seen, tuning[i], "without --autotune nothing is tuned");
+    if (is_on(options, ENV_STALL_CHECK_DISABLE))
+        for (size_t i = 0; i < sizeof stalls / sizeof *stalls; i++)
+            note_idle(options, seen, stalls[i], "with --no-stall-check nothing is checked");
+    if (!rank_settings_variable(&options->set, ENV_TIMELINE))
+        note_idle(options, seen, "--timeline-mark-cycles",
+                  "without --timeline-filename nothing is marked");
 }
 
 /* "a : -np 1 b" means two programs for mpirun. A ':' without an option behind it, or behind "--",
@@ -385,7 +402,7 @@ static int hvdrun_options_complete(struct hvdrun_options *options, struct option
     export_variables(options);
     rank_settings_warn(&options->warnings, &options->set);
     note_unsupported(options, seen);
-    note_idle_autotune(options, seen);
+    note_idle_options(options, seen);
     warn_late_np(options);
     if ((rc = check_stall_times(options, seen, err)) < 0 ||
         (rc = check_exported_ports(options, err)) < 0)

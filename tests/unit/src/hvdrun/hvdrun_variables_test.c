@@ -82,6 +82,35 @@ START_TEST(autotuning_that_is_described_and_not_wanted_is_noted)
 }
 END_TEST
 
+START_TEST(options_that_another_one_makes_idle_are_noted)
+{
+    static struct {
+        char *argv[WORDS];
+        const char *notes;
+    } cases[] = {
+        { { "--no-stall-check", "--stall-check-warning-time-seconds=5" },
+          "--stall-check-warning-time-seconds: with --no-stall-check nothing is checked" },
+        { { "--no-stall-check", "--stall-check-shutdown-time-seconds=90" },
+          "--stall-check-shutdown-time-seconds: with --no-stall-check nothing is checked" },
+        { { "--stall-check", "--stall-check-warning-time-seconds=5" }, "" },
+        { { "--timeline-mark-cycles" },
+          "--timeline-mark-cycles: without --timeline-filename nothing is marked" },
+        { { "--timeline-mark-cycles", "--timeline-filename=t" }, "" },
+        { { "--timeline-mark-cycles", "-x", "HOROVOD_TIMELINE=t" }, "" },
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char *argv[WORDS + 4] = { "hvdrun", "-np", "1" };
+        memcpy(argv + 3, cases[i].argv, sizeof cases[i].argv);
+        int end = 3;
+        while (argv[end])
+            end++;
+        argv[end] = "true";
+        parse_well(argv);
+        expect_list(&options.notes, cases[i].notes);
+    }
+}
+END_TEST
+
 START_TEST(variables_are_set_or_passed_on)
 {
     static struct {
@@ -331,6 +360,7 @@ int main(void)
     tcase_add_test(lines, tuning_flags_become_variables_of_the_ranks);
     tcase_add_test(lines, what_libhvd_does_not_read_is_noted);
     tcase_add_test(lines, autotuning_that_is_described_and_not_wanted_is_noted);
+    tcase_add_test(lines, options_that_another_one_makes_idle_are_noted);
     tcase_add_test(lines, variables_are_set_or_passed_on);
     tcase_add_test(lines, a_variable_that_nothing_reads_is_a_warning_once);
     tcase_add_test(lines, the_defaults_of_variables_in_the_help_are_those_of_the_library);
