@@ -162,9 +162,10 @@ bool job_host_was_away(const struct job *job, const struct job_host *host)
  * is slow to stop may be slow to answer. */
 static void check_unresponsive(struct job *job, const struct job_host *host)
 {
-    job->report.hosts[host->index].unresponsive = job->stop.since_ms > 0 &&
-                                                  host->unanswered >= UNANSWERED_HEARTBEATS &&
-                                                  host->unanswered_us <= job->stop.since_ms * 1000;
+    struct report_host *record = &job->report.hosts[host->index];
+    record->above = host->below ? &job->report.hosts[host->parent] : NULL;
+    record->unresponsive = job->stop.since_ms > 0 && host->unanswered >= UNANSWERED_HEARTBEATS &&
+                           host->unanswered_us <= job->stop.since_ms * 1000;
 }
 
 /* Of an elastic job: the job goes on, and the line stands for all workers of the host. */

@@ -5,6 +5,8 @@
 #include "launcher/base/exit_status.h"
 #include "launcher/verdict/job_cause_text.h"
 
+#include <stdio.h>
+
 static void judge_host(struct job_state *state, struct job_report *report,
                        const struct job_blame *blame)
 {
@@ -15,6 +17,32 @@ static void judge_host(struct job_state *state, struct job_report *report,
     } else {
         job_state_blame_host(state, blame->host, state->lost_status, state->lost_text);
     }
+}
+
+/* The host nearest to hvdrun that did not answer, among those through which `host` was reached; or
+ * NULL. */
+static struct report_host *find_unresponsive_above(const struct job_report *report, int host)
+{
+    struct report_host *found = NULL;
+    for (const struct report_host *at = report->hosts[host].above; at; at = at->above)
+        if (at->unresponsive)
+            found = &report->hosts[at - report->hosts];
+    return found;
+}
+
+/* A host is lost because the host above heard nothing, and so passed nothing on. */
+static void judge_lost_below(struct job_state *state, struct job_report *report)
+{
+    int lost = state->verdict.host;
+    bool is_lost = state->verdict.rank < 0 && state->verdict.exit_status == STATUS_HOST_LOST;
+    struct report_host *above = is_lost ? find_unresponsive_above(report, lost) : NULL;
+    char text[JOB_CAUSE_TEXT_SIZE];
+    if (!above)
+        return;
+    snprintf(text, sizeof text, "host lost: no answer; %.100s below it: %.200s",
+             report->hosts[lost].name, state->verdict.text);
+    job_report_reason(report, (int)(above - report->hosts), text);
+    job_state_blame_host(state, (int)(above - report->hosts), STATUS_HOST_LOST, text);
 }
 
 /* The exit status of a rank that was told to end is meaningless. */
@@ -30,6 +58,8 @@ void job_judge(struct job_state *state, struct job_report *report)
     char text[JOB_CAUSE_TEXT_SIZE];
     if (state->lost_host >= 0)
         report->hosts[state->lost_host].lost = true;
+    if (state->verdict.cause == CAUSE_HOST)
+        judge_lost_below(state, report);
     if (state->verdict.cause != CAUSE_RANK || !job_blame_choose(&blame, report))
         return;
     if (blame.host >= 0) {

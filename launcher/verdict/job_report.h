@@ -69,6 +69,7 @@ struct report_host {
     bool drained;      /* of an elastic job: it was to be left */
     bool unresponsive; /* it has answered nothing for a while, since before the job began to stop */
     bool lost;         /* it was the first host to be lost after the job had begun to stop */
+    const struct report_host *above; /* through whose agent hvdrun reached it; NULL: through none */
     struct link_history history;
 };
 

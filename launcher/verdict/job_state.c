@@ -250,7 +250,7 @@ void job_state_blame_host(struct job_state *state, int host, int exit_status, co
 {
     if (is_stop(state))
         return;
-    state->terminated++; /* the former cause counts as another rank now */
+    state->terminated += state->verdict.cause == CAUSE_RANK; /* which counts as another rank now */
     state->verdict.cause = CAUSE_HOST;
     state->verdict.host = host;
     state->verdict.rank = -1;

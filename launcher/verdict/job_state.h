@@ -115,7 +115,8 @@ void job_state_blame_left(struct job_state *state, int host, int rank, int repor
 void job_state_blame_wrote(struct job_state *state, int host, int rank, int reporter,
                            bool terminated, int exit_status, const char *text);
 
-/* As job_state_blame(), when no rank would have failed if `host` had heard the others. */
+/* As job_state_blame(), when no rank would have failed, or no other host been lost, if `host` had
+ * heard the others. */
 void job_state_blame_host(struct job_state *state, int host, int exit_status, const char *text);
 
 #endif

@@ -253,13 +253,10 @@ const char *sim_faults_words(int status)
     return is_alone() && is_its ? faults[0].kind->words : NULL;
 }
 
-/* The hosts below one that does not hear may end before hvdrun has lost it, and it can say so. */
 int sim_faults_blamed_host(int status)
 {
     bool is_lost = status == STATUS_HOST_LOST && sim_faults_words(status);
-    bool others_may_be = is_lost && faults[0].kind->fire == sim_fire_one_direction &&
-                         is_inner(&world.hosts[faults[0].host]);
-    return is_lost && !others_may_be ? faults[0].host : -1;
+    return is_lost ? faults[0].host : -1;
 }
 
 int sim_faults_blamed_rank(void)

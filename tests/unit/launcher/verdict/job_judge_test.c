@@ -109,6 +109,51 @@ START_TEST(a_host_that_was_lost_later_is_the_verdict_in_the_words_of_its_loss)
 }
 END_TEST
 
+/* Host 1 was reached through host 0. */
+static void lose_host_below(int exit_status, const char *text)
+{
+    hosts[1].name = "b";
+    hosts[1].above = &hosts[0];
+    job_state_on_host_lost(&state, 1, exit_status, text, false);
+    for (int rank = 0; rank < RANKS; rank++)
+        job_state_on_rank_lost(&state);
+}
+
+START_TEST(a_host_that_did_not_answer_is_the_verdict_instead_of_a_host_below_it)
+{
+    lose_host_below(STATUS_HOST_LOST, "host lost: its agent has ended");
+    hosts[0].unresponsive = hosts[1].unresponsive = true;
+    job_judge(&state, &report);
+    ck_assert_int_eq(state.verdict.cause, CAUSE_HOST);
+    ck_assert_int_eq(state.verdict.host, 0);
+    ck_assert_int_eq(state.verdict.exit_status, STATUS_HOST_LOST);
+    ck_assert_str_eq(state.verdict.text,
+                     "host lost: no answer; b below it: host lost: its agent has ended");
+    ck_assert_str_eq(hosts[0].reason, state.verdict.text);
+    ck_assert_int_eq(state.terminated, RANKS);
+}
+END_TEST
+
+START_TEST(a_host_below_one_that_answered_stays_the_verdict)
+{
+    lose_host_below(STATUS_HOST_LOST, "host lost: its agent has ended");
+    hosts[1].unresponsive = true;
+    job_judge(&state, &report);
+    ck_assert_int_eq(state.verdict.host, 1);
+    ck_assert_str_eq(state.verdict.text, "host lost: its agent has ended");
+}
+END_TEST
+
+START_TEST(a_failure_of_another_kind_below_a_host_that_did_not_answer_stays_the_verdict)
+{
+    lose_host_below(STATUS_PROTOCOL, "host lost: nonsense");
+    hosts[0].unresponsive = true;
+    job_judge(&state, &report);
+    ck_assert_int_eq(state.verdict.host, 1);
+    ck_assert_int_eq(state.verdict.exit_status, STATUS_PROTOCOL);
+}
+END_TEST
+
 START_TEST(a_signal_to_hvdrun_stays_the_verdict)
 {
     job_state_on_told_to_stop(&state, SIGINT, "");
@@ -129,6 +174,10 @@ int main(void)
     tcase_add_test(tcase, a_rank_that_left_is_the_verdict_instead_of_the_rank_that_needed_it);
     tcase_add_test(tcase, a_host_that_did_not_answer_is_the_verdict_and_has_a_reason);
     tcase_add_test(tcase, a_host_that_was_lost_later_is_the_verdict_in_the_words_of_its_loss);
+    tcase_add_test(tcase, a_host_that_did_not_answer_is_the_verdict_instead_of_a_host_below_it);
+    tcase_add_test(tcase, a_host_below_one_that_answered_stays_the_verdict);
+    tcase_add_test(tcase,
+                   a_failure_of_another_kind_below_a_host_that_did_not_answer_stays_the_verdict);
     tcase_add_test(tcase, a_signal_to_hvdrun_stays_the_verdict);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
