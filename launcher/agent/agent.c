@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of an agent; see agent.h. A table gives each frame to its handler. A malformed frame, or
  * a frame out of turn, breaks the link. When the link ends before DONE, the agent ends
- * (agent_ending.c). */
+ * (agent_ending.c). After a signal has told the agent to end, frames up to START that hvdrun sent
+ * before it knew are ignored. */
 #include "launcher/agent/agent_impl.h"
 
 #include "launcher/base/xalloc.h"
@@ -48,6 +49,8 @@ int agent_handle_frame(struct agent *agent, int type, struct wire_reader *body, 
 {
     if (type >= AGENT_FRAME_TYPES || !handlers[type].handle)
         return fail(err, HVD_ERR_PROTOCOL, "frame of unknown type %d", type);
+    if (agent->ending.unstarted && handlers[type].last <= AGENT_IS_READY)
+        return HVD_OK;
     if (agent->phase < handlers[type].first || agent->phase > handlers[type].last)
         return fail(err, HVD_ERR_PROTOCOL, "%s frame out of turn", agent_frame_name(type));
     return handlers[type].handle(agent, body, err);

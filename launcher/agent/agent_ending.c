@@ -161,6 +161,7 @@ static void on_told_to_end(struct agent *agent, int signum)
     snprintf(text, sizeof text, "host lost: its agent (pid %d) was stopped by signal %d (SIG%s)",
              (int)getpid(), signum, sigabbrev_np(signum));
     agent_send_failed(agent, -1, STEP_READY, STATUS_HOST_LOST, text);
+    agent->ending.unstarted = agent->phase <= AGENT_IS_READY;
     agent_stop_ranks(agent, SIGTERM, AGENT_ORPHAN_GRACE_MS);
 }
 

@@ -84,8 +84,9 @@ struct agent_ending {
     uv_timer_t tick; /* runs while processes are being ended */
     struct stop_plan stop;
     uint64_t sweeping_since_ms;
-    pid_t parent; /* the supervisor, or hvdrun */
-    bool drains;  /* DRAIN was sent */
+    pid_t parent;   /* the supervisor, or hvdrun */
+    bool drains;    /* DRAIN was sent */
+    bool unstarted; /* a signal has told the agent to end before START came */
 };
 
 /* agent_rank_stop.c: ranks that are being ended while others run on. */

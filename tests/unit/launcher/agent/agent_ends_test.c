@@ -397,6 +397,26 @@ START_TEST(a_tunnel_that_waits_for_credit_ends_when_hvdrun_hangs_up)
 }
 END_TEST
 
+/* The tunnel keeps the agent from ending before it has read START, and the heartbeat shows that it
+ * has. */
+START_TEST(a_start_that_crosses_the_end_of_an_agent_breaks_no_link)
+{
+    struct wire_writer start = { 0 };
+    agent_start_encode(&start, &(struct agent_start){ .master_address = "127.0.0.1" });
+    bring_to(PREPARED);
+    open_tunnel(COMMAND("cat"));
+    kill(agent.pid, SIGTERM);
+    agent_fixture_until(&agent, AGENT_FAILED);
+    agent_fixture_send(&agent, AGENT_START, start.data, start.length);
+    agent_fixture_send(&agent, AGENT_HEARTBEAT, "12345678", 8);
+    agent_fixture_until(&agent, AGENT_HEARTBEAT);
+    agent_fixture_send(&agent, AGENT_TUNNEL_CLOSE, "\0\0\0\0\0", 5);
+    agent_fixture_until(&agent, AGENT_DONE);
+    wire_writer_fini(&start);
+    check_that_all_is_gone(0, "");
+}
+END_TEST
+
 /* The agent of a child gets the frames that are the same for all hosts, and what hvdrun sends it
  * itself comes behind them. */
 START_TEST(an_agent_passes_the_description_of_the_job_on)
@@ -581,6 +601,7 @@ int main(void)
     tcase_add_test(tcase, an_agent_writes_the_script_for_the_shell_of_a_tunnel);
     tcase_add_loop_test(tcase, what_is_no_nonce_does_not_get_into_a_script, 0, 3);
     tcase_add_test(tcase, a_tunnel_that_waits_for_credit_ends_when_hvdrun_hangs_up);
+    tcase_add_test(tcase, a_start_that_crosses_the_end_of_an_agent_breaks_no_link);
     tcase_add_test(tcase, who_asks_and_does_not_read_is_not_answered_for_ever);
     tcase_add_test(tcase, a_missing_heartbeat_ends_the_agent_and_its_ranks);
     tcase_add_test(tcase, a_missing_heartbeat_before_the_start_ends_the_agent);
