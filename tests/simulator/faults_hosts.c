@@ -228,6 +228,7 @@ enum sim_effect sim_fire_flap(struct sim_fault *fault)
 {
     if (!remote_host_of(fault))
         return NOTHING;
+    world.hosts[fault->host].away = true;
     cut_paths(fault, true, true, sim_now_us() + sim_between(SIM_MS(100), SIM_MS(2000)));
     return MAY;
 }

@@ -19,6 +19,7 @@ tests_simulator_simulate_SOURCES = \
 	tests/simulator/launcher.c \
 	tests/simulator/memory.c tests/simulator/memory.h \
 	tests/simulator/oracles.c tests/simulator/oracles.h \
+	tests/simulator/orders.c \
 	tests/simulator/output.c \
 	tests/simulator/pool.c tests/simulator/pool.h \
 	tests/simulator/process.c tests/simulator/process.h \
@@ -45,7 +46,8 @@ simulated_calls = -Wl,--wrap=close,--wrap=fcntl,--wrap=open,--wrap=fstat,--wrap=
 	-Wl,--wrap=chdir,--wrap=umask,--wrap=kill \
 	-Wl,--wrap=getpid,--wrap=getppid,--wrap=waitpid,--wrap=interfaces_read,--wrap=process_state \
 	-Wl,--wrap=monotonic_ms,--wrap=monotonic_ns
-tests_simulator_simulate_LDFLAGS = $(AM_LDFLAGS) $(simulated_memory) $(simulated_calls)
+simulated_orders = -Wl,--wrap=job_host_stop,--wrap=agent_on_stop
+tests_simulator_simulate_LDFLAGS = $(AM_LDFLAGS) $(simulated_memory) $(simulated_calls) $(simulated_orders)
 
 # The same with names of enumerators instead of the sentences of lib/base/rank_end_text.c, of which the archive's object is left out
 # then; what hvdrun decides must not change.
@@ -85,7 +87,7 @@ tests_simulator_simulate_elastic_SOURCES = \
 tests_simulator_simulate_elastic_LDADD = src/hvdrun/libhvdrun.la src/options/liboptions.la launcher/liblauncher.la \
 	rendezvous/librendezvous.la lib/libhvd_internal.la lib/base/libbase.la \
 	$(SODIUM_LIBS) $(UV_LIBS) $(CJSON_LIBS) $(HWLOC_LIBS)
-tests_simulator_simulate_elastic_LDFLAGS = $(tests_simulator_simulate_LDFLAGS) \
+tests_simulator_simulate_elastic_LDFLAGS = $(AM_LDFLAGS) $(simulated_memory) $(simulated_calls) \
 	-Wl,--wrap=job_add_batch,--wrap=job_worker_removed
 
 # The control plane of large jobs: without arguments the test of the check.

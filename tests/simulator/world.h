@@ -37,9 +37,11 @@ struct sim_host {
     int program_status; /* what the look for the program finds; 0: it is there */
     bool short_of_memory;
     bool unguarded;                       /* its agent and its supervisor were killed at once */
+    bool away;                            /* for a while: what it is sent comes late */
     bool reached, failed, vanished, lost; /* lost: something has happened to it or its link */
     struct sim_process *supervisor, *agent, *stands; /* stands: the local process for it */
     struct sim_end *link;   /* the launcher's end; below another host, the end of its own agent */
+    int stops, stops_heard; /* STOPs that hvdrun has given for it, and those that its agent got */
     struct sim_host *above; /* the host whose agent has connected to it; NULL: the launcher has */
 };
 

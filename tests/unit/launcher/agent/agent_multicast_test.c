@@ -166,6 +166,27 @@ START_TEST(an_agent_does_what_a_multicast_carries_and_passes_it_on)
 }
 END_TEST
 
+/* The agent is not done, because a host below may still run. */
+START_TEST(an_agent_whose_ranks_have_ended_passes_a_multicast_on)
+{
+    bring_to_ready();
+    open_tunnel(0, COMMAND("cat"));
+    describe_tunnel(0);
+    send_multicast(AGENT_START, NULL, 0);
+    pid_t rank = agent_fixture_until_started(&agent); /* before what the command answers */
+    carried_by_tunnel(0, AGENT_START);
+    kill(rank, SIGKILL);
+    agent_fixture_until(&agent, AGENT_EXITED);
+    send_signal(SIGWINCH);
+    carried_by_tunnel(0, AGENT_SIGNAL);
+    send_stop();
+    carried_by_tunnel(0, AGENT_STOP);
+    send_to_tunnel(AGENT_TUNNEL_CLOSE, 0, "", 1);
+    agent_fixture_until(&agent, AGENT_DONE);
+    check_that_it_ends("");
+}
+END_TEST
+
 /* Half of a HEARTBEAT for the host below is on its way. */
 START_TEST(a_frame_of_hvdrun_that_has_begun_goes_before_a_multicast)
 {
@@ -313,6 +334,7 @@ int main(void)
     TCase *tcase = tcase_create("multicast");
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, an_agent_does_what_a_multicast_carries_and_passes_it_on);
+    tcase_add_test(tcase, an_agent_whose_ranks_have_ended_passes_a_multicast_on);
     tcase_add_test(tcase, a_frame_of_hvdrun_that_has_begun_goes_before_a_multicast);
     tcase_add_test(tcase, only_agents_that_were_described_to_get_it);
     tcase_add_test(tcase, a_child_that_does_not_read_is_cut_off);
