@@ -42,6 +42,19 @@ uint64_t job_host_silent_ms(const struct job_host *host)
                                                                                        : 0;
 }
 
+/* Three heartbeats of five have been missed. An agent below ends after five, and heard the last one
+ * up to one heartbeat before hvdrun heard this host last, or one after. */
+void job_host_note_silence(struct job_host *host, uint64_t now_ms)
+{
+    uint64_t silent_ms = heartbeat_timeout_elapsed_ms(&host->silence, now_ms);
+    bool is_long =
+        silent_ms > 0 && silent_ms >= host->options->heartbeat_timeout_ms * (uint64_t)3 / 5;
+    if (!is_long || (host->stopping && now_ms - silent_ms >= host->stopped_ms))
+        return;
+    host->silence_ms = silent_ms;
+    host->silence_end_ms = now_ms;
+}
+
 /* Before its ranks run, an agent may be blocked, for instance by a network file system. */
 static bool may_be_silent(const struct job_host *host)
 {
@@ -149,6 +162,7 @@ bool job_host_is_quiet(const struct job_host *host)
 void job_host_heartbeat_check(struct job_host *host, bool hidden)
 {
     uint64_t now_ms = uv_now(host->loop);
+    heartbeat_timeout_check(&host->silence, now_ms);
     if (job_host_is_watched(host) && (has_read(host) || may_be_silent(host)))
         heartbeat_timeout_heard(&host->heartbeat, now_ms);
     check_queue(host);

@@ -130,6 +130,8 @@ void job_host_stop(struct job_host *host, int signum, uint32_t grace_ms, enum ho
     }
     if (!job_host_is_open(host))
         return;
+    if (!host->stopping)
+        host->stopped_ms = uv_now(host->loop);
     host->stopping = true;
     if (cast == CAST_BY_PARENT)
         return;

@@ -19,28 +19,32 @@ static void judge_host(struct job_state *state, struct job_report *report,
     }
 }
 
-/* The host nearest to hvdrun that did not answer, among those through which `host` was reached; or
- * NULL. */
-static struct report_host *find_unresponsive_above(const struct job_report *report, int host)
+/* The host nearest to hvdrun that did not answer, or was silent, among those through which `host`
+ * was reached; or NULL. */
+static struct report_host *find_silent_above(const struct job_report *report, int host)
 {
     struct report_host *found = NULL;
     for (const struct report_host *at = report->hosts[host].above; at; at = at->above)
-        if (at->unresponsive)
+        if (at->unresponsive || at->silent_ms > 0)
             found = &report->hosts[at - report->hosts];
     return found;
 }
 
-/* A host is lost because the host above heard nothing, and so passed nothing on. */
+/* A host is lost because the host above passed nothing on: it heard nothing, or its agent got no
+ * processor. */
 static void judge_lost_below(struct job_state *state, struct job_report *report)
 {
     int lost = state->verdict.host;
     bool is_lost = state->verdict.rank < 0 && state->verdict.exit_status == STATUS_HOST_LOST;
-    struct report_host *above = is_lost ? find_unresponsive_above(report, lost) : NULL;
-    char text[JOB_CAUSE_TEXT_SIZE];
+    struct report_host *above = is_lost ? find_silent_above(report, lost) : NULL;
+    char text[JOB_CAUSE_TEXT_SIZE], how[80] = "host lost: no answer";
     if (!above)
         return;
-    snprintf(text, sizeof text, "host lost: no answer; %.100s below it: %.200s",
-             report->hosts[lost].name, state->verdict.text);
+    if (!above->unresponsive)
+        snprintf(how, sizeof how, "no sign of life from its agent for %.3g s",
+                 (double)above->silent_ms / 1000);
+    snprintf(text, sizeof text, "%s; %.100s below it: %.200s", how, report->hosts[lost].name,
+             state->verdict.text);
     job_report_reason(report, (int)(above - report->hosts), text);
     job_state_blame_host(state, (int)(above - report->hosts), STATUS_HOST_LOST, text);
 }

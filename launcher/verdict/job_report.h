@@ -69,6 +69,7 @@ struct report_host {
     bool drained;      /* of an elastic job: it was to be left */
     bool unresponsive; /* it has answered nothing for a while, since before the job began to stop */
     bool lost;         /* it was the first host to be lost after the job had begun to stop */
+    uint64_t silent_ms; /* how long it was silent until the job began to stop; 0: it was not */
     const struct report_host *above; /* through whose agent hvdrun reached it; NULL: through none */
     struct link_history history;
 };

@@ -122,6 +122,7 @@ const struct sim_fault_kind sim_fault_kinds[] = {
     /* From here on drawn apart, so that the seeds that are kept stay what they are. */
     { .sentence = "F28: an agent that is starved loses nothing",
       .fire = sim_fire_starve_agent,
+      .words = "no sign of life from its agent for ",
       .bound_ms = 35000 },
 };
 const int sim_fault_kind_count = sizeof sim_fault_kinds / sizeof *sim_fault_kinds;

@@ -36,6 +36,7 @@ static inline void host_link_set_up(struct job_host values)
     ck_assert_int_eq(uv_loop_init(&loop), 0);
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     host = values;
+    host.loop = &loop;
     ck_assert_int_eq(frame_link_open(&host.link, &loop, ends[0], ends[0], &events, &host, NULL),
                      HVD_OK);
     agent_end = ends[1];

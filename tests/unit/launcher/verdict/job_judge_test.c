@@ -134,6 +134,17 @@ START_TEST(a_host_that_did_not_answer_is_the_verdict_instead_of_a_host_below_it)
 }
 END_TEST
 
+START_TEST(a_host_that_was_silent_is_the_verdict_instead_of_a_host_below_it)
+{
+    lose_host_below(STATUS_HOST_LOST, "host lost: nothing came");
+    hosts[0].silent_ms = 6500;
+    job_judge(&state, &report);
+    ck_assert_int_eq(state.verdict.host, 0);
+    ck_assert_str_eq(state.verdict.text, "no sign of life from its agent for 6.5 s; b below it: "
+                                         "host lost: nothing came");
+}
+END_TEST
+
 START_TEST(a_host_below_one_that_answered_stays_the_verdict)
 {
     lose_host_below(STATUS_HOST_LOST, "host lost: its agent has ended");
@@ -175,6 +186,7 @@ int main(void)
     tcase_add_test(tcase, a_host_that_did_not_answer_is_the_verdict_and_has_a_reason);
     tcase_add_test(tcase, a_host_that_was_lost_later_is_the_verdict_in_the_words_of_its_loss);
     tcase_add_test(tcase, a_host_that_did_not_answer_is_the_verdict_instead_of_a_host_below_it);
+    tcase_add_test(tcase, a_host_that_was_silent_is_the_verdict_instead_of_a_host_below_it);
     tcase_add_test(tcase, a_host_below_one_that_answered_stays_the_verdict);
     tcase_add_test(tcase,
                    a_failure_of_another_kind_below_a_host_that_did_not_answer_stays_the_verdict);
