@@ -42,14 +42,14 @@ uint64_t job_host_silent_ms(const struct job_host *host)
                                                                                        : 0;
 }
 
-/* Three heartbeats of five have been missed. An agent below ends after five, and heard the last one
- * up to one heartbeat before hvdrun heard this host last, or one after. */
+/* A host below ends after the whole limit, and may have heard one heartbeat less than what hvdrun
+ * heard from this one: a fifth of the limit. The rest of the quarter is for checks. */
 void job_host_note_silence(struct job_host *host, uint64_t now_ms)
 {
     uint64_t silent_ms = heartbeat_timeout_elapsed_ms(&host->silence, now_ms);
-    bool is_long =
-        silent_ms > 0 && silent_ms >= host->options->heartbeat_timeout_ms * (uint64_t)3 / 5;
-    if (!is_long || (host->stopping && now_ms - silent_ms >= host->stopped_ms))
+    uint64_t limit_ms = host->options->heartbeat_timeout_ms;
+    bool began_after_stop = host->stopping && now_ms - silent_ms >= host->stopped_ms;
+    if (limit_ms == 0 || silent_ms < limit_ms * 3 / 4 || began_after_stop)
         return;
     host->silence_ms = silent_ms;
     host->silence_end_ms = now_ms;

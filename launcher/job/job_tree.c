@@ -16,7 +16,9 @@
  *   the job stops        a host is done after those below it; one that does not answer is killed
  *                        first
  *
- * The hosts of an elastic job are all connected by hvdrun: they come and go one by one. */
+ * The hosts of an elastic job are all connected by hvdrun: they come and go one by one, and a host
+ * that is lost or removed must cost no other. An agent whose link passes through a host that goes
+ * could not keep its ranks, because its link cannot be moved to another host. */
 #include "launcher/job/job_impl.h"
 
 #include "launcher/base/xalloc.h"

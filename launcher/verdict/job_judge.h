@@ -9,8 +9,8 @@
 #include "launcher/verdict/job_state.h"
 
 /* Every host is done. Changes the verdict of `state` if its cause is a rank, or the loss of a host
- * below one that did not answer or was silent. Says in the report which host was lost, and why a host that did
- * not answer is to blame. */
+ * below one that did not answer or was silent. Says in the report which host was lost, and why a
+ * host that did not answer is to blame. */
 void job_judge(struct job_state *state, struct job_report *report);
 
 #endif
