@@ -25,9 +25,9 @@ static void on_bytes(void *context)
 {
     struct job_host *host = context;
     uint64_t now_ms = uv_now(host->loop);
-    job_host_note_silence(host, now_ms);
+    job_host_note_gap(host, now_ms);
     heartbeat_timeout_heard(&host->heartbeat, now_ms);
-    heartbeat_timeout_heard(&host->silence, now_ms);
+    heartbeat_timeout_heard(&host->gap, now_ms);
     host->starved = false;
     link_history_heard(&host->history, job_host_worth_telling_ms(host), now_ms);
 }
@@ -128,7 +128,7 @@ static void on_connected(void *context, const struct host_stream *stream)
     host->phase = HOST_DESCRIBING;
     heartbeat_timeout_start(&host->heartbeat, host->options->heartbeat_timeout_ms,
                             uv_now(host->loop));
-    heartbeat_timeout_start(&host->silence, 0, uv_now(host->loop));
+    heartbeat_timeout_start(&host->gap, 0, uv_now(host->loop));
     link_history_reached(&host->history, uv_now(host->loop));
     job_host_take_step(host, STEP_DIRECTORY);
     host->linked = true;

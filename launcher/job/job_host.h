@@ -134,26 +134,26 @@ struct job_host {
     uint64_t taken;                     /* bytes that had left for the agent at the last check */
     bool behind;                        /* more bytes were queued then */
     uint64_t acknowledged;              /* host_connect_acknowledged() at the last check */
-    struct heartbeat_timeout silence;   /* since bytes have come, without a limit */
-    uint64_t silence_ms;       /* the length of the last long silence, not begun after STOP */
-    uint64_t stopped_ms;       /* when it was told to stop first, by uv_now() */
-    uint64_t silence_end_ms;   /* its end, by uv_now(); 0: there was none */
-    bool starved;              /* silent for too long, excused, and reported */
-    struct clock_offset clock; /* the agent's uv_hrtime() */
-    int nnotes;                /* notes that it has sent */
-    uint32_t stacks_id;        /* of the question about stacks that is open; 0: none */
-    int nstacks;               /* answers to it */
-    int unanswered;            /* heartbeats since one was answered */
-    uint64_t unanswered_us;    /* when the first of them was sent: uv_hrtime() */
-    uint64_t round_trip_us;    /* of the last heartbeat; 0 if there was none */
-    uint64_t ordered_us;       /* the last START, SIGNAL or STOP on this link, also in a
+    struct heartbeat_timeout gap;       /* since bytes have come, without a limit */
+    uint64_t gap_ms;                    /* the length of the last long gap, not begun after STOP */
+    uint64_t stopped_ms;                /* when it was told to stop first, by uv_now() */
+    uint64_t gap_end_ms;                /* its end, by uv_now(); 0: there was none */
+    bool starved;                       /* silent for too long, excused, and reported */
+    struct clock_offset clock;          /* the agent's uv_hrtime() */
+    int nnotes;                         /* notes that it has sent */
+    uint32_t stacks_id;                 /* of the question about stacks that is open; 0: none */
+    int nstacks;                        /* answers to it */
+    int unanswered;                     /* heartbeats since one was answered */
+    uint64_t unanswered_us;             /* when the first of them was sent: uv_hrtime() */
+    uint64_t round_trip_us;             /* of the last heartbeat; 0 if there was none */
+    uint64_t ordered_us;                /* the last START, SIGNAL or STOP on this link, also in a
                                          * MULTICAST, was sent before then: uv_hrtime() */
-    uint64_t echoed_us;        /* when the last answered heartbeat was sent: uv_hrtime() */
-    struct agent_ready facts;  /* valid once it is ready */
-    char lost_reason[500];     /* why its link broke; "" for an end of file */
-    int lost_status;           /* hvdrun's status for it: an enum exit_status */
-    uint32_t stdin_window;     /* bytes of stdin that may still be sent */
-    struct host_rank *ranks;   /* by local_rank */
+    uint64_t echoed_us;                 /* when the last answered heartbeat was sent: uv_hrtime() */
+    struct agent_ready facts;           /* valid once it is ready */
+    char lost_reason[500];              /* why its link broke; "" for an end of file */
+    int lost_status;                    /* hvdrun's status for it: an enum exit_status */
+    uint32_t stdin_window;              /* bytes of stdin that may still be sent */
+    struct host_rank *ranks;            /* by local_rank */
     const struct rendezvous_server *rendezvous;    /* borrowed */
     struct relayed *relayed[JOB_HOST_RELAY_LISTS]; /* connections of its clients, by number */
     uv_loop_t *loop;

@@ -44,15 +44,15 @@ uint64_t job_host_silent_ms(const struct job_host *host)
 
 /* A host below ends after the whole limit, and may have heard one heartbeat less than what hvdrun
  * heard from this one: a fifth of the limit. The rest of the quarter is for checks. */
-void job_host_note_silence(struct job_host *host, uint64_t now_ms)
+void job_host_note_gap(struct job_host *host, uint64_t now_ms)
 {
-    uint64_t silent_ms = heartbeat_timeout_elapsed_ms(&host->silence, now_ms);
+    uint64_t silent_ms = heartbeat_timeout_elapsed_ms(&host->gap, now_ms);
     uint64_t limit_ms = host->options->heartbeat_timeout_ms;
     bool began_after_stop = host->stopping && now_ms - silent_ms >= host->stopped_ms;
     if (limit_ms == 0 || silent_ms < limit_ms * 3 / 4 || began_after_stop)
         return;
-    host->silence_ms = silent_ms;
-    host->silence_end_ms = now_ms;
+    host->gap_ms = silent_ms;
+    host->gap_end_ms = now_ms;
 }
 
 /* Before its ranks run, an agent may be blocked, for instance by a network file system. */
@@ -162,7 +162,7 @@ bool job_host_is_quiet(const struct job_host *host)
 void job_host_heartbeat_check(struct job_host *host, bool hidden)
 {
     uint64_t now_ms = uv_now(host->loop);
-    heartbeat_timeout_check(&host->silence, now_ms);
+    heartbeat_timeout_check(&host->gap, now_ms);
     if (job_host_is_watched(host) && (has_read(host) || may_be_silent(host)))
         heartbeat_timeout_heard(&host->heartbeat, now_ms);
     check_queue(host);

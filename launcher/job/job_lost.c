@@ -24,9 +24,9 @@ enum { AGENT_END_MS = 500 + HEARTBEAT_CHECK_MS };
 /* The number of unanswered heartbeats, of the five that may be missed, that is no coincidence. */
 enum { UNANSWERED_HEARTBEATS = 3 };
 
-/* How long after the silence of a host the ends of hosts below it become known: the agent passes on
+/* How long after the gap of a silent host the ends of hosts below it become known: the agent passes on
  * what has come meanwhile, and waits a moment for what a command has written before it ended. */
-enum { SILENCE_TELLS_MS = 2000 };
+enum { GAP_TELLS_MS = 2000 };
 
 /* The link or the agent has ended. The remaining one has AGENT_END_MS. */
 static void await_end(struct job *job, struct job_host *host)
@@ -166,11 +166,11 @@ bool job_host_was_away(const struct job *job, const struct job_host *host)
  * is slow to stop may be slow to answer. */
 static void check_unresponsive(struct job *job, const struct job_host *host)
 {
-    uint64_t end_ms = host->silence_end_ms;
+    uint64_t end_ms = host->gap_end_ms;
     struct report_host *record = &job->report.hosts[host->index];
     record->above = host->below ? &job->report.hosts[host->parent] : NULL;
     record->silent_ms =
-        end_ms > 0 && end_ms + SILENCE_TELLS_MS >= job->stop.since_ms ? host->silence_ms : 0;
+        end_ms > 0 && end_ms + GAP_TELLS_MS >= job->stop.since_ms ? host->gap_ms : 0;
     record->unresponsive = job->stop.since_ms > 0 && host->unanswered >= UNANSWERED_HEARTBEATS &&
                            host->unanswered_us <= job->stop.since_ms * 1000;
 }

@@ -19,9 +19,8 @@ static void judge_host(struct job_state *state, struct job_report *report,
     }
 }
 
-/* The host nearest to hvdrun that did not answer, or was silent, among those through which `host`
- * was reached; or NULL. */
-static struct report_host *find_silent_above(const struct job_report *report, int host)
+/* The first host that did not answer, or was silent, on the way from hvdrun to `host`; or NULL. */
+static struct report_host *find_silent_parent(const struct job_report *report, int host)
 {
     struct report_host *found = NULL;
     for (const struct report_host *at = report->hosts[host].above; at; at = at->above)
@@ -32,11 +31,11 @@ static struct report_host *find_silent_above(const struct job_report *report, in
 
 /* A host is lost because the host above passed nothing on: it heard nothing, or its agent got no
  * processor. */
-static void judge_lost_below(struct job_state *state, struct job_report *report)
+static void judge_lost_child(struct job_state *state, struct job_report *report)
 {
     int lost = state->verdict.host;
     bool is_lost = state->verdict.rank < 0 && state->verdict.exit_status == STATUS_HOST_LOST;
-    struct report_host *above = is_lost ? find_silent_above(report, lost) : NULL;
+    struct report_host *above = is_lost ? find_silent_parent(report, lost) : NULL;
     char text[JOB_CAUSE_TEXT_SIZE], how[80] = "host lost: no answer";
     if (!above)
         return;
@@ -63,7 +62,7 @@ void job_judge(struct job_state *state, struct job_report *report)
     if (state->lost_host >= 0)
         report->hosts[state->lost_host].lost = true;
     if (state->verdict.cause == CAUSE_HOST)
-        judge_lost_below(state, report);
+        judge_lost_child(state, report);
     if (state->verdict.cause != CAUSE_RANK || !job_blame_choose(&blame, report))
         return;
     if (blame.host >= 0) {

@@ -110,7 +110,7 @@ START_TEST(a_host_that_was_lost_later_is_the_verdict_in_the_words_of_its_loss)
 END_TEST
 
 /* Host 1 was reached through host 0. */
-static void lose_host_below(int exit_status, const char *text)
+static void lose_child_host(int exit_status, const char *text)
 {
     hosts[1].name = "b";
     hosts[1].above = &hosts[0];
@@ -119,9 +119,9 @@ static void lose_host_below(int exit_status, const char *text)
         job_state_on_rank_lost(&state);
 }
 
-START_TEST(a_host_that_did_not_answer_is_the_verdict_instead_of_a_host_below_it)
+START_TEST(a_host_that_did_not_answer_is_the_verdict_instead_of_its_child)
 {
-    lose_host_below(STATUS_HOST_LOST, "host lost: its agent has ended");
+    lose_child_host(STATUS_HOST_LOST, "host lost: its agent has ended");
     hosts[0].unresponsive = hosts[1].unresponsive = true;
     job_judge(&state, &report);
     ck_assert_int_eq(state.verdict.cause, CAUSE_HOST);
@@ -134,9 +134,9 @@ START_TEST(a_host_that_did_not_answer_is_the_verdict_instead_of_a_host_below_it)
 }
 END_TEST
 
-START_TEST(a_host_that_was_silent_is_the_verdict_instead_of_a_host_below_it)
+START_TEST(a_host_that_was_silent_is_the_verdict_instead_of_its_child)
 {
-    lose_host_below(STATUS_HOST_LOST, "host lost: nothing came");
+    lose_child_host(STATUS_HOST_LOST, "host lost: nothing came");
     hosts[0].silent_ms = 6500;
     job_judge(&state, &report);
     ck_assert_int_eq(state.verdict.host, 0);
@@ -145,9 +145,9 @@ START_TEST(a_host_that_was_silent_is_the_verdict_instead_of_a_host_below_it)
 }
 END_TEST
 
-START_TEST(a_host_below_one_that_answered_stays_the_verdict)
+START_TEST(a_child_of_a_host_that_answered_stays_the_verdict)
 {
-    lose_host_below(STATUS_HOST_LOST, "host lost: its agent has ended");
+    lose_child_host(STATUS_HOST_LOST, "host lost: its agent has ended");
     hosts[1].unresponsive = true;
     job_judge(&state, &report);
     ck_assert_int_eq(state.verdict.host, 1);
@@ -155,9 +155,9 @@ START_TEST(a_host_below_one_that_answered_stays_the_verdict)
 }
 END_TEST
 
-START_TEST(a_failure_of_another_kind_below_a_host_that_did_not_answer_stays_the_verdict)
+START_TEST(another_failure_of_a_child_stays_the_verdict)
 {
-    lose_host_below(STATUS_PROTOCOL, "host lost: nonsense");
+    lose_child_host(STATUS_PROTOCOL, "host lost: nonsense");
     hosts[0].unresponsive = true;
     job_judge(&state, &report);
     ck_assert_int_eq(state.verdict.host, 1);
@@ -185,11 +185,10 @@ int main(void)
     tcase_add_test(tcase, a_rank_that_left_is_the_verdict_instead_of_the_rank_that_needed_it);
     tcase_add_test(tcase, a_host_that_did_not_answer_is_the_verdict_and_has_a_reason);
     tcase_add_test(tcase, a_host_that_was_lost_later_is_the_verdict_in_the_words_of_its_loss);
-    tcase_add_test(tcase, a_host_that_did_not_answer_is_the_verdict_instead_of_a_host_below_it);
-    tcase_add_test(tcase, a_host_that_was_silent_is_the_verdict_instead_of_a_host_below_it);
-    tcase_add_test(tcase, a_host_below_one_that_answered_stays_the_verdict);
-    tcase_add_test(tcase,
-                   a_failure_of_another_kind_below_a_host_that_did_not_answer_stays_the_verdict);
+    tcase_add_test(tcase, a_host_that_did_not_answer_is_the_verdict_instead_of_its_child);
+    tcase_add_test(tcase, a_host_that_was_silent_is_the_verdict_instead_of_its_child);
+    tcase_add_test(tcase, a_child_of_a_host_that_answered_stays_the_verdict);
+    tcase_add_test(tcase, another_failure_of_a_child_stays_the_verdict);
     tcase_add_test(tcase, a_signal_to_hvdrun_stays_the_verdict);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
