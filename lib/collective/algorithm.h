@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The choice of a collective's algorithm. One table chooses, by operation, bytes, ranks, hosts
- * and processors.
+/* The choice of a collective's algorithm. One table chooses, by operation, bytes, ranks, hosts,
+ * processors and transport.
  * Only the root of a set's tree asks the table; the answer travels with the decision, so that all
  * ranks use the same algorithm. HVD_ALGORITHM at the root forces one wherever this algorithm can be
  * used. */
@@ -22,6 +22,7 @@ struct algorithm_case {
     int slots;      /* the most ranks of the set on one host; 0: not known */
     bool anywhere;  /* all ranks know the addresses of all ranks */
     int processors; /* that the ranks of the root's host share; 0: not known */
+    bool tcp;       /* the root reaches some ranks over TCP */
 };
 
 /* The thresholds between algorithms; autotuning changes them. */

@@ -200,7 +200,8 @@ enum algorithm address_exchange_choose(void *arg, const struct description *firs
     struct algorithm_case what = { .kind = description_operation(first),
                                    .nbytes = cut ? DEVICE_CHUNK : nbytes,
                                    .size = set->size,
-                                   .processors = engine->progress.processors };
+                                   .processors = engine->progress.processors,
+                                   .tcp = set_tree_uses(set, TRANSPORT_TCP) };
     if (address_exchange_place(set)) {
         what.hosts = set->placing->nhosts;
         what.slots = set->placing->slots;

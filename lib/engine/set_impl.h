@@ -185,6 +185,8 @@ int set_tree_rank(const struct process_set *set, int index);
 /* Link `index` of this rank in the tree: to the parent, to the children, to the other ranks of a
  * small set. NULL beyond the last; the link to a parent may lack. */
 struct tree_link *set_tree_at(struct process_set *set, int index);
+/* True if a link of this rank in the tree uses the transport. */
+bool set_tree_uses(struct process_set *set, enum transport transport);
 /* Puts a frame into the links to all children. */
 void set_put_down(struct process_set *set, enum tree_frame type, const void *body, size_t nbytes);
 /* Sends the neighbours that this rank leaves (TREE_LEFT), or why the world is broken. */

@@ -31,6 +31,15 @@ struct tree_link *set_tree_at(struct process_set *set, int index)
     return index <= nchildren + tree->nacross ? &tree->across[index - 1 - nchildren] : NULL;
 }
 
+bool set_tree_uses(struct process_set *set, enum transport transport)
+{
+    const struct tree_link *tree;
+    for (int i = 0; (tree = set_tree_at(set, i)); i++)
+        if (tree->link && tree->link->type->transport == transport)
+            return true;
+    return false;
+}
+
 int set_tree_rank(const struct process_set *set, int index)
 {
     const struct set_tree *tree = &set->tree;

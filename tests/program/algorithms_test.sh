@@ -27,6 +27,17 @@ for algorithm in halving-doubling two-level; do
     done
 done
 
+# algorithm_of TRANSPORT PROCESSORS: that of an allreduce of 1 MiB by three ranks, by the timeline.
+algorithm_of() {
+    rm -f "$tmp"/timeline*
+    # shellcheck disable=SC2016  # a rank's own arguments
+    run env HVD_TRANSPORT="$1" HOROVOD_TIMELINE="$tmp/timeline" "$HVDRUN" -np 3 \
+        sh -c 'HVD_PROCESSORS=$1 exec "$0" -b 1M -e 1M -n 1 -q' "$HVD_BANDWIDTH" "$2"
+    cat "$tmp"/timeline* 2>/dev/null | grep -o '"[A-Z_]*_ALLREDUCE"' | grep -v NEGOTIATE | sort -u
+}
+is "three ranks on two processors use the ring over TCP" '"RING_ALLREDUCE"' "$(algorithm_of tcp 2)"
+is "... and none over shared memory" '"DIRECT_ALLREDUCE"' "$(algorithm_of shm 2)"
+
 for name in Ring best 'ring,tree'; do
     run "$HVDRUN" -np 1 env HVD_ALGORITHM="$name" "$COLLECTIVES" matrix float32
     is "$name is refused in one line" "1" "$(grep -c "^\[0\]<stderr>:.*HVD_ALGORITHM: .$name. is not ring, direct" "$tmp/err")"

@@ -47,11 +47,35 @@ static const struct row {
     { OPERATION_ADASUM, 64 * MI, 4, 2, 3, ALGORITHM_ADASUM },
 };
 
+/* Processors and transport are not known. */
+static struct algorithm_case case_of(const struct row *row)
+{
+    return (struct algorithm_case){ .kind = row->kind,
+                                    .nbytes = row->nbytes,
+                                    .size = row->size,
+                                    .hosts = row->hosts,
+                                    .slots = row->slots,
+                                    .anywhere = true };
+}
+
+/* An allreduce of ranks of one host, which share the processors. */
+static struct algorithm_case allreduce_on_one_host(size_t nbytes, int size, int processors,
+                                                   bool tcp)
+{
+    return (struct algorithm_case){ .kind = OPERATION_ALLREDUCE,
+                                    .nbytes = nbytes,
+                                    .size = size,
+                                    .hosts = 1,
+                                    .slots = size,
+                                    .anywhere = true,
+                                    .processors = processors,
+                                    .tcp = tcp };
+}
+
 START_TEST(the_table_chooses)
 {
     const struct row *row = &rows[_i];
-    const struct algorithm_case what = { row->kind,  row->nbytes, row->size, row->hosts,
-                                         row->slots, true,        0 };
+    const struct algorithm_case what = case_of(row);
     ck_assert_str_eq(algorithm_name(algorithm_choose(&what, &thresholds, -1)),
                      algorithm_name(row->chosen));
 }
@@ -73,16 +97,60 @@ static const struct crowded_row {
 START_TEST(ranks_that_crowd_the_processors_use_the_tree)
 {
     const struct crowded_row *row = &crowded_rows[_i];
-    const struct algorithm_case what = { OPERATION_ALLREDUCE, row->nbytes, row->size,      1,
-                                         row->size,           true,        row->processors };
+    const struct algorithm_case what =
+        allreduce_on_one_host(row->nbytes, row->size, row->processors, false);
     ck_assert_str_eq(algorithm_name(algorithm_choose(&what, &thresholds, -1)),
                      algorithm_name(row->chosen));
 }
 END_TEST
 
+/* Ranks and processors of one host, TCP or not, bytes. */
+static const struct outnumbered_row {
+    int size, processors;
+    bool tcp;
+    size_t nbytes;
+    enum algorithm chosen;
+} outnumbered_rows[] = {
+    { 4, 2, true, 256 * KI + 1, ALGORITHM_RING },
+    { 4, 2, true, 256 * KI, ALGORITHM_DIRECT },
+    { 4, 2, true, 32 * KI, ALGORITHM_RECURSIVE_DOUBLING },
+    { 4, 2, true, 64 * MI, ALGORITHM_RING },
+    { 3, 2, true, 1 * MI, ALGORITHM_RING },
+    { 2, 1, true, 1 * MI, ALGORITHM_RING },
+    { 8, 2, true, 256 * KI, ALGORITHM_TREE },
+    { 8, 2, true, 512 * KI, ALGORITHM_RING },
+    { 8, 4, true, 512 * KI - 1, ALGORITHM_DIRECT },
+    { 4, 2, false, 1 * MI, ALGORITHM_DIRECT },
+    { 4, 4, true, 1 * MI, ALGORITHM_DIRECT },
+    { 4, 0, true, 1 * MI, ALGORITHM_DIRECT },
+    { 2, 2, true, 64 * MI, ALGORITHM_DIRECT },
+};
+
+START_TEST(ranks_that_outnumber_the_processors_use_the_ring_over_tcp)
+{
+    const struct outnumbered_row *row = &outnumbered_rows[_i];
+    const struct algorithm_case what =
+        allreduce_on_one_host(row->nbytes, row->size, row->processors, row->tcp);
+    ck_assert_str_eq(algorithm_name(algorithm_choose(&what, &thresholds, -1)),
+                     algorithm_name(row->chosen));
+}
+END_TEST
+
+START_TEST(other_operations_of_ranks_that_outnumber_the_processors_stay_direct)
+{
+    struct algorithm_case what = allreduce_on_one_host(16 * MI, 4, 2, true);
+    what.kind = OPERATION_ALLGATHER;
+    ck_assert_int_eq(algorithm_choose(&what, &thresholds, -1), ALGORITHM_DIRECT);
+    what.kind = OPERATION_REDUCESCATTER;
+    ck_assert_int_eq(algorithm_choose(&what, &thresholds, -1), ALGORITHM_DIRECT);
+}
+END_TEST
+
 START_TEST(several_hosts_are_not_judged_by_the_processors_of_one)
 {
-    const struct algorithm_case what = { OPERATION_ALLREDUCE, 64 * KI, 32, 2, 16, true, 2 };
+    struct algorithm_case what = allreduce_on_one_host(64 * KI, 32, 2, true);
+    what.hosts = 2;
+    what.slots = 16;
     ck_assert_int_eq(algorithm_choose(&what, &thresholds, -1), ALGORITHM_HALVING_DOUBLING);
 }
 END_TEST
@@ -90,7 +158,8 @@ END_TEST
 START_TEST(only_neighbours_are_wanted_where_nobody_knows_the_others)
 {
     const struct row *row = &rows[_i];
-    struct algorithm_case what = { row->kind, row->nbytes, row->size, 0, 0, true, 0 };
+    struct algorithm_case what = case_of(row);
+    what.hosts = what.slots = 0;
     bool only = row->kind == OPERATION_ALLTOALL || row->kind == OPERATION_ADASUM;
     enum algorithm expected = only ? row->chosen : ALGORITHM_RING;
     ck_assert_int_eq(algorithm_choose(&what, &thresholds, -1), expected);
@@ -106,8 +175,7 @@ END_TEST
 START_TEST(what_is_forced_is_done_wherever_it_can_be)
 {
     const struct row *row = &rows[_i];
-    const struct algorithm_case what = { row->kind,  row->nbytes, row->size, row->hosts,
-                                         row->slots, true,        0 };
+    const struct algorithm_case what = case_of(row);
     for (int forced = 0; forced < ALGORITHMS; forced++)
         ck_assert_int_eq(algorithm_choose(&what, &thresholds, forced),
                          algorithm_can(forced, row->kind) ? forced : (int)row->chosen);
@@ -121,9 +189,12 @@ START_TEST(every_choice_can_do_what_is_asked_for)
             for (int hosts = 0; hosts <= size; hosts++)
                 for (size_t nbytes = 0; nbytes < 1u << 30; nbytes = 3 * nbytes + 1) {
                     int slots = hosts ? size - hosts + 1 : 0;
-                    const struct algorithm_case what = {
-                        (enum operation_kind)kind, nbytes, size, hosts, slots, hosts > 0, 0
-                    };
+                    const struct algorithm_case what = { .kind = (enum operation_kind)kind,
+                                                         .nbytes = nbytes,
+                                                         .size = size,
+                                                         .hosts = hosts,
+                                                         .slots = slots,
+                                                         .anywhere = hosts > 0 };
                     enum algorithm chosen = algorithm_choose(&what, &algorithm_defaults, -1);
                     ck_assert(algorithm_can((int)chosen, what.kind));
                 }
@@ -186,6 +257,9 @@ int main(void)
     tcase_add_loop_test(tests, the_table_chooses, 0, nrows);
     tcase_add_loop_test(tests, ranks_that_crowd_the_processors_use_the_tree, 0,
                         sizeof crowded_rows / sizeof *crowded_rows);
+    tcase_add_loop_test(tests, ranks_that_outnumber_the_processors_use_the_ring_over_tcp, 0,
+                        sizeof outnumbered_rows / sizeof *outnumbered_rows);
+    tcase_add_test(tests, other_operations_of_ranks_that_outnumber_the_processors_stay_direct);
     tcase_add_test(tests, several_hosts_are_not_judged_by_the_processors_of_one);
     tcase_add_loop_test(tests, only_neighbours_are_wanted_where_nobody_knows_the_others, 0, nrows);
     tcase_add_loop_test(tests, what_is_forced_is_done_wherever_it_can_be, 0, nrows);
