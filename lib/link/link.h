@@ -39,13 +39,17 @@ struct link_type {
      * return, writable when try_send() has. -1 if the link cannot be waited for. */
     int (*pollable)(const struct link *link);
 
-    /* The four functions below are NULL in a type that only copies. */
+    /* The five functions below are NULL in a type that only copies. */
 
     /* Offers `nbytes` of `data`, which the peer fetches from this memory; they must not change
      * before taken() has counted them. Returns how many bytes from the front are offered, all or
      * some; 0 if try_send() should send them instead, since copying is faster or the peer cannot
      * reach them; or a negative status. */
     ssize_t (*offer)(struct link *link, const void *data, size_t nbytes, struct err *err);
+
+    /* True if the peer's processor shares no cache with this one, so that what the peer reads in
+     * place should be written by stores that bypass the caches (copy.h). NULL: false. */
+    bool (*is_far)(const struct link *link);
 
     /* How many of all bytes that were ever offered, in order, have been fetched. Changes only when
      * try_send(), offer() or try_receive() could make progress. Reads memory, without a system
@@ -129,6 +133,11 @@ static inline ssize_t link_offer(struct link *link, const void *data, size_t nby
     if (offered > 0 && link->sent)
         *link->sent += (uint64_t)offered;
     return offered;
+}
+
+static inline bool link_is_far(const struct link *link)
+{
+    return link->type->is_far && link->type->is_far(link);
 }
 
 static inline uint64_t link_taken(struct link *link)

@@ -191,9 +191,16 @@ static ssize_t shm_offer(struct link *link, const void *data, size_t nbytes, str
     if (rc == 0)
         return 0;
     shm->offered += nbytes;
+    shm_distance_count(&shm->distance, nbytes);
     shm->is_short = false;
     shm_doorbell_ring(&shm->doorbell, SHM_WAITS_FOR_ENTRIES);
     return (ssize_t)nbytes;
+}
+
+static bool shm_is_far(const struct link *link)
+{
+    const struct link_shm *shm = (const struct link_shm *)(const void *)link;
+    return shm->streams && shm_distance_is_far(&shm->distance);
 }
 
 static uint64_t shm_taken(struct link *link)
@@ -280,6 +287,7 @@ static const struct link_type link_shm_type = {
     .try_receive = link_shm_try_receive,
     .pollable = shm_pollable,
     .offer = shm_offer,
+    .is_far = shm_is_far,
     .taken = shm_taken,
     .peek = link_shm_peek,
     .consume = link_shm_consume,

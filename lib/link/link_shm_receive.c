@@ -124,6 +124,7 @@ static int link_shm_receive_take(struct link_shm *shm, size_t nbytes)
     shm->in.reference.nbytes -= nbytes;
     shm->lies = shm->lies ? shm->lies + nbytes : NULL;
     shm->fetched += nbytes;
+    shm_distance_count(&shm->distance, nbytes);
     if (shm->in.reference.nbytes == 0)
         shm_reader_close(&shm->in);
     shm_reader_tell(&shm->in, true);

@@ -110,6 +110,7 @@ START_TEST(only_bytes_to_a_far_processor_bypass_the_caches_and_only_where_that_i
         shm->streams = i & 2;
         send_vector(vector, 10000);
         ck_assert_int_eq(shm->out.streams, i == 3);
+        ck_assert_int_eq(link_is_far(ends[0]), i == 3);
     }
 }
 END_TEST
@@ -156,6 +157,24 @@ START_TEST(a_large_vector_of_the_heap_is_only_offered)
 {
     ck_assert_uint_eq(send_vector(shm_exported_vector(VECTOR), VECTOR), VECTOR);
     ck_assert_uint_eq(link_taken(ends[0]), VECTOR);
+}
+END_TEST
+
+/* Each side counts what it offers or fetches; here both sides are of one process. */
+START_TEST(offered_bytes_bring_the_next_measurement_nearer)
+{
+    struct shm_distance_pair *pair = link_shm_of(ends[0])->distance.pair;
+    unsigned char *shared = shm_exported_vector(VECTOR);
+    send_vector(shared, VECTOR);
+    unsigned due = atomic_load(&pair->due);
+    size_t since = atomic_load(&pair->since);
+    ck_assert_int_eq(link_offer(ends[0], shared, OFFER, &err), OFFER);
+    ck_assert_uint_eq(atomic_load(&pair->since), since + OFFER);
+    ck_assert_int_eq(link_try_receive(ends[1], space, OFFER, &err), OFFER);
+    ck_assert_uint_eq(atomic_load(&pair->since), since + 2 * OFFER);
+    for (size_t sent = 0; sent < SHM_DISTANCE_AGAIN; sent += VECTOR)
+        send_vector(shared, VECTOR);
+    ck_assert_uint_gt(atomic_load(&pair->due), due);
 }
 END_TEST
 
@@ -374,6 +393,7 @@ int main(void)
     tcase_add_test(tcase, bytes_are_looked_at_where_they_lie);
     tcase_add_test(tcase, memory_of_the_heap_is_offered_and_mapped);
     tcase_add_test(tcase, a_large_vector_of_the_heap_is_only_offered);
+    tcase_add_test(tcase, offered_bytes_bring_the_next_measurement_nearer);
     tcase_add_test(tcase, what_lies_in_a_new_segment_is_copied_until_it_is_mapped);
     tcase_add_test(tcase, a_large_vector_of_private_memory_is_offered_after_a_while);
     tcase_add_test(tcase, an_offer_of_private_memory_is_not_shown);
