@@ -77,6 +77,8 @@ struct set_links {
     bool *awaited;             /* wanted and not there yet */
     int nawaited;              /* how many are awaited */
     bool lacking;              /* some have ended */
+    bool sockets;              /* here or below in the tree, ranks of one host do not share memory;
+                                  at the root: anywhere in the set */
     bool broken;               /* a link has broken, here or in the tree */
 };
 
@@ -164,6 +166,10 @@ int set_want_data(struct process_set *set, const int *ranks, int count, struct e
 /* Takes links that have come. Goes to SET_READY when all have come. */
 int set_take_links(struct process_set *set, struct err *err);
 int set_check_links(struct process_set *set, struct rank_end *end);
+/* Two ranks of one host, here or below in the tree, are linked by a socket: tells the ranks above,
+ * once. Only the root needs to know, which chooses algorithms; every algorithm is right without
+ * shared memory, so nothing depends on when the root learns of it. */
+void set_note_sockets(struct process_set *set);
 /* The error of a failed link to `rank` of the world, which it names unless it is this rank; whether
  * missing links do not matter any more; whether the set is being removed and all members have done
  * their part in it. */

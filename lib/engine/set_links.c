@@ -18,12 +18,16 @@ static uint32_t channel_number(const struct process_set *set, int purpose)
     return set->serial * CHANNELS_OF_A_SET + (uint32_t)purpose;
 }
 
+static bool is_on_this_host(const struct process_set *set, const struct join_peer *peer)
+{
+    return strcmp(peer->host, set->engine->exchange.self.host) == 0;
+}
+
 /* Between hosts one connection may not saturate the network, so a link has several streams. Both
  * sides compare the same names of hosts. */
 static int streams_to(const struct process_set *set, const struct join_peer *peer)
 {
-    const struct engine *engine = set->engine;
-    return strcmp(peer->host, engine->exchange.self.host) == 0 ? 1 : engine->settings.streams;
+    return is_on_this_host(set, peer) ? 1 : set->engine->settings.streams;
 }
 
 static int want(struct process_set *set, int rank, int purpose, struct err *err)
@@ -94,6 +98,33 @@ int set_want_data(struct process_set *set, const int *ranks, int count, struct e
         rc = want(set, rank, DATA_CHANNEL, err);
     }
     return rc;
+}
+
+void set_note_sockets(struct process_set *set)
+{
+    if (!set->links.sockets && set->tree.position.parent >= 0)
+        tree_link_put(&set->tree.up, TREE_SOCKETS, NULL, 0);
+    set->links.sockets = true;
+}
+
+static bool is_socket_on_host(const struct process_set *set, const struct link *link, int rank)
+{
+    struct join_peer peer;
+    return link && link->type->transport != TRANSPORT_SHM &&
+           address_exchange_find(set->engine, rank, &peer) && is_on_this_host(set, &peer);
+}
+
+static bool has_sockets_on_host(struct process_set *set)
+{
+    bool has = false;
+    const struct tree_link *tree;
+    for (int i = 0; !has && (tree = set_tree_at(set, i)); i++)
+        has = is_socket_on_host(set, tree->link, tree->rank);
+    for (int i = 0; !has && i < set->links.npeers; i++) {
+        int rank = set->links.peers[i];
+        has = is_socket_on_host(set, set->links.channels[rank]->link, set->ranks[rank]);
+    }
+    return has;
 }
 
 static bool take_tree(struct process_set *set, struct tree_link *tree, int rank)
@@ -212,7 +243,10 @@ int set_take_links(struct process_set *set, struct err *err)
             complete_tensor(tensor, &(struct err){ .code = HVD_OK });
         }
     }
-    return take_awaited(set, err);
+    int rc = take_awaited(set, err);
+    if (set->state == SET_READY && has_sockets_on_host(set))
+        set_note_sockets(set);
+    return rc;
 }
 
 void set_forget_links(struct process_set *set)

@@ -127,6 +127,14 @@ static int on_set_tree_broken(struct process_set *set, const struct frame *frame
     return rc;
 }
 
+static int on_sockets(struct process_set *set, const struct frame *frame, struct err *err)
+{
+    if (frame->length > 0)
+        return fail(err, HVD_ERR_PROTOCOL, "a malformed note about sockets");
+    set_note_sockets(set);
+    return HVD_OK;
+}
+
 static int on_frame_from_child(struct process_set *set, int index, const struct frame *frame,
                                struct err *err)
 {
@@ -141,6 +149,8 @@ static int on_frame_from_child(struct process_set *set, int index, const struct 
         return inspect_receive(set, frame->type, index, frame, err);
     case TREE_BROKEN:
         return on_set_tree_broken(set, frame, err);
+    case TREE_SOCKETS:
+        return on_sockets(set, frame, err);
     case TREE_RECORDS:
         return address_exchange_receive(set, frame->type, index, frame, err);
     default:

@@ -18,6 +18,7 @@
  *   SENT      each to each  commits like STEADY, with as much data as is moved over data links
  *                   otherwise, and what is for the receiver alone: u32 epoch, u32 number, u32
  *                   digest, u64 number of rows, and the data
+ *   SOCKETS   up    two ranks of one host do not share memory: a link between them is a socket
  *
  * Frames over a network carry sums: a byte that is corrupted on the way must neither make a rank
  * wait for bytes that never come, nor become part of a small result. The data of SENT have none, as
@@ -50,7 +51,8 @@ enum tree_frame {
     TREE_DIRECTORY,
     TREE_STEADY,
     TREE_UNSTEADY,
-    TREE_SENT = FRAME_WITH_DATA | (TREE_UNSTEADY + 1)
+    TREE_SENT = FRAME_WITH_DATA | (TREE_UNSTEADY + 1),
+    TREE_SOCKETS = TREE_UNSTEADY + 2
 };
 
 enum { TREE_BODY_MAX = 64 << 20 };
