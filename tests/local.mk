@@ -49,7 +49,10 @@ unit_tests = \
 	tests/unit/lib/training/average_metrics_test \
 	tests/unit/lib/blocking_test \
 	tests/unit/lib/interrupt_test \
+	tests/unit/lib/collective/broadcast_linear_test \
+	tests/unit/lib/engine/broadcast_shared_test \
 	tests/unit/lib/collective/broadcast_tree_test \
+	tests/unit/lib/collective/linear_flow_test \
 	tests/unit/lib/autotune/thresholds_file_test \
 	tests/unit/lib/engine/channel_test \
 	tests/unit/lib/training/checkpoint_device_test \
@@ -304,6 +307,9 @@ tests_unit_examples_accelerator_test_LDADD = examples/libsupport.la $(LDADD)
 tests_unit_lib_link_linker_failure_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 
+tests_unit_lib_collective_broadcast_linear_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=operation_alloc
+tests_unit_lib_engine_broadcast_shared_test_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=broadcast_linear_start,--wrap=shared_heap_alloc,--wrap=shared_heap_free
 tests_unit_lib_engine_in_flight_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc,--wrap=reallocarray
 
 # Somebody is another user; the kernel refuses.

@@ -14,6 +14,7 @@ static const char *const names[ALGORITHMS] = {
     [ALGORITHM_TWO_LEVEL] = "two-level",
     [ALGORITHM_PAIRWISE] = "pairwise",
     [ALGORITHM_ADASUM] = "adasum",
+    [ALGORITHM_LINEAR] = "linear",
 };
 
 const char *algorithm_name(enum algorithm algorithm)

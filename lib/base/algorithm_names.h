@@ -14,6 +14,7 @@ enum algorithm {
     ALGORITHM_TWO_LEVEL,          /* inside hosts, between them, inside again */
     ALGORITHM_PAIRWISE,           /* alltoall */
     ALGORITHM_ADASUM,
+    ALGORITHM_LINEAR, /* broadcast: the root sends to each other rank */
     ALGORITHMS
 };
 
@@ -24,6 +25,7 @@ int algorithm_parse(const char *name);
 
 /* All names, for people. */
 #define ALGORITHM_NAMES                                                                            \
-    "ring, direct, recursive-doubling, halving-doubling, tree, two-level, pairwise or adasum"
+    "ring, direct, recursive-doubling, halving-doubling, tree, two-level, linear, pairwise or "    \
+    "adasum"
 
 #endif

@@ -21,6 +21,7 @@ static const int kinds[ALGORITHMS] = {
     [ALGORITHM_TWO_LEVEL] = ALLREDUCE,
     [ALGORITHM_PAIRWISE] = ALLTOALL,
     [ALGORITHM_ADASUM] = ADASUM,
+    [ALGORITHM_LINEAR] = BROADCAST,
 };
 
 const struct algorithm_thresholds algorithm_defaults = {
@@ -53,6 +54,11 @@ bool algorithm_is_near(enum algorithm algorithm)
     return algorithm == ALGORITHM_RING;
 }
 
+bool algorithm_has_fixed_peers(enum algorithm algorithm)
+{
+    return algorithm != ALGORITHM_TREE && algorithm != ALGORITHM_LINEAR;
+}
+
 /* Where so many ranks share a processor, the work of all of them counts, not how much of it is done
  * at the same time: the tree has the least. With 4 to 16 ranks for each of 2 processors, 64 KiB
  * take 0.6 to 0.9 of the time of the next best algorithm, over TCP and shared memory; beyond 256
@@ -77,6 +83,21 @@ static bool is_outnumbered_over_tcp(const struct algorithm_case *what)
     return what->tcp && what->processors > 0 && what->slots > what->processors;
 }
 
+/* Where ranks share memory, the root of a broadcast copies its data once, and all others read that
+ * copy: with 4 to 32 ranks on 2 processors that takes 0.2 to 0.9 of the time of the tree and the
+ * ring, the less the more ranks. 3 ranks take the same time, but a third of it with hvd_alloc(). A
+ * link copies smaller pieces than SHARED_LEAST for each reader (shm_method.h). With 2 ranks nothing
+ * is saved. More ranks were not measured: the root's work for each of them, a few cache lines for
+ * each piece, could then cost more than a tree's steps. */
+enum { SHARED_READERS_LEAST = 2, SHARED_RANKS_MOST = 32 };
+#define SHARED_LEAST ((size_t)64 << 10)
+
+static bool is_read_by_all(const struct algorithm_case *what)
+{
+    return what->shared && what->size > SHARED_READERS_LEAST && what->size <= SHARED_RANKS_MOST &&
+           what->nbytes >= SHARED_LEAST;
+}
+
 /* The ranks' distribution over hosts. */
 enum { ONE_HOST = 1, APART = 2 /* each on its own */, SHARED = 4 /* several on some */ };
 
@@ -87,7 +108,7 @@ static int placing(const struct algorithm_case *what)
     return what->slots > 1 ? SHARED : APART;
 }
 
-enum limit { SMALL, LARGE_EACH, TREE_EACH, CROWDED, OUTNUMBERED, ANY };
+enum limit { SMALL, LARGE_EACH, TREE_EACH, CROWDED, OUTNUMBERED, READ_BY_ALL, ANY };
 
 static bool is_within(enum limit limit, const struct algorithm_case *what,
                       const struct algorithm_thresholds *thresholds)
@@ -103,6 +124,8 @@ static bool is_within(enum limit limit, const struct algorithm_case *what,
     case OUTNUMBERED:
         return is_outnumbered_over_tcp(what) && what->nbytes > OUTNUMBERED_LEAST &&
                each >= thresholds->large;
+    case READ_BY_ALL:
+        return is_read_by_all(what);
     case TREE_EACH:
         return each <= thresholds->tree;
     default:
@@ -127,6 +150,7 @@ static const struct row {
     { ALLREDUCE | ALLGATHER | REDUCESCATTER, ONE_HOST, true, false, ANY, ALGORITHM_DIRECT },
     { ALLREDUCE, ONE_HOST | APART | SHARED, false, false, SMALL, ALGORITHM_RECURSIVE_DOUBLING },
     { ALLREDUCE, ONE_HOST | APART | SHARED, false, false, LARGE_EACH, ALGORITHM_HALVING_DOUBLING },
+    { BROADCAST, ONE_HOST, false, false, READ_BY_ALL, ALGORITHM_LINEAR },
     { BROADCAST, ONE_HOST | APART | SHARED, false, false, TREE_EACH, ALGORITHM_TREE },
 };
 

@@ -23,6 +23,7 @@ struct algorithm_case {
     bool anywhere;  /* all ranks know the addresses of all ranks */
     int processors; /* that the ranks of the root's host share; 0: not known */
     bool tcp;       /* the root reaches some ranks over TCP */
+    bool shared;    /* as far as is known, each two ranks of a host share memory */
 };
 
 /* The thresholds between algorithms; autotuning changes them. */
@@ -43,6 +44,9 @@ bool algorithm_can(int algorithm, enum operation_kind kind);
 
 /* True if the algorithm needs no links other than to the ring's neighbours, whatever the size. */
 bool algorithm_is_near(enum algorithm algorithm);
+
+/* True if a rank's peers do not depend on the root of a broadcast. */
+bool algorithm_has_fixed_peers(enum algorithm algorithm);
 
 /* `forced` < 0: none. */
 enum algorithm algorithm_choose(const struct algorithm_case *what,

@@ -9,6 +9,7 @@ lib_libhvd_internal_la_SOURCES += \
 	lib/collective/allreduce_ring.c \
 	lib/collective/allreduce_tree.c lib/collective/allreduce_tree.h \
 	lib/collective/alltoall_pairwise.c lib/collective/alltoall_pairwise.h \
+	lib/collective/broadcast_linear.c lib/collective/broadcast_linear.h \
 	lib/collective/broadcast_ring.c \
 	lib/collective/broadcast_tree.c lib/collective/broadcast_tree.h \
 	lib/collective/direct.c lib/collective/direct.h \
@@ -20,6 +21,7 @@ lib_libhvd_internal_la_SOURCES += \
 	lib/collective/exchange_flow.c lib/collective/exchange_flow.h \
 	lib/collective/exchange_schedule.c lib/collective/exchange_schedule.h \
 	lib/collective/halving_doubling.c \
+	lib/collective/linear_flow.c lib/collective/linear_flow.h \
 	lib/collective/operation.c lib/collective/operation.h \
 	lib/collective/operation_impl.h \
 	lib/collective/operation_store.c \

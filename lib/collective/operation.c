@@ -7,6 +7,7 @@
 #include "lib/collective/algorithm.h"
 #include "lib/collective/allreduce_tree.h"
 #include "lib/collective/alltoall_pairwise.h"
+#include "lib/collective/broadcast_linear.h"
 #include "lib/collective/broadcast_tree.h"
 #include "lib/collective/direct.h"
 #include "lib/collective/doubling.h"
@@ -50,6 +51,11 @@ static int of_tree(const struct operation_task *task, int *peers)
     return tree_peers(task->rank, task->size, root, peers);
 }
 
+static int of_linear(const struct operation_task *task, int *peers)
+{
+    return broadcast_linear_peers(task->rank, task->size, task->root, peers);
+}
+
 static int of_two_level(const struct operation_task *task, int *peers)
 {
     return two_level_peers(task->placing, task->rank, peers);
@@ -85,6 +91,7 @@ static const struct {
     [ALGORITHM_TWO_LEVEL] = { of_two_level, { [OPERATION_ALLREDUCE] = allreduce_two_level_start } },
     [ALGORITHM_PAIRWISE] = { of_all, { [OPERATION_ALLTOALL] = alltoall_pairwise_start } },
     [ALGORITHM_ADASUM] = { of_adasum, { [OPERATION_ADASUM] = adasum_start } },
+    [ALGORITHM_LINEAR] = { of_linear, { [OPERATION_BROADCAST] = broadcast_linear_start } },
 };
 
 struct operation *operation_start(struct operation_store *store, const struct operation_task *task,

@@ -31,6 +31,10 @@ enum operation_kind {
 /* A frame of a channel, and in front of it a part of an element that waits for its rest. */
 enum { OPERATION_STAGING = 512 * 1024 + 64 };
 
+/* Whole pieces of what several ranks read from the same memory (linear_flow.h). Enough for all to
+ * be busy, and little enough to stay in a cache: with 256 KiB, 16 ranks and more take longer. */
+enum { OPERATION_SHARED = 512 * 1024 };
+
 /* The task of an operation on one rank. All memory is borrowed until operation_fini(). */
 struct operation_task {
     enum operation_kind kind;
@@ -53,6 +57,10 @@ struct operation_task {
     int algorithm;           /* enum algorithm, as the root has chosen */
     const struct placing *placing; /* for ALGORITHM_TWO_LEVEL: the hosts of the set's ranks */
     void *staging; /* OPERATION_STAGING bytes, 64-byte aligned, for this operation alone */
+    unsigned char
+        *shared;     /* broadcast, the root: OPERATION_SHARED bytes for this operation alone, in
+                              memory that other ranks read in place; NULL: there is none */
+    bool shared_far; /* a processor that reads it shares no cache with this one */
     struct thread_pool *pool; /* helps with large reductions; NULL: no helpers */
 
     /* Alltoall: it is known how many rows come from each rank (`rows`, borrowed). Returns the

@@ -201,7 +201,8 @@ enum algorithm address_exchange_choose(void *arg, const struct description *firs
                                    .nbytes = cut ? DEVICE_CHUNK : nbytes,
                                    .size = set->size,
                                    .processors = engine->progress.processors,
-                                   .tcp = set_tree_uses(set, TRANSPORT_TCP) };
+                                   .tcp = set_tree_uses(set, TRANSPORT_TCP),
+                                   .shared = !set->links.sockets };
     if (address_exchange_place(set)) {
         what.hosts = set->placing->nhosts;
         what.slots = set->placing->slots;

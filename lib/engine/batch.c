@@ -75,6 +75,7 @@ static int batch_start(struct process_set *set, struct batch *batch, struct err 
     if (set->engine->timeline)
         trace_moving(batch);
     task.staging = memory->staging;
+    batch_share(set, &task, memory);
     task.pool = set->engine->pool;
     batch->output = task.output;
     batch->place = place;

@@ -2,6 +2,11 @@
 /* The memory that a batch works in: the caller's memory where possible, the window's buffer for
  * fused tensors, zeros for a rank that has joined, new memory for results whose size nobody knew
  * before.
+ *
+ * The window's buffer is memory that other ranks read in place. It belongs to its place in the
+ * window: a new operation begins there only when all ranks have read what the last one offered, and
+ * when an operation is broken off, or the set ends, the links are closed before the buffer is used
+ * again or freed (batches_fail(), set_destroy()).
  * Fails, returning false, when memory is short. */
 #include "lib/engine/engine_impl.h"
 
@@ -167,4 +172,34 @@ bool batch_prepare(struct process_set *set, struct batch *batch, struct operatio
         task->output = own->output;
         return true;
     }
+}
+
+/* True if all peers can read this rank's memory in place. `*far` is true if one of them is far. */
+static bool peers_share(const struct process_set *set, int count, bool *far)
+{
+    *far = false;
+    for (int i = 0; i < count; i++) {
+        const struct channel *channel = set->links.channels[set->batches.others[i]];
+        if (!channel->link)
+            continue; /* it has ended, as see_missing_channels() will see */
+        if (!channel->link->type->offer)
+            return false;
+        *far |= link_is_far(channel->link);
+    }
+    return true;
+}
+
+/* Memory that is shared already is read where it lies. Without memory, each peer gets a copy of its
+ * own. */
+void batch_share(struct process_set *set, struct operation_task *task, struct set_memory *memory)
+{
+    struct shared_place place;
+    size_t nbytes = task->count * dtype_size((int)task->dtype);
+    bool is_root = task->algorithm == ALGORITHM_LINEAR && task->rank == task->root;
+    if (!is_root || shared_heap_find(task->output, nbytes, &place))
+        return;
+    int count = operation_peers(task, set->batches.others);
+    if (peers_share(set, count, &task->shared_far) &&
+        grow_buffer(memory, OPERATION_SHARED, OPERATION_SHARED))
+        task->shared = memory->buffer;
 }

@@ -147,7 +147,7 @@ static int batch_want_links(struct process_set *set, const struct batch *batch, 
                     set->id);
     if (!address_exchange_place(set))
         return fail(err, HVD_ERR_NOMEM, "out of memory");
-    if (batch->algorithm != ALGORITHM_TREE) /* whose peers depend on the root */
+    if (algorithm_has_fixed_peers(batch->algorithm))
         set->batches.wanted |= bit;
     return set_want_data(set, set->batches.others, batch_find_others(set, batch), err);
 }

@@ -14,7 +14,7 @@ check() {
 
 sizes='2 3 4 5'
 [ "$SANITIZERS" = no ] || sizes='3 4'
-for algorithm in ring direct recursive-doubling halving-doubling tree two-level; do
+for algorithm in ring direct recursive-doubling halving-doubling tree two-level linear; do
     for np in $sizes; do
         check "$algorithm, $np ranks" "$np" env HVD_ALGORITHM=$algorithm "$COLLECTIVES" matrix int8
     done

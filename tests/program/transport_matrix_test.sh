@@ -41,7 +41,7 @@ like "... and one line names both" '^hvdrun: FAILED.*HVD_ENCRYPT is require on r
 
 ways='tcp unix shm' worlds='blocking engine_threads optimizer' jobs='2 6'
 [ "$SANITIZERS" = no ] || ways='tcp shm' worlds=blocking jobs=6
-for HVD_ALGORITHM in ring direct recursive-doubling halving-doubling tree two-level; do
+for HVD_ALGORITHM in ring direct recursive-doubling halving-doubling tree two-level linear; do
     export HVD_ALGORITHM
     for world in $worlds; do
         ok "$world by $HVD_ALGORITHM" passes "$world"

@@ -146,11 +146,47 @@ START_TEST(other_operations_of_ranks_that_outnumber_the_processors_stay_direct)
 }
 END_TEST
 
+/* Broadcasts of ranks that share memory with those of their host. */
+static const struct row shared_rows[] = {
+    { OPERATION_BROADCAST, 64 * KI, 3, 1, 3, ALGORITHM_LINEAR },
+    { OPERATION_BROADCAST, 64 * KI, 32, 1, 32, ALGORITHM_LINEAR },
+    { OPERATION_BROADCAST, 64 * MI, 4, 1, 4, ALGORITHM_LINEAR },
+    { OPERATION_BROADCAST, 64 * KI - 1, 4, 1, 4, ALGORITHM_TREE },
+    { OPERATION_BROADCAST, 64 * KI - 1, 3, 1, 3, ALGORITHM_RING },
+    { OPERATION_BROADCAST, 1 * MI, 2, 1, 2, ALGORITHM_RING },
+    { OPERATION_BROADCAST, 64 * KI, 33, 1, 33, ALGORITHM_TREE },
+    { OPERATION_BROADCAST, 1 * MI, 4, 2, 2, ALGORITHM_RING },
+    { OPERATION_BROADCAST, 1 * MI, 4, 2, 3, ALGORITHM_RING },
+    { OPERATION_ALLREDUCE, 1 * MI, 4, 1, 4, ALGORITHM_DIRECT },
+    { OPERATION_ALLGATHER, 1 * MI, 4, 1, 4, ALGORITHM_DIRECT },
+};
+
+START_TEST(ranks_that_share_memory_read_what_is_broadcast)
+{
+    const struct row *row = &shared_rows[_i];
+    struct algorithm_case what = case_of(row);
+    what.shared = true;
+    ck_assert_str_eq(algorithm_name(algorithm_choose(&what, &thresholds, -1)),
+                     algorithm_name(row->chosen));
+    what.shared = false;
+    ck_assert_int_ne(algorithm_choose(&what, &thresholds, -1), ALGORITHM_LINEAR);
+}
+END_TEST
+
+START_TEST(the_peers_of_two_algorithms_depend_on_the_root)
+{
+    for (int i = 0; i < ALGORITHMS; i++)
+        ck_assert(algorithm_has_fixed_peers((enum algorithm)i) !=
+                  (i == ALGORITHM_TREE || i == ALGORITHM_LINEAR));
+}
+END_TEST
+
 START_TEST(several_hosts_are_not_judged_by_the_processors_of_one)
 {
     struct algorithm_case what = allreduce_on_one_host(64 * KI, 32, 2, true);
     what.hosts = 2;
     what.slots = 16;
+    what.shared = true;
     ck_assert_int_eq(algorithm_choose(&what, &thresholds, -1), ALGORITHM_HALVING_DOUBLING);
 }
 END_TEST
@@ -160,6 +196,7 @@ START_TEST(only_neighbours_are_wanted_where_nobody_knows_the_others)
     const struct row *row = &rows[_i];
     struct algorithm_case what = case_of(row);
     what.hosts = what.slots = 0;
+    what.shared = true;
     bool only = row->kind == OPERATION_ALLTOALL || row->kind == OPERATION_ADASUM;
     enum algorithm expected = only ? row->chosen : ALGORITHM_RING;
     ck_assert_int_eq(algorithm_choose(&what, &thresholds, -1), expected);
@@ -194,7 +231,8 @@ START_TEST(every_choice_can_do_what_is_asked_for)
                                                          .size = size,
                                                          .hosts = hosts,
                                                          .slots = slots,
-                                                         .anywhere = hosts > 0 };
+                                                         .anywhere = hosts > 0,
+                                                         .shared = nbytes % 2 };
                     enum algorithm chosen = algorithm_choose(&what, &algorithm_defaults, -1);
                     ck_assert(algorithm_can((int)chosen, what.kind));
                 }
@@ -260,6 +298,9 @@ int main(void)
     tcase_add_loop_test(tests, ranks_that_outnumber_the_processors_use_the_ring_over_tcp, 0,
                         sizeof outnumbered_rows / sizeof *outnumbered_rows);
     tcase_add_test(tests, other_operations_of_ranks_that_outnumber_the_processors_stay_direct);
+    tcase_add_loop_test(tests, ranks_that_share_memory_read_what_is_broadcast, 0,
+                        sizeof shared_rows / sizeof *shared_rows);
+    tcase_add_test(tests, the_peers_of_two_algorithms_depend_on_the_root);
     tcase_add_test(tests, several_hosts_are_not_judged_by_the_processors_of_one);
     tcase_add_loop_test(tests, only_neighbours_are_wanted_where_nobody_knows_the_others, 0, nrows);
     tcase_add_loop_test(tests, what_is_forced_is_done_wherever_it_can_be, 0, nrows);
