@@ -9,6 +9,7 @@
 #define HAVE_FILTER 1
 #include <errno.h>
 #include <seccomp.h>
+#include <unistd.h>
 #endif
 
 #ifdef HAVE_FILTER
@@ -20,22 +21,38 @@ static int refuse_io_uring(scmp_filter_ctx filter)
 }
 
 /* 0, or a negative errno. */
+static int allow(scmp_filter_ctx filter, const char *name)
+{
+    int number = seccomp_syscall_resolve_name(name);
+    return number >= 0 ? seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 0) : 0;
+}
+
+/* As above. */
+static int allow_with_argument(scmp_filter_ctx filter, const struct syscall_argument *row)
+{
+    int number = seccomp_syscall_resolve_name(row->name);
+    const struct scmp_arg_cmp compare = { row->argument, SCMP_CMP_MASKED_EQ, row->mask,
+                                          row->value };
+    return number >= 0 ? seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, number, 1, &compare) : 0;
+}
+
+/* As above. The kernel reads 32 bits of a process id. */
+static int allow_to_self(scmp_filter_ctx filter, const char *name)
+{
+    const struct syscall_argument row = { name, 0, UINT32_MAX, (uint64_t)getpid() };
+    return allow_with_argument(filter, &row);
+}
+
+/* As above. */
 static int add_rules(scmp_filter_ctx filter, const struct syscall_list *list)
 {
     int rc = 0;
-    for (size_t i = 0; i < list->count && rc == 0; i++) {
-        int number = seccomp_syscall_resolve_name(list->allowed[i]);
-        if (number >= 0)
-            rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 0);
-    }
-    for (size_t i = 0; i < list->with_argument_count && rc == 0; i++) {
-        const struct syscall_argument *row = &list->with_argument[i];
-        int number = seccomp_syscall_resolve_name(row->name);
-        const struct scmp_arg_cmp compare = { row->argument, SCMP_CMP_MASKED_EQ, row->mask,
-                                              row->value };
-        if (number >= 0)
-            rc = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, number, 1, &compare);
-    }
+    for (size_t i = 0; i < list->count && rc == 0; i++)
+        rc = allow(filter, list->allowed[i]);
+    for (size_t i = 0; i < list->with_argument_count && rc == 0; i++)
+        rc = allow_with_argument(filter, &list->with_argument[i]);
+    for (size_t i = 0; i < list->to_self_count && rc == 0; i++)
+        rc = allow_to_self(filter, list->to_self[i]);
     return rc;
 }
 

@@ -23,6 +23,8 @@ struct syscall_list {
     size_t count;
     const struct syscall_argument *with_argument;
     size_t with_argument_count;
+    const char *const *to_self; /* allowed if argument 0 is the id of this process */
+    size_t to_self_count;
 };
 
 /* Built with libseccomp, and without a sanitizer, whose checks at the end need other calls. */

@@ -14,7 +14,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 /* Allowed with any arguments. */
 static const char *const confined_calls[] = {
@@ -43,13 +42,8 @@ static const char *const confined_calls[] = {
  * TCP_QUICKACK is the only option of a socket that ssh_session.c sets. At the other levels that
  * these sockets have, its number means a priority (SOL_SOCKET) or the TTL of datagrams
  * (IPPROTO_IP).
- *
- * abort() sends SIGABRT with tgkill(), in musl with tkill(). The kernel looks for the thread in the
- * process that tgkill() names. The number in tkill() is that of the first thread of this process,
- * which has no other. */
-enum { CONFINED_TO_SELF = 2 }; /* the first rows: ssh_confine() sets their value to its pid */
-static struct syscall_argument confined_arguments[] = {
-    { "tgkill", 0, UINT32_MAX, 0 },        { "tkill", 0, UINT32_MAX, 0 },
+ */
+static const struct syscall_argument confined_arguments[] = {
     { "fcntl", 1, UINT32_MAX, F_GETFD },   { "fcntl", 1, UINT32_MAX, F_SETFD },
     { "fcntl", 1, UINT32_MAX, F_GETFL },   { "fcntl", 1, UINT32_MAX, F_SETFL },
     { "fcntl64", 1, UINT32_MAX, F_GETFD }, { "fcntl64", 1, UINT32_MAX, F_SETFD },
@@ -58,6 +52,11 @@ static struct syscall_argument confined_arguments[] = {
     { "sendto", 4, UINT64_MAX, 0 },        { "mmap", 2, PROT_EXEC, 0 },
     { "mmap2", 2, PROT_EXEC, 0 },          { "mprotect", 2, PROT_EXEC, 0 },
 };
+
+/* abort() sends SIGABRT with tgkill(), in musl with tkill(). The kernel looks for the thread in the
+ * process that tgkill() names. The number in tkill() is that of the first thread of this process,
+ * which has no other. */
+static const char *const confined_to_self[] = { "tgkill", "tkill" };
 
 static void limit(enum __rlimit_resource what, rlim_t most)
 {
@@ -74,6 +73,8 @@ bool ssh_confine(void)
         .count = sizeof confined_calls / sizeof *confined_calls,
         .with_argument = confined_arguments,
         .with_argument_count = sizeof confined_arguments / sizeof *confined_arguments,
+        .to_self = confined_to_self,
+        .to_self_count = sizeof confined_to_self / sizeof *confined_to_self,
     };
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     limit(RLIMIT_CORE, 0);
@@ -81,8 +82,6 @@ bool ssh_confine(void)
     limit(RLIMIT_NOFILE, SSH_CONFINE_DESCRIPTORS);
     if (!syscall_filter_exists())
         return false;
-    for (int i = 0; i < CONFINED_TO_SELF; i++)
-        confined_arguments[i].value = (uint64_t)getpid();
     limit(RLIMIT_FSIZE, 0);                     /* a sanitizer may write its report to a file */
     limit(RLIMIT_DATA, SSH_CONFINE_DATA_BYTES); /* and reserves terabytes */
     return syscall_filter_apply(&list, NULL) == HVD_OK;

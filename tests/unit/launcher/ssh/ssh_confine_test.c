@@ -79,7 +79,8 @@ START_TEST(without_a_filter_a_process_goes_on_and_says_so)
 {
     static const char *const calls[] = { "brk",   "exit_group", "mmap",      "munmap",
                                          "write", "prlimit64",  "getrlimit", "setrlimit" };
-    static const struct syscall_list no_filters = { calls, sizeof calls / sizeof *calls, NULL, 0 };
+    static const struct syscall_list no_filters = { .allowed = calls,
+                                                    .count = sizeof calls / sizeof *calls };
     int status;
     pid_t pid = fork();
     if (pid == 0)

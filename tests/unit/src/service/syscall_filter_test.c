@@ -46,6 +46,42 @@ static long kill_process(void)
     return kill(getppid(), 0);
 }
 
+static long signal_thread_of(pid_t pid)
+{
+    return syscall(SYS_tgkill, pid, pid, 0);
+}
+
+static long signal_thread_of_parent(void)
+{
+    return signal_thread_of(getppid());
+}
+
+static long signal_own_thread(void)
+{
+    return signal_thread_of(getpid());
+}
+
+static long signal_parent_by_thread_alone(void)
+{
+    return syscall(SYS_tkill, getppid(), 0);
+}
+
+/* The parent is the process that gets SIGIO. */
+static long send_input_signals_to_parent(void)
+{
+    return fcntl(STDIN_FILENO, F_SETOWN, getppid());
+}
+
+static long duplicate(void)
+{
+    return fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+}
+
+static long read_flags(void)
+{
+    return fcntl(STDERR_FILENO, F_GETFL);
+}
+
 static long open_unix(void)
 {
     return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -88,10 +124,24 @@ static const struct {
     long (*call)(void);
     bool allowed;
 } calls[] = {
-    { run_program, false }, { fork_process, false },    { open_network, false },
-    { write_file, false },  { make_executable, false }, { kill_process, false },
-    { open_unix, true },    { read_file, true },        { allocate, true },
-    { raise_limit, false }, { read_limit, true },       { stat_link, true },
+    { run_program, false },
+    { fork_process, false },
+    { open_network, false },
+    { write_file, false },
+    { make_executable, false },
+    { kill_process, false },
+    { signal_thread_of_parent, false },
+    { signal_parent_by_thread_alone, false },
+    { send_input_signals_to_parent, false },
+    { signal_own_thread, true },
+    { duplicate, true },
+    { read_flags, true },
+    { open_unix, true },
+    { read_file, true },
+    { allocate, true },
+    { raise_limit, false },
+    { read_limit, true },
+    { stat_link, true },
 };
 
 START_TEST(a_call_that_serving_does_not_need_is_refused)
@@ -110,6 +160,27 @@ START_TEST(a_call_that_serving_does_not_need_is_refused)
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert(WIFEXITED(status));
     ck_assert_int_eq(WEXITSTATUS(status), calls[_i].allowed ? 0 : 1);
+}
+END_TEST
+
+/* An assertion, or malloc(), that finds something wrong. */
+START_TEST(a_filtered_process_that_aborts_ends_by_SIGABRT)
+{
+    struct err err = { 0 };
+    int status;
+    if (!syscall_filter_exists())
+        return;
+    pid_t child = fork();
+    if (child == 0) {
+        const struct rlimit no_core = { 0, 0 };
+        if (setrlimit(RLIMIT_CORE, &no_core) < 0 ||
+            syscall_filter_apply(&service_syscalls, &err) < 0)
+            _exit(99);
+        abort();
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFSIGNALED(status));
+    ck_assert_int_eq(WTERMSIG(status), SIGABRT);
 }
 END_TEST
 
@@ -152,6 +223,7 @@ int main(void)
     tcase_add_loop_test(tcase, a_call_that_serving_does_not_need_is_refused, 0,
                         sizeof calls / sizeof *calls);
     tcase_add_test(tcase, a_loop_gets_no_ring_of_io_uring);
+    tcase_add_test(tcase, a_filtered_process_that_aborts_ends_by_SIGABRT);
     tcase_add_test(tcase, without_a_filter_applying_it_is_an_error);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
