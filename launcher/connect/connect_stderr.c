@@ -2,7 +2,16 @@
 /* The stderr of a host; see connect_stderr.h. */
 #include "launcher/connect/connect_stderr.h"
 
+#include <stdio.h>
 #include <string.h>
+
+static void keep_line(struct connect_stderr *self, const char *text)
+{
+    if (strcmp(text, self->last[0]) == 0)
+        return;
+    memmove(self->last[1], self->last[0], sizeof self->last - sizeof *self->last);
+    snprintf(self->last[0], sizeof *self->last, "%s", text);
+}
 
 /* Keeps the current line, if it is not empty, and begins the next. Returns false if the line is
  * empty. */
@@ -11,7 +20,7 @@ static bool connect_stderr_end_line(struct connect_stderr *self)
     const char *text = last_line_text(&self->line);
     if (!*text)
         return false;
-    memcpy(self->last, text, strlen(text) + 1);
+    keep_line(self, text);
     self->line = (struct last_line){ 0 };
     return true;
 }
@@ -24,7 +33,7 @@ void connect_stderr_feed(struct connect_stderr *self, const char *data, size_t l
         size_t piece = end ? (size_t)(end - data) : length;
         last_line_feed(&self->line, data, piece);
         if (end && connect_stderr_end_line(self))
-            on_line(context, self->last);
+            on_line(context, self->last[0]);
         piece += end != NULL;
         data += piece;
         length -= piece;
@@ -34,5 +43,16 @@ void connect_stderr_feed(struct connect_stderr *self, const char *data, size_t l
 const char *connect_stderr_last(struct connect_stderr *self)
 {
     connect_stderr_end_line(self);
-    return self->last;
+    return self->last[0];
+}
+
+void connect_stderr_tail(struct connect_stderr *self, char *text)
+{
+    size_t used = 0;
+    connect_stderr_end_line(self);
+    text[0] = '\0';
+    for (int i = CONNECT_STDERR_LINES - 1; i >= 0; i--)
+        if (*self->last[i])
+            used += (size_t)snprintf(text + used, CONNECT_STDERR_TAIL_SIZE - used, "%s%s",
+                                     used > 0 ? "; " : "", self->last[i]);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stderr of a host, cut into lines that can be shown to people; the last line is kept. Pure.
+/* The stderr of a host, cut into lines that can be shown to people; the last lines are kept. Pure.
  *
  * A line has at most LAST_LINE_MAX bytes, the rest of a longer one is dropped; control characters
  * become blanks; empty lines are left out. */
@@ -8,10 +8,17 @@
 
 #include "launcher/output/last_line.h"
 
+/* The lines that end a message: an ssh behind a proxy that fails says why in the lines before its
+ * last one, which is "Connection closed by UNKNOWN port 65535". */
+enum {
+    CONNECT_STDERR_LINES = 4,
+    CONNECT_STDERR_TAIL_SIZE = CONNECT_STDERR_LINES * (LAST_LINE_MAX + 2) + 1
+};
+
 /* All zero to begin with. */
 struct connect_stderr {
-    struct last_line line; /* the current line */
-    char last[LAST_LINE_MAX + 1];
+    struct last_line line;                              /* the current line */
+    char last[CONNECT_STDERR_LINES][LAST_LINE_MAX + 1]; /* the newest first */
 };
 
 /* Adds some bytes and calls `on_line` for each line that is complete now. */
@@ -20,5 +27,9 @@ void connect_stderr_feed(struct connect_stderr *self, const char *data, size_t l
 
 /* The last line, complete or not; "" if there is none. Borrowed. */
 const char *connect_stderr_last(struct connect_stderr *self);
+
+/* The last lines, complete or not, in their order and with "; " between; a line that is said again
+ * counts once. `text` has room for CONNECT_STDERR_TAIL_SIZE. */
+void connect_stderr_tail(struct connect_stderr *self, char *text);
 
 #endif

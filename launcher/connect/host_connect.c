@@ -213,7 +213,7 @@ static void on_bootstrap_failed(void *context, const char *text)
 /* Both the stream and the transport have ended, or the transport did not end in time. */
 static void fail_at_end(struct host_connect *connect)
 {
-    char text[1000];
+    char text[sizeof connect->end_text + 200];
     const char *why = connect->end_text;
     if (!*why)
         why = connect_stderr_last(&connect->said);
@@ -313,7 +313,8 @@ void host_transport_stderr(struct host_connect *connect, const char *data, size_
 void host_transport_ended(struct host_connect *connect, const char *text)
 {
     host_transport_stderr(connect, "\n", 1);
-    const char *said = connect_stderr_last(&connect->said);
+    char said[CONNECT_STDERR_TAIL_SIZE];
+    connect_stderr_tail(&connect->said, said);
     connect->transport_ended = true;
     snprintf(connect->end_text, sizeof connect->end_text, "%s%s%s", text,
              *text && *said ? ": " : "", said);

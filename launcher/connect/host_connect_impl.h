@@ -47,7 +47,7 @@ struct host_connect {
     int process_status;
     struct connect_stderr said;
     int nlines; /* lines of stderr that were passed on */
-    char end_text[700];
+    char end_text[CONNECT_STDERR_TAIL_SIZE + 200];
     char answer[80]; /* first line that came on the stream instead of an answer */
     void (*on_closed)(void *context);
     void *closed_context;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stderr of a host becomes lines, however its bytes are divided; the last one is kept. */
+/* The stderr of a host becomes lines, however its bytes are divided; the last ones are kept. */
 #include "launcher/connect/connect_stderr.h"
 #include "tests/support/unit.h"
 
@@ -11,7 +11,7 @@ static char told[1000]; /* the lines, each in brackets */
 
 static void set_up(void)
 {
-    lines = (struct connect_stderr){ .last = "" };
+    lines = (struct connect_stderr){ 0 };
     told[0] = '\0';
 }
 
@@ -70,6 +70,45 @@ START_TEST(an_empty_line_does_not_replace_the_last)
 }
 END_TEST
 
+/* Rows: what comes, and its last lines. */
+static const struct {
+    const char *data, *tail;
+} tails[] = {
+    { "", "" },
+    { "\n\n", "" },
+    { "one", "one" },
+    { "one\n\ntwo\n", "one; two" },
+    { "one\ntwo\nthree", "one; two; three" },
+    { "one\ntwo\nthree\nfour\nfive\n", "two; three; four; five" },
+    { "one\ntwo\ntwo\ntwo\n", "one; two" },
+    { "one\ntwo\none", "one; two; one" },
+};
+
+START_TEST(the_tail_is_the_last_lines_in_their_order)
+{
+    char text[CONNECT_STDERR_TAIL_SIZE];
+    feed(tails[_i].data);
+    connect_stderr_tail(&lines, text);
+    ck_assert_str_eq(text, tails[_i].tail);
+}
+END_TEST
+
+START_TEST(a_tail_of_long_lines_has_all_of_them)
+{
+    char text[CONNECT_STDERR_TAIL_SIZE], line[LAST_LINE_MAX + 2];
+    memset(line, 'x', sizeof line);
+    line[LAST_LINE_MAX] = '\n';
+    line[LAST_LINE_MAX + 1] = '\0';
+    for (int i = 0; i < CONNECT_STDERR_LINES; i++) {
+        line[0] = (char)('a' + i);
+        feed(line);
+    }
+    connect_stderr_tail(&lines, text);
+    ck_assert_uint_eq(strlen(text),
+                      CONNECT_STDERR_LINES * LAST_LINE_MAX + 2 * (CONNECT_STDERR_LINES - 1));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("connect_stderr");
@@ -81,5 +120,8 @@ int main(void)
     tcase_add_test(tcase, a_line_in_pieces_is_told_when_it_is_complete);
     tcase_add_test(tcase, the_last_line_needs_no_end);
     tcase_add_test(tcase, an_empty_line_does_not_replace_the_last);
+    tcase_add_loop_test(tcase, the_tail_is_the_last_lines_in_their_order, 0,
+                        sizeof tails / sizeof *tails);
+    tcase_add_test(tcase, a_tail_of_long_lines_has_all_of_them);
     return unit_run(suite);
 }
