@@ -240,6 +240,38 @@ ssh_config() {
     { [ $# = 0 ] || printf '%s\n' "$@"; sed "$_script" "$ssh_folder/ssh_config"; } >"$_file"
 }
 
+# ---- hosts that are reached, or not ----
+
+# reaches SENTENCE HOST COMMAND...: the command, an hvdrun with options, must start a rank on that host.
+reaches() {
+    sentence=$1 on_host=$2
+    shift 2
+    run on 0 "$@" -np 1 -H "$on_host" echo reached
+    is "$sentence" '0 [0]<stdout>:reached' "$status $(cat "$tmp/out")"
+}
+
+# leaves_to_ssh SENTENCE PATTERN COMMAND...: as reaches, on host 1, and hvdrun says in one line why it uses the external ssh.
+leaves_to_ssh() {
+    sentence=$1 why=$2
+    shift 2
+    reaches "$sentence" "$(target 1):1" "$@"
+    like "is left to the external ssh, which is said" "^hvdrun: $(host 1): reached by the external ssh: $why" "$tmp/err"
+    is "in one line" 1 "$(wc -l <"$tmp/err")"
+}
+
+# is_refused SENTENCE STATUS PATTERN COMMAND...: the command, an hvdrun with options, must end with that status before a rank
+# starts on host 1, and with one line "hvdrun: FAILED... PATTERN". Lines about the external ssh do not count.
+is_refused() {
+    sentence=$1 expected=$2 pattern=$3
+    shift 3
+    rm -f "$tmp/started"
+    run on 0 "$@" -np 1 -H "$(target 1):1" touch "$tmp/started"
+    is "$sentence is status $expected" "$expected" "$status"
+    like "and named with the host" "^hvdrun: FAILED.* $pattern" "$tmp/err"
+    is "in one line" 1 "$(grep -cv 'reached by the external ssh' "$tmp/err")"
+    ok "and no rank has run" [ ! -e "$tmp/started" ]
+}
+
 # ---- processes ----
 
 # The processes of host I, by their pids outside.

@@ -708,10 +708,12 @@ program_tests += \
 	tests/program/function_approximation_test.sh \
 	tests/program/fortran_test.sh \
 	tests/program/horovod_test.sh \
+	tests/program/host_certificate_test.sh \
 	tests/program/host_cut_test.sh \
 	tests/program/host_failure_test.sh \
 	tests/program/host_fault_test.sh \
 	tests/program/host_login_test.sh \
+	tests/program/host_proxy_test.sh \
 	tests/program/hosts_test.sh \
 	tests/program/kubernetes_test.sh \
 	tests/program/launch_test.sh \

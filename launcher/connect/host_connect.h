@@ -10,7 +10,7 @@
  *
  * A host is local when its name or address is this machine's and no user was named for it. Other
  * hosts are reached through ssh, unless the user gave a command. The ssh transport hands a host
- * over to the external ssh when the ssh configuration asks for a proxy.
+ * over to the external ssh when only that can reach it (transport_ssh.c).
  *
  * A host below another one waits until that host's agent is ready. When it cannot be connected
  * from there it is connected from here, like any other.

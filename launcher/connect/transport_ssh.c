@@ -6,13 +6,16 @@
  *
  * Files, names, sockets and the agent are handled here, and what the host sends is read there.
  *
- * A host with an address of this machine is handed over to the local transport. A host behind a
- * proxy is handed over to the external ssh, and so is a host that accepts no key which libssh2 can
- * use while there is an RSA key, a certificate or a hardware token. Fails when the configuration is
- * bad, the name is unknown, no address answers, the host does not speak ssh, its key is not the
- * known one, no key of ours is accepted, the process of the host has ended, or the connection takes
- * too long; each message names the address and the current step. Once connected, the transport ends
- * with the channel or when the connection or the process is lost. */
+ * A host with an address of this machine is handed over to the local transport. A host is handed
+ * over to the external ssh if it is behind a proxy, if its configuration has another line that
+ * libssh2 cannot follow, if only a certificate authority vouches for its key, or if it accepts no
+ * key which libssh2 can use while there is an RSA key, a certificate or a hardware token.
+ *
+ * Fails when the configuration is bad, the name is unknown, no address answers, the host does not
+ * speak ssh, its key is not the known one, no key of ours is accepted, the process of the host has
+ * ended, or the connection takes too long; each message names the address and the current step.
+ * Once connected, the transport ends with the channel or when the connection or the process is
+ * lost. */
 #include "launcher/base/exit_status.h"
 #include "launcher/base/uv_must.h"
 #include "launcher/base/xalloc.h"
@@ -114,7 +117,7 @@ static bool has_ssh_client(void)
 static void leave_to_ssh(struct ssh_transport *transport, const char *why)
 {
     char text[400];
-    snprintf(text, sizeof text, "reached by the external ssh: %.200s", why);
+    snprintf(text, sizeof text, "reached by the external ssh: %.360s", why);
     transport_ssh_stop(transport);
     host_transport_needs_command(transport->job->connect, external_ssh(&transport->config), text);
 }
@@ -236,7 +239,20 @@ static void login(struct ssh_transport *transport, const struct ssh_report *shak
     transport->login = ssh_login_start(transport->job->loop, &request, &events, transport);
 }
 
-/* True if the host's identity is verified; otherwise the transport has failed. */
+/* `text` says why libssh2 cannot judge the key. */
+static void leave_host_key_to_ssh(struct ssh_transport *transport, const char *text)
+{
+    char longer[800];
+    if (has_ssh_client()) {
+        snprintf(longer, sizeof longer, "host key: %s", text);
+        leave_to_ssh(transport, longer);
+    } else {
+        snprintf(longer, sizeof longer, "%s; install ssh, or add the key itself", text);
+        fail_transport(transport, STATUS_REFUSED, longer);
+    }
+}
+
+/* True if the host's identity is verified; otherwise the transport has ended. */
 static bool trust_host(struct ssh_transport *transport, struct ssh_bytes key)
 {
     char text[700];
@@ -244,9 +260,11 @@ static bool trust_host(struct ssh_transport *transport, struct ssh_bytes key)
         transport->trust, key.length > 0 ? key.data : NULL, key.length, text, sizeof text);
     if (answer == SSH_HOST_KEY_REFUSE)
         fail_transport(transport, STATUS_REFUSED, text);
+    else if (answer == SSH_HOST_KEY_NEEDS_SSH)
+        leave_host_key_to_ssh(transport, text);
     else if (answer == SSH_HOST_KEY_ADD)
         host_transport_note(transport->job->connect, true, text);
-    return answer != SSH_HOST_KEY_REFUSE;
+    return answer == SSH_HOST_KEY_TRUST || answer == SSH_HOST_KEY_ADD;
 }
 
 /* ---- the connection ---- */
@@ -322,6 +340,8 @@ static void on_resolved(void *context, struct addrinfo *addresses, const char *p
     } else if (is_this_machine(transport)) {
         transport_ssh_stop(transport);
         host_transport_is_local(transport->job->connect);
+    } else if (transport->config.ssh_only) {
+        leave_to_ssh(transport, transport->config.ssh_only);
     } else {
         read_known_hosts(transport);
         connect_host(transport);

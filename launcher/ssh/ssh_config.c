@@ -90,12 +90,12 @@ static bool add_files(struct string_list *files, struct slice value)
 }
 
 /* "ProxyJump bastion": the configuration line, for people. */
-static bool set_proxy(struct reading *reading, const char *keyword, struct slice value)
+static bool set_line(char **field, const char *keyword, struct slice value)
 {
     if (value.length == 0 || ssh_config_is_word(value, "none"))
         return true;
-    free(reading->config.proxy);
-    reading->config.proxy = xasprintf("%s %.*s", keyword, (int)value.length, value.at);
+    free(*field);
+    *field = xasprintf("%s %.*s", keyword, (int)value.length, value.at);
     return true;
 }
 
@@ -181,12 +181,32 @@ static bool on_agent(struct reading *reading, struct slice value)
 
 static bool on_proxy_jump(struct reading *reading, struct slice value)
 {
-    return set_proxy(reading, "ProxyJump", value);
+    return set_line(&reading->config.proxy, "ProxyJump", value);
 }
 
 static bool on_proxy_command(struct reading *reading, struct slice value)
 {
-    return set_proxy(reading, "ProxyCommand", value);
+    return set_line(&reading->config.proxy, "ProxyCommand", value);
+}
+
+static bool on_revoked_host_keys(struct reading *reading, struct slice value)
+{
+    return set_line(&reading->config.ssh_only, "RevokedHostKeys", value);
+}
+
+static bool on_known_hosts_command(struct reading *reading, struct slice value)
+{
+    return set_line(&reading->config.ssh_only, "KnownHostsCommand", value);
+}
+
+static bool on_bind_address(struct reading *reading, struct slice value)
+{
+    return set_line(&reading->config.ssh_only, "BindAddress", value);
+}
+
+static bool on_bind_interface(struct reading *reading, struct slice value)
+{
+    return set_line(&reading->config.ssh_only, "BindInterface", value);
 }
 
 static bool on_family(struct reading *reading, struct slice value)
@@ -223,6 +243,10 @@ static const struct keyword {
     { "identityagent", on_agent },
     { "proxyjump", on_proxy_jump },
     { "proxycommand", on_proxy_command },
+    { "revokedhostkeys", on_revoked_host_keys },
+    { "knownhostscommand", on_known_hosts_command },
+    { "bindaddress", on_bind_address },
+    { "bindinterface", on_bind_interface },
     { "addressfamily", on_family },
     { "sessiontype", on_session_type },
 };
@@ -352,6 +376,7 @@ void ssh_config_fini(struct ssh_config *config)
     free(config->host_key_alias);
     free(config->identity_agent);
     free(config->proxy);
+    free(config->ssh_only);
     string_list_fini(&config->identity_files);
     string_list_fini(&config->certificates);
     string_list_fini(&config->known_hosts);

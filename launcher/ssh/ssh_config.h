@@ -26,6 +26,8 @@ struct ssh_config {
     bool hash_known_hosts, identities_only;
     char *identity_agent;  /* owned; a socket; NULL: SSH_AUTH_SOCK; "": none */
     char *proxy;           /* owned; "ProxyJump bastion" or "ProxyCommand ..."; or NULL */
+    char *ssh_only;        /* owned; "RevokedHostKeys FILE", or another line that libssh2 cannot
+                            * follow; or NULL */
     int family;            /* AF_UNSPEC, AF_INET, AF_INET6 */
     bool has_session_type; /* this ssh knows SessionType, StdinNull and ForkAfterAuthentication; a
                             * client before OpenSSH 8.7 would refuse these options */

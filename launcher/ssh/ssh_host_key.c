@@ -51,6 +51,8 @@ enum ssh_host_key_answer ssh_host_key_decide(enum known_hosts_verdict verdict, b
     bool may_add = complete && (accept_new || strict != STRICT_YES);
     if (verdict == KNOWN_HOSTS_MATCH)
         return SSH_HOST_KEY_TRUST;
+    if (verdict == KNOWN_HOSTS_NEEDS_CA)
+        return SSH_HOST_KEY_NEEDS_SSH;
     return verdict == KNOWN_HOSTS_UNKNOWN && may_add ? SSH_HOST_KEY_ADD : SSH_HOST_KEY_REFUSE;
 }
 

@@ -23,7 +23,12 @@ struct ssh_host_key {
 /* The name to look up in known_hosts: an alias, which has no port, or the name. */
 const char *ssh_host_key_name(const struct ssh_config *config, int *port);
 
-enum ssh_host_key_answer { SSH_HOST_KEY_TRUST, SSH_HOST_KEY_ADD, SSH_HOST_KEY_REFUSE };
+enum ssh_host_key_answer {
+    SSH_HOST_KEY_TRUST,
+    SSH_HOST_KEY_ADD,
+    SSH_HOST_KEY_REFUSE,
+    SSH_HOST_KEY_NEEDS_SSH /* only a certificate can tell, which the external ssh checks */
+};
 
 /* `accept_new`: the user has allowed new keys for this run. A key is only accepted for a host
  * without known keys, and only if `complete`: all files could be read. */

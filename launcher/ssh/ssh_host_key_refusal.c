@@ -149,8 +149,7 @@ static void say_needs_ca(char *text, size_t size, const struct ssh_host_key *key
 {
     (void)key;
     snprintf(text, size,
-             "vouched for by a certificate authority only (%s:%d), which libssh2 cannot check; use "
-             "--remote-shell 'ssh %%h'",
+             "vouched for by a certificate authority only (%s:%d), which libssh2 cannot check",
              found->path ? found->path : "known_hosts", found->line);
 }
 

@@ -79,7 +79,7 @@ enum ssh_host_key_answer ssh_trust_judge(struct ssh_trust *trust, const unsigned
         read_files(trust, NULL);
         answer = ssh_trust_look_up(trust, &key, &found);
     }
-    if (answer == SSH_HOST_KEY_REFUSE)
+    if (answer == SSH_HOST_KEY_REFUSE || answer == SSH_HOST_KEY_NEEDS_SSH)
         ssh_host_key_refusal(text, size, &key, &found);
     else if (answer == SSH_HOST_KEY_ADD)
         ssh_host_key_add(text, size, &key);

@@ -18,8 +18,9 @@ void ssh_trust_destroy(struct ssh_trust *trust);
 /* The kinds of keys that are known for the host. */
 const struct string_list *ssh_trust_types(const struct ssh_trust *trust);
 
-/* Decides about the host's key; NULL is refused. `text` explains why the key is refused, or reports
- * that it was added, or why it was accepted but not added; "" for a known key. */
+/* Decides about the host's key; NULL is refused. `text` explains why the key is refused, or cannot
+ * be judged without the external ssh, or reports that it was added, or why it was accepted but not
+ * added; "" for a known key. */
 enum ssh_host_key_answer ssh_trust_judge(struct ssh_trust *trust, const unsigned char *blob,
                                          size_t nbytes, char *text, size_t size);
 

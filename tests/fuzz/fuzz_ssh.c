@@ -40,6 +40,7 @@ static void take_config(const uint8_t *data, size_t length)
     PROMISE(config.port >= 1 && config.port <= 65535);
     PROMISE(config.nuser_files <= config.known_hosts.count);
     PROMISE(!config.proxy || strncmp(config.proxy, "Proxy", 5) == 0);
+    PROMISE(!config.ssh_only || strchr(config.ssh_only, ' '));
     for (size_t i = 0; i < config.identity_files.count; i++)
         PROMISE(*config.identity_files.items[i]);
     ssh_config_fini(&config);

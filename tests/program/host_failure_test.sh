@@ -76,8 +76,6 @@ refuses "a host whose key has changed" 77 "on $one: .*CHANGED.*$tmp/changed" "$t
 refuses "even with --ssh-accept-new, that" 77 "on $one: .*CHANGED" "$tmp/config" --ssh-accept-new
 known_as "$tmp/revoked" "@revoked $one_known $host_key" "$one_known $host_key"
 refuses "a host whose key is revoked" 77 "on $one: .*revoked" "$tmp/config"
-known_as "$tmp/certified" "@cert-authority $one_known $other_key"
-refuses "a host that only an authority vouches for" 77 "on $one: .*authority only .*$tmp/certified:[0-9]+" "$tmp/config"
 
 # Names and ports
 ssh_config "$tmp/config" ''

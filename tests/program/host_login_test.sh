@@ -12,14 +12,6 @@ stop_ssh_agent() {
     unset SSH_AGENT_PID SSH_AUTH_SOCK
 }
 
-# reaches SENTENCE HOST COMMAND...: the command, an hvdrun with options, must start a rank on that host.
-reaches() {
-    sentence=$1 on_host=$2
-    shift 2
-    run on 0 "$@" -np 1 -H "$on_host" echo reached
-    is "$sentence" '0 [0]<stdout>:reached' "$status $(cat "$tmp/out")"
-}
-
 # Names and ports
 reaches "USER@HOST" "$(id -un)@$(host 1):1" "$HVDRUN"
 ssh_config "$tmp/alias" '' 'Host nickname' "HostName $(host 1)" "User $(id -un)" 'Host *'
@@ -47,14 +39,6 @@ reaches "and another one, if the first is of no use" "$(target 1):1" \
 ssh-keygen -q -t ecdsa -N '' -f "$tmp/ecdsa"
 cat "$tmp/ecdsa.pub" >>"$ssh_folder/authorized_keys"
 reaches "an ECDSA key" "$(target 1):1" with_config "$tmp/no-key" "$HVDRUN" -i "$tmp/ecdsa"
-# leaves_to_ssh SENTENCE PATTERN COMMAND...: as reaches, and hvdrun says in one line why it uses the external ssh.
-leaves_to_ssh() {
-    sentence=$1 why=$2
-    shift 2
-    reaches "$sentence" "$(target 1):1" "$@"
-    like "is left to the external ssh, which is said" "^hvdrun: $(host 1): reached by the external ssh: $why" "$tmp/err"
-    is "in one line" 1 "$(wc -l <"$tmp/err")"
-}
 ssh-keygen -q -t rsa -b 2048 -N '' -f "$tmp/rsa"
 cat "$tmp/rsa.pub" >>"$ssh_folder/authorized_keys"
 ssh_config "$tmp/rsa-config" "s|^IdentityFile.*|IdentityFile $tmp/rsa|"
@@ -69,12 +53,6 @@ with_rsa() {
     fi
 }
 with_rsa "an RSA key" "RSA key $tmp/rsa: libssh2 " with_config "$tmp/rsa-config" "$HVDRUN"
-ssh-keygen -q -t ed25519 -N '' -f "$tmp/authority"
-ssh-keygen -q -t ed25519 -N '' -f "$tmp/certified"
-ssh-keygen -q -s "$tmp/authority" -I test -n "$(id -un)" "$tmp/certified.pub"
-echo "cert-authority $(cat "$tmp/authority.pub")" >>"$ssh_folder/authorized_keys"
-leaves_to_ssh "a certificate beside the key" "certificate $tmp/certified-cert.pub: " \
-    with_config "$tmp/no-key" "$HVDRUN" -i "$tmp/certified"
 ssh_config "$tmp/agent" '/^Identit/d'
 eval "$(ssh-agent -a "$tmp/agent.sock")" >/dev/null
 trap 'stop_ssh_agent; hosts_down; rm -rf "$tmp"' EXIT
@@ -106,9 +84,6 @@ reaches "which have the port, too" "$(target 1):1" with_config "$tmp/hashed-conf
 # Other ways
 reaches "--remote-shell" "$(target 1):1" "$HVDRUN" --remote-shell 'ssh -q %h'
 reaches "its variable" "$(target 1):1" env HVD_REMOTE_SHELL='ssh -q %h' "$HVDRUN"
-ssh_config "$tmp/jump" '' "Host $(host 1)" "ProxyJump $(target 2)" 'Host *'
-reaches "a host behind another one" "$(target 1):1" with_config "$tmp/jump" "$HVDRUN"
-like "is left to the external ssh, which is said" "^hvdrun: .*$(host 1).*ProxyJump" "$tmp/err"
 ssh_config "$tmp/shy" '' 'IgnoreUnknown SessionType,StdinNull,ForkAfterAuthentication' "Host $(host 1)" \
     "ProxyJump $(target 2)" 'RequestTTY force' 'RemoteCommand hostname' 'SessionType none' 'StdinNull yes' \
     'ForkAfterAuthentication yes' 'Host *'

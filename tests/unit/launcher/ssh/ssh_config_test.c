@@ -24,11 +24,12 @@ static char *render(const struct ssh_config *config)
     static const char *const stricts[] = { "yes", "accept-new", "no" };
     static char text[4096];
     size_t used = (size_t)snprintf(
-        text, sizeof text, "%s@%s:%d strict=%s%s%s family=%d alias=%s agent=%s proxy=%s%s",
+        text, sizeof text, "%s@%s:%d strict=%s%s%s family=%d alias=%s agent=%s proxy=%s%s%s%s",
         config->user, config->host_name, config->port, stricts[config->strict],
         config->hash_known_hosts ? " hash" : "", config->identities_only ? " only" : "",
         config->family, config->host_key_alias ? config->host_key_alias : "-",
         config->identity_agent ? config->identity_agent : "-", config->proxy ? config->proxy : "-",
+        config->ssh_only ? " only=" : "", config->ssh_only ? config->ssh_only : "",
         config->has_session_type ? " sessions" : "");
     for (size_t i = 0; i < config->identity_files.count; i++)
         used += (size_t)snprintf(text + used, sizeof text - used, " key=%s",
@@ -94,6 +95,11 @@ START_TEST(what_ssh_prints_is_read)
           "me@b.example:2222 strict=yes family=0 alias=- agent=- proxy=ProxyJump me@c:22,d" },
         { HEAD "proxycommand nc %h %p\n",
           "me@b.example:2222 strict=yes family=0 alias=- agent=- proxy=ProxyCommand nc %h %p" },
+        { HEAD "revokedhostkeys /r\n", USUAL " only=RevokedHostKeys /r" },
+        { HEAD "knownhostscommand /c %H\n", USUAL " only=KnownHostsCommand /c %H" },
+        { HEAD "bindaddress 1.2.3.4\n", USUAL " only=BindAddress 1.2.3.4" },
+        { HEAD "bindinterface eth1\n", USUAL " only=BindInterface eth1" },
+        { HEAD "revokedhostkeys none\nknownhostscommand none\n", USUAL },
         { HEAD "identityfile /k/%n_%h_%r_%p_%k_%%_%C\nidentityfile /a b\n",
           USUAL " key=/k/b_b.example_me_2222_b_%_%C key=/a b" },
         { HEAD "identityfile ${HVD_TEST}/${HVD_NO_SUCH_VARIABLE}/${\nidentityfile %\n",

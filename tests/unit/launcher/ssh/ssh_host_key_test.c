@@ -59,7 +59,8 @@ static const struct {
     { KNOWN_HOSTS_UNKNOWN, false, STRICT_NO, false, SSH_HOST_KEY_ADD },
     { KNOWN_HOSTS_CHANGED, false, STRICT_NO, true, SSH_HOST_KEY_REFUSE },
     { KNOWN_HOSTS_REVOKED, false, STRICT_NO, true, SSH_HOST_KEY_REFUSE },
-    { KNOWN_HOSTS_NEEDS_CA, false, STRICT_NO, true, SSH_HOST_KEY_REFUSE },
+    { KNOWN_HOSTS_NEEDS_CA, false, STRICT_NO, true, SSH_HOST_KEY_NEEDS_SSH },
+    { KNOWN_HOSTS_NEEDS_CA, true, STRICT_YES, false, SSH_HOST_KEY_NEEDS_SSH },
     { KNOWN_HOSTS_UNKNOWN, true, STRICT_NO, true, SSH_HOST_KEY_REFUSE },
     { KNOWN_HOSTS_MATCH, true, STRICT_YES, false, SSH_HOST_KEY_TRUST },
 };
@@ -121,7 +122,7 @@ static const struct {
       22,
       NULL,
       KNOWN_HOSTS_NEEDS_CA,
-      { "certificate authority", "/etc/known:7", "use --remote-shell 'ssh %h'" } },
+      { "certificate authority only", "/etc/known:7", "libssh2 cannot check" } },
 };
 
 START_TEST(a_refusal_names_the_key_and_what_mends_it)
