@@ -188,6 +188,16 @@ static void serve_hvdrun(struct hvdssh *hvdssh)
     }
 }
 
+/* Batch systems send SIGTSTP to all processes of a job. hvdrun then orders the agents to stop the
+ * ranks and to wait without a limit, and stops itself. The children, which inherit this, must pass
+ * the orders on: an agent without them ends its ranks after --heartbeat-timeout. */
+static void ignore_terminal_stops(void)
+{
+    signal(SIGTSTP, SIG_IGN);
+    signal(SIGTTIN, SIG_IGN);
+    signal(SIGTTOU, SIG_IGN);
+}
+
 static bool is_run_by_hvdrun(void)
 {
     int type = 0;
@@ -206,6 +216,7 @@ int main(void)
         return STATUS_USAGE;
     }
     fcntl(HVDRUN, F_SETFD, FD_CLOEXEC);
+    ignore_terminal_stops();
     watch_children(&hvdssh);
     ssh_session_prepare();
     serve_hvdrun(&hvdssh);

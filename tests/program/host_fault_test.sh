@@ -136,6 +136,91 @@ like "host and cause are named" \
     "^hvdrun: FAILED on ($(host 0)|$(host 1)|$(host 2)): .*ssh connection to .*: hvdssh killed by signal 9 \\(SIGKILL\\)" "$tmp/err"
 clean "nothing is left on any host"
 
+# The hvdssh that hvdrun has started, and its processes, one for each host.
+hvdssh_parent() {
+    for _p in $(job_pids hvdrun); do pgrep -P "$_p" -x hvdssh; done
+}
+
+hvdssh_children() {
+    for _p in $(hvdssh_parent); do pgrep -P "$_p" -x hvdssh; done
+}
+
+# stop_hvdssh I: $victim, the process of hvdssh for host I, stops. The address at the other end of its socket, which only root sees,
+# says whose it is.
+stop_hvdssh() {
+    address=$(awk -v host="host$1" '$2 == host { split($1, a, "."); printf "%02X%02X%02X%02X:0016", a[4], a[3], a[2], a[1] }' \
+        "$TB_DIR/hosts")
+    victim=
+    for p in $(hvdssh_children); do
+        awk -v to="$address" '$3 == to { print "socket:[" $10 "]" }' "/proc/$p/net/tcp" >"$tmp/inodes"
+        for fd in "/proc/$p/fd"/*; do
+            ! readlink "$fd" | grep -qxF -f "$tmp/inodes" || victim=$p
+        done
+    done
+    ok "there is a process of hvdssh for host $1" [ -n "$victim" ]
+    [ -n "$victim" ] && kill -STOP "$victim" || signal_hvdrun TERM
+}
+
+# Rank 3 alone is on host 2.
+said_later_but_one() {
+    [ "$(grep -c later "$tmp/out")" = 3 ] || job_has_ended
+}
+
+no_ranks_on_host() {
+    [ -z "$(host_pids_named "$1" world)" ]
+}
+
+if links; then
+    start_world "$idle" --heartbeat-timeout 3
+    stop_hvdssh 1
+    host_lost "hvdssh of a host is stopped and does not go on"
+    like "after the timeout" 'no sign of life for 3 s \(--heartbeat-timeout\)' "$tmp/err"
+    clean "and nothing is left on any host, nor of hvdssh"
+
+    start_world "$idle" --heartbeat-timeout 3
+    stop_hvdssh 1
+    until_true no_ranks_on_host 1
+    kill -CONT "$victim"
+    host_lost "hvdssh of a host is stopped until the agent there has ended its ranks, and goes on"
+    clean "and nothing is left on any host"
+
+    start_world "$WORLD init barriers 3 print up wait $tmp/later print later barriers 10 shutdown" --heartbeat-timeout 60
+    stop_hvdssh 2
+    : >"$tmp/later"
+    until_true said_later_but_one
+    unlike "what a rank prints waits for the hvdssh that is stopped" '\[3\].*later' "$tmp/out"
+    kill -CONT "$victim"
+    finish_job
+    rm "$tmp/later"
+    is "and if that goes on in time the job does" 0 "$status"
+    like "with the output" '\[3\].*later' "$tmp/out"
+
+    start_world "$WORLD init barriers 3 print up wait $tmp/later barriers 10 shutdown" --heartbeat-timeout 3
+    kill -STOP "$(hvdssh_parent)"
+    : >"$tmp/later"
+    finish_job
+    rm "$tmp/later"
+    is "the hvdssh that makes the processes is stopped: the job does not need it any more" 0 "$status"
+    clean "and nothing is left"
+
+    for shell in '' 'ssh %h'; do
+        # As a batch system does that suspends a job: all its processes get SIGTSTP, those that pass on what hvdrun orders first.
+        start_world "env ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 $WORLD init barriers 3 print up wait $tmp/later barriers 10 shutdown" \
+            --heartbeat-timeout 3 ${shell:+--remote-shell "$shell"}
+        for p in $(hvdssh_parent) $(hvdssh_children) $(job_pids ssh); do kill -TSTP "$p"; done
+        signal_hvdrun TSTP
+        sleep 4 # longer than hosts may be silent
+        for p in $(hvdssh_parent) $(hvdssh_children) $(job_pids ssh); do kill -CONT "$p"; done
+        signal_hvdrun CONT
+        : >"$tmp/later"
+        finish_job
+        rm "$tmp/later"
+        is "SIGTSTP to hvdrun and ${shell:-hvdssh} stops a job for as long as one likes" 0 "$status"
+    done
+else
+    skip "hvdssh of a host that is stopped" "$no_links"
+fi
+
 start_world "$idle" --remote-shell 'ssh %h'
 for p in $(job_pids ssh); do
     tr '\0' ' ' <"/proc/$p/cmdline" | grep -q "$(host 1) " && victim=$p
