@@ -433,6 +433,7 @@ unit_tests += \
 	tests/unit/rendezvous/http/http_bad_input_test \
 	tests/unit/rendezvous/api/http_jobs_test \
 	tests/unit/rendezvous/api/http_key_value_test \
+	tests/unit/rendezvous/http/http_head_test \
 	tests/unit/rendezvous/http/http_memory_test \
 	tests/unit/rendezvous/api/http_route_test \
 	tests/unit/rendezvous/server/http_session_test \
@@ -446,6 +447,7 @@ unit_tests += \
 	tests/unit/launcher/job/job_elastic_hosts_test \
 	tests/unit/launcher/job/job_elastic_test \
 	tests/unit/launcher/job/job_host_orders_test \
+	tests/unit/launcher/job/job_host_heartbeat_test \
 	tests/unit/launcher/job/job_host_relay_test \
 	tests/unit/launcher/job/job_progress_test \
 	tests/unit/launcher/verdict/job_state_test \
