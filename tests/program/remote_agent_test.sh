@@ -172,6 +172,64 @@ else
     skip "folders of other users and groups" "only root can make them"
 fi
 
+# What lies at the path of hvdagent on the other machine, as another length or the same as ours: it is run there only if it can run.
+# other COMMAND...: makes it of ours at $tmp/other.
+other() {
+    rm -rf "$tmp/other"
+    cp "$HVDAGENT" "$tmp/other" && chmod 755 "$tmp/other"
+    (cd "$tmp" && "$@")
+}
+# ran: in place or as a copy
+ran() {
+    case $(cat "$tmp/out") in
+    "[0]<stdout>:$HVDAGENT") echo place ;;
+    *"$tmp/hvdagent."*/hvdagent*deleted*) echo copy ;;
+    *) echo none ;;
+    esac
+}
+# there SENTENCE: a rank there says which hvdagent has started it.
+there() {
+    run "$HVDRUN" -np 1 -H 192.0.2.1:1 --remote-shell "$elsewhere" sh -c 'readlink /proc/$PPID/exe'
+}
+# foreign: makes it a program for aarch64, or for x86-64 if ours is for aarch64.
+foreign() {
+    if [ "$(uname -m)" = aarch64 ]; then printf '\076'; else printf '\267'; fi |
+        dd of=other bs=1 seek=18 conv=notrunc 2>/dev/null
+}
+if unshare -m mount -t tmpfs none /mnt 2>/dev/null; then
+    elsewhere="unshare -m sh -c 'mount --bind $tmp/other $HVDAGENT; shift; exec \"\$@\"' sh %h"
+    other true
+    there
+    is "an hvdagent of our length is run where it is" "0 place" "$status $(ran)"
+    other sh -c 'echo >>other'
+    there
+    is "and one of another length that runs" "0 place" "$status $(ran)"
+    other sh -c 'head -c 60000 "$HVDAGENT" >other'
+    there
+    is "one that is half written is not, but a copy of ours" "0 copy" "$status $(ran)"
+    other sh -c 'printf "#!/no/such/loader\n" >other'
+    there
+    is "nor one whose loader is missing" "0 copy" "$status $(ran)"
+    other foreign
+    echo >>"$tmp/other"
+    there
+    is "nor one for another processor" "0 copy" "$status $(ran)"
+    other foreign
+    there
+    is "one for another processor that has our length is a host that is lost" 68 "$status"
+    like "and the shell there says why" "^hvdrun: FAILED on 192.0.2.1: host lost: .*exec: \./hvdagent: " "$tmp/err"
+    other chmod 644 other
+    there
+    is "one that may not be executed is as none" "0 copy" "$status $(ran)"
+    rm -rf "$tmp/other"
+    mkdir "$tmp/other"
+    elsewhere="unshare -m sh -c 'mount -t tmpfs none ${HVDAGENT%/*}; mkdir $HVDAGENT; shift; exec \"\$@\"' sh %h"
+    there
+    is "so is a folder of that name" "0 copy" "$status $(ran)"
+else
+    skip "what lies at the path of hvdagent" "no mount namespaces here"
+fi
+
 said_twice() {
     [ "$(grep -c "$1" "$tmp/out")" = 2 ]
 }
