@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread that writes; see output_writer.h. Each sink has two buffers: the loop's thread appends
- * to `filling`, the writer's thread takes the whole buffer and writes it out. `lock` guards the
- * sinks' state that both threads use; an async handle tells the loop of progress. */
+/* A thread that writes; see output_writer.h. It starts with the first bytes: a job that prints
+ * nothing needs none. Each sink has two buffers: the loop's thread appends to `filling`, the
+ * writer's thread takes the whole buffer and writes it out. `lock` guards the sinks' state that
+ * both threads use; an async handle tells the loop of progress. */
 #include "launcher/output/output_writer.h"
 
 #include "launcher/base/blocking_thread.h"
@@ -33,6 +34,7 @@ struct output_writer {
     struct output_writer_events events;
     void *context;
     pthread_t thread;
+    bool has_thread;
     pthread_mutex_t lock;
     pthread_cond_t work;
     struct output_sink *sinks;
@@ -165,7 +167,6 @@ struct output_writer *output_writer_create(uv_loop_t *loop,
     pthread_cond_init(&writer->work, NULL);
     uv_must(uv_async_init(loop, &writer->async, on_async), "event loop");
     writer->async.data = writer;
-    blocking_thread_start(&writer->thread, output_writer_run, writer);
     return writer;
 }
 
@@ -184,9 +185,18 @@ struct output_sink *output_sink_add(struct output_writer *writer, int fd, const 
     return sink;
 }
 
+static void start_thread(struct output_writer *writer)
+{
+    if (writer->has_thread || atomic_load(&writer->stopped))
+        return;
+    writer->has_thread = true;
+    blocking_thread_start(&writer->thread, output_writer_run, writer);
+}
+
 void output_sink_write(struct output_sink *sink, const void *data, size_t length)
 {
     struct output_writer *writer = sink->writer;
+    start_thread(writer);
     pthread_mutex_lock(&writer->lock);
     if (sink->errnum == 0 && !atomic_load(&writer->stopped)) {
         text_buffer_put(&sink->filling, data, length);
@@ -248,7 +258,8 @@ static void stop_thread(struct output_writer *writer)
     pthread_mutex_lock(&writer->lock);
     pthread_cond_signal(&writer->work);
     pthread_mutex_unlock(&writer->lock);
-    blocking_thread_stop(writer->thread);
+    if (writer->has_thread)
+        blocking_thread_stop(writer->thread);
     writer->pending = 0;
     for (struct output_sink *sink = writer->sinks; sink; sink = sink->next)
         sink->lost = 0;

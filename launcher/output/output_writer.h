@@ -24,6 +24,7 @@ struct output_writer_events {
     void (*on_broken)(void *context, struct output_sink *sink, int errnum);
 };
 
+/* The thread starts with the first output_sink_write(). */
 struct output_writer *
 output_writer_create(uv_loop_t *loop, const struct output_writer_events *events, void *context);
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a reader who does not read keeps waiting: late is only what was there at the last check.
- * What cannot be written stays pending until whoever asked was told that it is lost. */
+ * What cannot be written stays pending until whoever asked was told that it is lost. There is a
+ * thread from the first bytes on. */
 #include "launcher/output/output_writer.h"
 
 #include "tests/support/unit.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -117,6 +119,43 @@ START_TEST(what_was_given_up_is_not_pending)
 }
 END_TEST
 
+/* ---- the thread ---- */
+
+static int count_threads(void)
+{
+    int count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    ck_assert_ptr_nonnull(tasks);
+    for (struct dirent *task; (task = readdir(tasks));)
+        count += task->d_name[0] != '.';
+    closedir(tasks);
+    return count;
+}
+
+START_TEST(there_is_a_thread_only_when_there_is_something_to_write)
+{
+    int before = count_threads();
+    struct output_sink *other = output_sink_add(writer, ends[1], "the same pipe", false);
+    ck_assert_int_eq(count_threads(), before);
+    output_sink_write(sink, "x", 1);
+    int with_thread = count_threads(); /* and perhaps one of a sanitizer */
+    ck_assert_int_gt(with_thread, before);
+    output_sink_write(other, "y", 1);
+    ck_assert_int_eq(count_threads(), with_thread);
+    read_bytes(2);
+}
+END_TEST
+
+START_TEST(a_writer_that_has_written_nothing_ends)
+{
+    output_writer_drop(writer);
+    int before = count_threads();
+    output_sink_write(sink, "too late", 8);
+    ck_assert_int_eq(count_threads(), before);
+    ck_assert_uint_eq(output_writer_pending(writer), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("output_writer");
@@ -130,5 +169,10 @@ int main(void)
     tcase_add_test(lost, what_is_lost_is_pending_until_it_is_told);
     tcase_add_test(lost, what_was_given_up_is_not_pending);
     suite_add_tcase(suite, lost);
+    TCase *thread = tcase_create("thread");
+    tcase_add_checked_fixture(thread, set_up, tear_down);
+    tcase_add_test(thread, there_is_a_thread_only_when_there_is_something_to_write);
+    tcase_add_test(thread, a_writer_that_has_written_nothing_ends);
+    suite_add_tcase(suite, thread);
     return unit_run(suite);
 }
