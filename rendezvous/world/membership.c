@@ -58,7 +58,6 @@ int membership_init(struct membership *membership, const struct rendezvous_slot 
         return fail(err, HVD_ERR_NOMEM, "out of memory for a world of %d ranks", size);
     }
     memcpy(membership->slots, slots, count * sizeof *slots);
-    rank_certifier_generate(&membership->certifier);
     return HVD_OK;
 }
 
@@ -188,8 +187,10 @@ int membership_join(struct membership *membership, const struct join_hello *hell
     int local_size = membership->slots[hello->rank].rank_info.local_size;
     membership->crowded |= hello->processors > 0 && local_size > hello->processors;
     move(membership, hello->rank, MEMBER_JOINED, now_ms);
-    if (membership->joined++ == 0)
+    if (membership->joined++ == 0) {
+        rank_certifier_generate(&membership->certifier);
         membership->start_deadline_ms = deadline_after(now_ms, membership->start_timeout_ms);
+    }
     if (membership->joined < membership->size)
         return HVD_OK;
     membership->world = WORLD_COMPLETE;

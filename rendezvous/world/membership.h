@@ -89,7 +89,7 @@ struct membership {
     struct join_addresses *addresses;     /* owned; untouched memory until a rank has joined */
     unsigned char (*keys)[RANK_KEY_SIZE]; /* owned; likewise */
     int *workers; /* owned; their numbers, for when the launcher is told of the world */
-    struct rank_certifier certifier;
+    struct rank_certifier certifier; /* made when the first rank joins */
     bool homogeneous;
     int star;     /* of the tree if the world is crowded (topology.h) */
     bool crowded; /* some rank shares a host with more ranks than it has processors */
