@@ -34,7 +34,8 @@ static bool is_hierarchy(const char *line, const char *controller)
 {
     char type[16], options[512];
     const char *behind = strstr(line, " - ");
-    if (!behind || sscanf(behind + 3, "%15s %*s %511s", type, options) != 2)
+    if (!behind || strncmp(behind + 3, "cgroup", 6) != 0 || /* most are others */
+        sscanf(behind + 3, "%15s %*s %511s", type, options) != 2)
         return false;
     return controller ? strcmp(type, "cgroup") == 0 && has_word(options, controller)
                       : strcmp(type, "cgroup2") == 0;
@@ -94,12 +95,21 @@ bool cgroup_find(char *path, size_t size, FILE *mountinfo, FILE *membership)
     return cgroup_find_controller(path, size, mountinfo, membership, NULL);
 }
 
+FILE *cgroup_open_text(const char *path)
+{
+    enum { TEXT_BUFFER = 32 * 1024 };
+    FILE *text = fopen(path, "re");
+    if (text)
+        setvbuf(text, NULL, _IOFBF, TEXT_BUFFER);
+    return text;
+}
+
 /* The directory of this process's own group, or -1. */
 static int open_own_group(void)
 {
     char path[PATH_SIZE];
-    FILE *mountinfo = fopen("/proc/self/mountinfo", "re");
-    FILE *membership = fopen("/proc/self/cgroup", "re");
+    FILE *mountinfo = cgroup_open_text("/proc/self/mountinfo");
+    FILE *membership = cgroup_open_text("/proc/self/cgroup");
     bool found = mountinfo && membership && cgroup_find(path, sizeof path, mountinfo, membership);
     if (mountinfo)
         fclose(mountinfo);

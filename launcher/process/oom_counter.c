@@ -13,11 +13,12 @@ static uint64_t read_counter(const char *path)
 {
     unsigned long long value = 0;
     char line[256];
-    FILE *file = path ? fopen(path, "re") : NULL;
+    FILE *file = path ? cgroup_open_text(path) : NULL;
     if (!file)
         return 0;
-    while (fgets(line, sizeof line, file) && sscanf(line, "oom_kill %llu", &value) != 1)
-        continue;
+    while (fgets(line, sizeof line, file))
+        if (*line == 'o' && sscanf(line, "oom_kill %llu", &value) == 1)
+            break;
     fclose(file);
     return value;
 }
@@ -50,8 +51,8 @@ void oom_counter_begin(struct oom_counter *counter)
 
 void oom_counter_find_own(struct oom_counter *counter)
 {
-    FILE *mountinfo = fopen("/proc/self/mountinfo", "re");
-    FILE *membership = fopen("/proc/self/cgroup", "re");
+    FILE *mountinfo = cgroup_open_text("/proc/self/mountinfo");
+    FILE *membership = cgroup_open_text("/proc/self/cgroup");
     oom_counter_find(counter, "/proc/vmstat", mountinfo, membership);
     if (mountinfo)
         fclose(mountinfo);
