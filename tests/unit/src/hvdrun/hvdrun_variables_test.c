@@ -82,6 +82,18 @@ START_TEST(autotuning_that_is_described_and_not_wanted_is_noted)
 }
 END_TEST
 
+/* Parses "hvdrun -np 1 WORDS true". */
+static void parse_words(char *const words[WORDS])
+{
+    char *argv[WORDS + 4] = { "hvdrun", "-np", "1" };
+    memcpy(argv + 3, words, WORDS * sizeof *words);
+    int end = 3;
+    while (argv[end])
+        end++;
+    argv[end] = "true";
+    parse_well(argv);
+}
+
 START_TEST(options_that_another_one_makes_idle_are_noted)
 {
     static struct {
@@ -99,13 +111,7 @@ START_TEST(options_that_another_one_makes_idle_are_noted)
         { { "--timeline-mark-cycles", "-x", "HOROVOD_TIMELINE=t" }, "" },
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
-        char *argv[WORDS + 4] = { "hvdrun", "-np", "1" };
-        memcpy(argv + 3, cases[i].argv, sizeof cases[i].argv);
-        int end = 3;
-        while (argv[end])
-            end++;
-        argv[end] = "true";
-        parse_well(argv);
+        parse_words(cases[i].argv);
         expect_list(&options.notes, cases[i].notes);
     }
 }
@@ -146,13 +152,7 @@ START_TEST(variables_are_set_or_passed_on)
     };
     setenv("HVD_TEST_VARIABLE", "out\nside", 1);
     for (size_t i = 0; i < COUNT(cases); i++) {
-        char *argv[WORDS + 4] = { "hvdrun", "-np", "1" };
-        memcpy(argv + 3, cases[i].argv, sizeof cases[i].argv);
-        int end = 3;
-        while (argv[end])
-            end++;
-        argv[end] = "true";
-        parse_well(argv);
+        parse_words(cases[i].argv);
         expect_list(&options.set, cases[i].set);
         expect_list(&options.warnings, cases[i].warnings);
     }
