@@ -49,18 +49,18 @@ struct operation_task {
     size_t count;      /* allreduce, broadcast, Adasum: elements */
     size_t row_count;  /* the others: elements in a row */
     int64_t rows;      /* reduce-scatter: rows of the input */
-    const int64_t
-        *splits; /* allgather: rows of each rank, output has their sum; alltoall: rows that
-                              go to each rank, from the input in order */
+    /* Allgather: rows of each rank, output has their sum; alltoall: rows that go to each rank, from
+     * the input in order. */
+    const int64_t *splits;
     const int64_t *received; /* alltoall: rows that come from each rank, if all ranks know that from
                                 the start; NULL: the ranks tell each other */
     int algorithm;           /* enum algorithm, as the root has chosen */
     const struct placing *placing; /* for ALGORITHM_TWO_LEVEL: the hosts of the set's ranks */
     void *staging; /* OPERATION_STAGING bytes, 64-byte aligned, for this operation alone */
-    unsigned char
-        *shared;     /* broadcast, the root: OPERATION_SHARED bytes for this operation alone, in
-                              memory that other ranks read in place; NULL: there is none */
-    bool shared_far; /* a processor that reads it shares no cache with this one */
+    /* Broadcast, the root: OPERATION_SHARED bytes for this operation alone, in memory that other
+     * ranks read in place; NULL: there is none. */
+    unsigned char *shared;
+    bool shared_far;          /* a processor that reads it shares no cache with this one */
     struct thread_pool *pool; /* helps with large reductions; NULL: no helpers */
 
     /* Alltoall: it is known how many rows come from each rank (`rows`, borrowed). Returns the

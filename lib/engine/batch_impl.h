@@ -69,8 +69,7 @@ void batch_release(struct process_set *set, struct batch *batch);
 /* batch_prepare.c: fills in the source and the destination of the data; false when out of memory */
 bool batch_prepare(struct process_set *set, struct batch *batch, struct operation_task *task,
                    struct set_memory *memory);
-/* Gives the root of a broadcast memory that its peers read in place, if this
- * saves copies. */
+/* Gives the root of a broadcast memory that its peers read in place, if this saves copies. */
 void batch_share(struct process_set *set, struct operation_task *task, struct set_memory *memory);
 size_t batch_element_size(const struct batch *batch);
 void *batch_place_rows(void *batch, const int64_t *rows); /* operation_task.place */

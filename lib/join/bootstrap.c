@@ -32,7 +32,7 @@ static void offer_unix(struct listener *listener, enum transport transport)
         (void)listener_open_unix(listener, NULL);
 }
 
-/* Other ranks of this host may have found a port. */
+/* Names the rank, because other ranks of the host may have succeeded. */
 static int fail_to_listen(const struct environment *environment, struct err *err)
 {
     int rank = environment->rank_info.rank;
