@@ -20,7 +20,7 @@
 
 enum {
     SHM_FAR_NS = 200,                      /* a round trip that takes longer is far */
-    SHM_DISTANCE_AGAIN = 64 * 1024 * 1024, /* copied bytes until the next measurement */
+    SHM_DISTANCE_AGAIN = 64 * 1024 * 1024, /* bytes until the next measurement */
     SHM_DISTANCE_TRIES = 8                 /* for a measurement; then the next one is waited for */
 };
 
@@ -41,8 +41,8 @@ void shm_distance_init(struct shm_distance *distance, struct shm_distance_pair *
 bool shm_distance_is_far(const struct shm_distance *distance);
 bool shm_distance_is_near(const struct shm_distance *distance);
 
-/* So many bytes were copied: measurements serve copies, so these say when the next one is due. Any
- * link of the pair makes it. */
+/* So many bytes were copied or offered: measurements serve the choice between the two, so these say
+ * when the next one is due. Any link of the pair makes it. */
 void shm_distance_count(struct shm_distance *distance, size_t nbytes);
 
 /* Called while this side has nothing else to do. Takes microseconds at most, and mostly nothing. */

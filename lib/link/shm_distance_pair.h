@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the shared memory links between two processes: the distance of the processors, and
- * the number of bytes copied since it was measured. Any of the links may measure it: while one
+ * the bytes copied or offered since it was measured. Any of the links may measure it: while one
  * of them carries data, both sides of it are seldom idle at the same time, but those of the link
  * of the agreement are. */
 #ifndef LIB_LINK_SHM_DISTANCE_PAIR_H
@@ -15,7 +15,7 @@ enum shm_place { SHM_PLACE_UNKNOWN, SHM_PLACE_NEAR, SHM_PLACE_FAR };
 
 struct shm_distance_pair {
     atomic_int place;     /* enum shm_place of the other process */
-    atomic_size_t since;  /* bytes copied since a measurement became due; 0: none yet */
+    atomic_size_t since;  /* bytes since a measurement became due; 0: none yet */
     atomic_uint due;      /* how many measurements have become due */
     atomic_uint measured; /* the last one of them that was made */
     /* Of shm_distance_pair.c: */
