@@ -21,7 +21,12 @@
 #include <stddef.h>
 
 /* A link lets its peer read in place what has at least so many bytes (shm_method.h). So the last
- * piece, which has the rest, has as many or more, unless the vector is shorter. */
+ * piece, which has the rest, has as many or more, unless the vector is shorter.
+ *
+ * A vector that is less than a piece longer than whole buffers is different: the end of the buffer
+ * cuts its last piece, and the link copies what lies at the front for each reader (of 548 KiB and a
+ * buffer of 512 KiB, 36 KiB). This is on purpose: it is less than a piece, and so the place of a
+ * byte depends on nothing but its offset in the vector. */
 enum { LINEAR_PIECE = 64 * 1024 };
 
 struct linear_flow {

@@ -67,6 +67,7 @@ static const size_t sizes[] = { 1,
                                 SIZE - 1,
                                 SIZE,
                                 SIZE + 1,
+                                SIZE + LINEAR_PIECE / 2 + 4096,
                                 SIZE + LINEAR_PIECE,
                                 2 * SIZE + LINEAR_PIECE + 5,
                                 MOST };
@@ -141,6 +142,23 @@ START_TEST(the_last_piece_is_not_a_short_one)
 }
 END_TEST
 
+/* As 548 KiB with a buffer of 512 KiB: the last piece has 100 KiB. */
+START_TEST(the_end_of_the_buffer_cuts_the_last_piece)
+{
+    enum { FRONT = LINEAR_PIECE / 2 + 4096 };
+    size_t nbytes;
+    begin(SIZE + FRONT, true, false);
+    for (int i = 0; i < PIECES; i++)
+        for (int reader = 0; reader < READERS; reader++)
+            ck_assert_uint_eq(take(reader), LINEAR_PIECE);
+    ck_assert_ptr_eq(linear_flow_output(&flow, 0, 0, &nbytes), buffer);
+    ck_assert_uint_eq(nbytes, FRONT);
+    for (int reader = 0; reader < READERS; reader++)
+        ck_assert_uint_eq(take(reader), FRONT);
+    ck_assert(linear_flow_done(&flow));
+}
+END_TEST
+
 START_TEST(without_a_buffer_the_vector_itself_is_read)
 {
     size_t nbytes;
@@ -168,6 +186,7 @@ int main(void)
     tcase_add_test(tests, nothing_is_copied_before_a_reader_has_got_all_that_was);
     tcase_add_loop_test(tests, a_slow_reader_holds_up_the_copying, 0, 2);
     tcase_add_test(tests, the_last_piece_is_not_a_short_one);
+    tcase_add_test(tests, the_end_of_the_buffer_cuts_the_last_piece);
     tcase_add_test(tests, without_a_buffer_the_vector_itself_is_read);
     tcase_add_loop_test(tests, an_empty_vector_is_done_at_once, 0, 2);
     suite_add_tcase(suite, tests);

@@ -125,7 +125,8 @@ static void require_started(int *before, int expected)
 
 static const size_t sizes[] = { LEAST,     LEAST + 1,     2 * LEAST - 1,  2 * LEAST,
                                 8 * LEAST, 8 * LEAST - 1, 8 * LEAST + 1,  9 * LEAST - 1,
-                                LARGE,     LARGE + 12345, 16 * LEAST + 3, 3 * LEAST };
+                                LARGE,     LARGE + 12345, 16 * LEAST + 3, 3 * LEAST,
+                                548 * KIB };
 
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
