@@ -13,7 +13,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The facts that the choice depends on. */
+/* The facts that the choice depends on.
+ *
+ * `shared`: a rank that reaches a neighbour in tree or ring over a socket tells the root before it
+ * reports a tensor, so the first choice knows of it. Two other ranks without shared memory find out
+ * when they link, for a collective that has been chosen: that one goes over their socket, where it
+ * may be slower. */
 struct algorithm_case {
     enum operation_kind kind;
     size_t nbytes;  /* of the whole input; allgather: of the whole output */
