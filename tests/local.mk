@@ -308,6 +308,7 @@ tests_unit_lib_link_linker_failure_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 
 tests_unit_lib_collective_broadcast_linear_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=operation_alloc
+tests_unit_lib_engine_home_processor_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sched_setaffinity
 tests_unit_lib_engine_broadcast_shared_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=broadcast_linear_start,--wrap=shared_heap_alloc,--wrap=shared_heap_free
 tests_unit_lib_engine_in_flight_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc,--wrap=reallocarray

@@ -7,13 +7,15 @@
 #include <string.h>
 #include <unistd.h>
 
-int home_processor_choose(const cpu_set_t *allowed, int processors, int local_rank, int local_size)
+int home_processor_choose(const cpu_set_t *own, const cpu_set_t *all, int processors,
+                          int local_rank, int local_size)
 {
-    if (local_size <= processors || CPU_COUNT(allowed) != processors || processors < 2)
+    if (local_size <= processors || processors < 2 || CPU_COUNT(own) != processors ||
+        !CPU_EQUAL(own, all))
         return -1;
     int left = (int)((int64_t)local_rank * processors / local_size);
     for (int i = 0; i < CPU_SETSIZE; i++)
-        if (CPU_ISSET((size_t)i, allowed) && left-- == 0)
+        if (CPU_ISSET((size_t)i, own) && left-- == 0)
             return i;
     return -1;
 }
@@ -37,27 +39,49 @@ static bool home_processor_host_is_one_node(void)
 void home_processor_init(struct home_processor *home, int processors, int local_rank,
                          int local_size)
 {
-    cpu_set_t allowed;
-    *home = (struct home_processor){ .processor = -1 };
-    if (local_size <= processors || sched_getaffinity(0, sizeof allowed, &allowed) < 0 ||
-        !home_processor_host_is_one_node())
-        return;
-    home->processor = home_processor_choose(&allowed, processors, local_rank, local_size);
-    home->allowed = CPU_COUNT(&allowed);
+    cpu_set_t all;
+    int chosen = -1;
+    if (local_size > processors && home_processor_host_is_one_node() &&
+        sched_getaffinity(1, sizeof all, &all) == 0 &&
+        sched_getaffinity(0, sizeof home->allowed, &home->allowed) == 0)
+        chosen = home_processor_choose(&home->allowed, &all, processors, local_rank, local_size);
+    atomic_init(&home->processor, chosen);
+    atomic_init(&home->looked_ns, 0);
+}
+
+/* True for one thread at a time, at most once in HOME_AGAIN_NS. */
+static bool home_processor_is_due(struct home_processor *home, uint64_t now_ns)
+{
+    uint64_t before = atomic_load_explicit(&home->looked_ns, memory_order_relaxed);
+    if (before != 0 && (now_ns <= before || now_ns - before < HOME_AGAIN_NS))
+        return false;
+    return atomic_compare_exchange_strong_explicit(&home->looked_ns, &before, now_ns,
+                                                   memory_order_relaxed, memory_order_relaxed);
+}
+
+/* The system takes from all processors those that the thread's cpuset has. If they are others than
+ * before, someone had bound the first process and so this rank. */
+static bool home_processor_unbind(const cpu_set_t *allowed)
+{
+    cpu_set_t all, now;
+    memset(&all, 0xff, sizeof all);
+    bool is_free =
+        sched_setaffinity(0, sizeof all, &all) == 0 || sched_setaffinity(0, sizeof all, &all) == 0;
+    if (is_free && sched_getaffinity(0, sizeof now, &now) == 0 && CPU_EQUAL(&now, allowed))
+        return true;
+    (void)sched_setaffinity(0, sizeof *allowed, allowed);
+    return false;
 }
 
 void home_processor_move(struct home_processor *home, uint64_t now_ns)
 {
-    cpu_set_t allowed, only;
-    if (home->moved_ns != 0 && now_ns - home->moved_ns < HOME_AGAIN_NS)
+    cpu_set_t now, only;
+    int processor = atomic_load_explicit(&home->processor, memory_order_relaxed);
+    if (processor < 0 || !home_processor_is_due(home, now_ns) ||
+        sched_getaffinity(0, sizeof now, &now) < 0 || !CPU_EQUAL(&now, &home->allowed))
         return;
-    home->moved_ns = now_ns;
     CPU_ZERO(&only);
-    CPU_SET((size_t)home->processor, &only);
-    bool is_free = sched_getaffinity(0, sizeof allowed, &allowed) == 0 &&
-                   CPU_ISSET((size_t)home->processor, &allowed) &&
-                   CPU_COUNT(&allowed) == home->allowed;
-    if (!is_free || sched_setaffinity(0, sizeof only, &only) < 0 ||
-        sched_setaffinity(0, sizeof allowed, &allowed) < 0)
-        home->processor = -1;
+    CPU_SET((size_t)processor, &only);
+    if (sched_setaffinity(0, sizeof only, &only) < 0 || !home_processor_unbind(&home->allowed))
+        atomic_store_explicit(&home->processor, -1, memory_order_relaxed);
 }
