@@ -149,6 +149,7 @@ bool progress_is_entered(const struct engine *engine)
 static void progress_yield(struct engine *engine)
 {
     engine_unlock(engine);
+    home_processor_return(&engine->progress.home);
     for (int i = 0; i < 1 || (i < YIELDS_MAX && progress_is_entered(engine)); i++)
         sched_yield();
     pthread_mutex_lock(&engine->progress.lock);
@@ -214,7 +215,6 @@ static void progress_drive(struct engine *engine, progress_done_fn *done, const 
         } else if (++spin.spins % LOOKS_PER_CLOCK == 0) {
             now = spin_or_sleep(engine, &spin, done, arg, deadline_ns);
         } else if (engine->progress.crowded || is_wanted(engine)) {
-            home_processor_return(&engine->progress.home);
             progress_yield(engine);
         } else if (spin.spins > EAGER_SPINS) {
             cpu_pause();

@@ -189,7 +189,6 @@ static int look_for_all(struct process_set *set, uint32_t number, struct err *er
     struct engine *engine = set->engine;
     uint64_t until_ns = 0;
     bool yields = engine->progress.crowded && steady_run_is_sent(set, number);
-    home_processor_return(&engine->progress.home);
     int rc = steady_run_look(set, number, err);
     for (int looks = 1; rc == 0 && !is_tired(engine, yields, looks, &until_ns); looks++) {
         if (set->steady.state.phase != STEADY_ON || engine->breakage.symptom.status != HVD_OK ||
