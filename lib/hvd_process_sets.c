@@ -2,6 +2,7 @@
 /* The public calls of hvd.h on process sets. */
 #include "lib/hvd.h"
 
+#include "lib/device/device_load.h"
 #include "lib/engine/engine.h"
 #include "lib/process.h"
 #include "lib/request/arguments.h"
@@ -43,7 +44,14 @@ int hvd_remove_process_set(int process_set)
     if (process_set == 0)
         return process_answer(
             fail(&err, HVD_ERR_INVALID, "process set 0 is the world, it cannot be removed"), &err);
-    return hvd_process_sets_ask(engine_remove_set, process_set);
+    struct world *world = process_enter(&err);
+    int serial = world ? engine_set_serial(world_engine(world), process_set, &err) : err.code;
+    int rc = serial < 0 ? serial : engine_remove_set(world_engine(world), process_set, &err);
+    if (world)
+        process_exit();
+    if (rc == HVD_OK)
+        device_load_set_removed(process_set, serial);
+    return process_answer(arguments_first_set(rc, process_set, &err), &err);
 }
 
 int hvd_add_process_set(const int *ranks, int count)

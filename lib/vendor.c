@@ -5,6 +5,7 @@
 #include "lib/base/env_names.h"
 #include "lib/base/log.h"
 #include "lib/device/device_load.h"
+#include "lib/engine/engine.h"
 #include "lib/hvd.h"
 #include "lib/process.h"
 
@@ -28,6 +29,16 @@ static int vendor_world_is_broken(void)
     return broken;
 }
 
+static int vendor_process_set_serial(int process_set)
+{
+    struct err err;
+    struct world *world = process_enter(&err);
+    int serial = world ? engine_set_serial(world_engine(world), process_set, &err) : err.code;
+    if (world)
+        process_exit();
+    return process_answer(serial, &err);
+}
+
 /* Without a world the rank is -1, which leaves it out. */
 static void vendor_log_info(const char *text)
 {
@@ -48,6 +59,7 @@ int vendor_open_cuda(const struct vendor_place *place, int *device, struct err *
         .reducescatter = hvd_reducescatter,
         .process_set_ranks = hvd_process_set_ranks,
         .process_set_rank = hvd_process_set_rank,
+        .process_set_serial = vendor_process_set_serial,
         .dtype_size = hvd_dtype_size,
         .epoch = hvd_epoch,
         .last_error = hvd_last_error,

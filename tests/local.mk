@@ -265,6 +265,10 @@ tests_unit_lib_cuda_ipc_epoch_test_SOURCES = tests/unit/lib/cuda/ipc_epoch_test.
 tests_unit_lib_cuda_ipc_epoch_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 tests_unit_lib_cuda_ipc_epoch_test_LDADD = $(nccl_libraries)
 tests_unit_lib_cuda_ipc_epoch_test_LDFLAGS = $(AM_LDFLAGS) -no-install
+tests_unit_lib_cuda_set_ids_test_SOURCES = tests/unit/lib/cuda/set_ids_test.c $(ipc_ranks)
+tests_unit_lib_cuda_set_ids_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_lib_cuda_set_ids_test_LDADD = $(nccl_libraries)
+tests_unit_lib_cuda_set_ids_test_LDFLAGS = $(AM_LDFLAGS) -no-install
 tests_unit_lib_cuda_stand_in_ipc_test_LDADD = tests/stand_in_cuda/libcuda.la $(unit_libs)
 tests_unit_lib_cuda_stand_in_ipc_test_LDFLAGS = $(AM_LDFLAGS) -no-install
 tests_unit_lib_cuda_ipc_lock_test_LDADD = lib/cuda/libcuda_module.la $(LDADD)
@@ -474,6 +478,7 @@ unit_tests += \
 	tests/unit/lib/training/elastic_run_test \
 	tests/unit/lib/world_elastic_test \
 	tests/unit/lib/cuda/ipc_epoch_test \
+	tests/unit/lib/cuda/set_ids_test \
 	tests/unit/lib/world_epoch_test \
 	tests/unit/launcher/hosts/local_host_test \
 	tests/unit/rendezvous/api/metrics_test \

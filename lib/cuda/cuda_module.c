@@ -30,6 +30,13 @@ static void module_number(void *context, int number)
     device->number = number;
 }
 
+static void module_set_removed(void *context, int process_set, int serial)
+{
+    const struct cuda_device *device = context;
+    if (device->reducer)
+        cuda_reducer_set_removed(device->reducer, process_set, serial);
+}
+
 static void module_close(void *context)
 {
     struct cuda_device *device = context;
@@ -66,6 +73,7 @@ const struct device_module *hvd_device_module(void)
         .version = DEVICE_MODULE_VERSION,
         .open = module_open,
         .number = module_number,
+        .set_removed = module_set_removed,
         .close = module_close,
         .describe = module_describe,
         .alloc = module_alloc,

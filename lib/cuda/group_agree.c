@@ -57,24 +57,26 @@ static int group_read_members(struct cuda_group *group, int **ranks, struct err 
     return size;
 }
 
-/* 1 if the agreement holds for the set as it is now, else 0, and the members are noted. */
+/* 1 if the agreement holds for the set as it is now, else 0, and the members are noted. Another set
+ * of this number may have the same ranks, of which some have agreed for one between: only the
+ * serial tells all ranks the same. */
 static int agreement_holds(struct cuda_group *group, struct err *err)
 {
-    int *ranks = NULL, epoch = group->reducer->library->epoch();
+    const struct device_module_library *library = group->reducer->library;
+    int *ranks, epoch = library->epoch(), serial = library->process_set_serial(group->set);
+    if (serial < 0)
+        return fail(err, serial, "%s", library->last_error());
+    if (group->path != GROUP_UNKNOWN && group->epoch == epoch && group->serial == serial)
+        return 1;
     int size = group_read_members(group, &ranks, err);
     if (size < 0)
         return size;
-    bool same = group->path != GROUP_UNKNOWN && group->epoch == epoch && group->size == size &&
-                memcmp(ranks, group->ranks, (size_t)size * sizeof *ranks) == 0;
-    if (same) {
-        free(ranks);
-        return 1;
-    }
     cuda_group_part(group, NULL);
     free(group->ranks);
     group->ranks = ranks;
     group->size = size;
     group->epoch = epoch;
+    group->serial = serial;
     return 0;
 }
 

@@ -109,17 +109,39 @@ bool cuda_reducer_can(const struct cuda_reducer *reducer, enum hvd_dtype dtype, 
            nccl_numbers(dtype, op, &nccl_dtype, &nccl_op);
 }
 
+/* Called under the lock: the link to the set's group, or to NULL. */
+static struct cuda_group **reducer_find(struct cuda_reducer *reducer, int set)
+{
+    struct cuda_group **link = &reducer->groups;
+    while (*link && (*link)->set != set)
+        link = &(*link)->next;
+    return link;
+}
+
+/* The group of the set, with one more request that it does not end without; NULL and `err` on
+ * failure. */
 static struct cuda_group *reducer_group(struct cuda_reducer *reducer, int set, struct err *err)
 {
-    for (struct cuda_group *group = reducer->groups; group; group = group->next)
-        if (group->set == set)
-            return group;
-    struct cuda_group *group = cuda_group_create(reducer, set, err);
-    if (group) {
-        group->next = reducer->groups;
-        reducer->groups = group;
-    }
+    pthread_mutex_lock(&reducer->lock);
+    struct cuda_group *group = *reducer_find(reducer, set);
+    if (group)
+        group->pending++;
+    pthread_mutex_unlock(&reducer->lock);
+    if (group || !(group = cuda_group_create(reducer, set, err)))
+        return group;
+    pthread_mutex_lock(&reducer->lock);
+    group->pending = 1;
+    group->next = reducer->groups;
+    reducer->groups = group;
+    pthread_mutex_unlock(&reducer->lock);
     return group;
+}
+
+static void reducer_let(struct cuda_reducer *reducer, struct cuda_group *group)
+{
+    pthread_mutex_lock(&reducer->lock);
+    group->pending--;
+    pthread_mutex_unlock(&reducer->lock);
 }
 
 bool cuda_reducer_can_collective(const struct cuda_reducer *reducer,
@@ -146,10 +168,12 @@ static struct cuda_ticket *ticket_create(struct cuda_reducer *reducer, int set, 
     struct cuda_group *group = reducer_group(reducer, set, err);
     struct cuda_ticket *ticket =
         group ? calloc(1, sizeof *ticket + (size_t)nrows * sizeof *ticket->rows) : NULL;
-    if (ticket)
+    if (ticket) {
         ticket->group = group;
-    else if (group)
+    } else if (group) {
+        reducer_let(reducer, group);
         fail(err, HVD_ERR_NOMEM, "out of memory");
+    }
     return ticket;
 }
 
@@ -228,6 +252,7 @@ void cuda_ticket_done(struct cuda_ticket *ticket, int rc, const struct err *err)
     else if (ticket->event)
         rc = ticket_record(ticket, &ticket->err);
     ticket->state = rc < 0 ? TICKET_FAILED : TICKET_LAUNCHED;
+    ticket->group->pending--;
     if (ticket->forgotten)
         ticket_free(reducer, ticket);
     pthread_mutex_unlock(&reducer->lock);
@@ -249,6 +274,49 @@ int cuda_reducer_record(struct cuda_reducer *reducer, struct cuda_event *event, 
     pthread_mutex_unlock(&reducer->lock);
     return rc;
 }
+
+/* ---- a set that was removed ---- */
+
+/* Takes the group of the set out of the list; NULL if it is at work for another one. */
+static struct cuda_group *reducer_take(struct cuda_reducer *reducer, int set, int serial)
+{
+    pthread_mutex_lock(&reducer->lock);
+    struct cuda_group **link = reducer_find(reducer, set), *group = *link;
+    if (group && group->pending == 0 && group->serial == serial)
+        *link = group->next;
+    else
+        group = NULL;
+    pthread_mutex_unlock(&reducer->lock);
+    return group;
+}
+
+/* Nobody will ask for them: the collectives of the set are over. */
+static void tickets_drop(struct cuda_reducer *reducer, const struct cuda_group *group)
+{
+    pthread_mutex_lock(&reducer->lock);
+    for (struct cuda_ticket *next, *ticket = reducer->tickets; ticket; ticket = next) {
+        next = ticket->next;
+        if (ticket->group == group)
+            ticket_free(reducer, ticket);
+    }
+    pthread_mutex_unlock(&reducer->lock);
+}
+
+void cuda_reducer_set_removed(struct cuda_reducer *reducer, int set, int serial)
+{
+    struct err err;
+    struct cuda_group *group = reducer_take(reducer, set, serial);
+    if (!group)
+        return;
+    tickets_drop(reducer, group);
+    cuda_group_destroy(group);
+    if (cuda_device_enter(reducer->device, &err) < 0)
+        return;
+    ipc_buffers_free(reducer, IPC_LINGER_MS, false);
+    cuda_device_leave(reducer->device);
+}
+
+/* ---- events ---- */
 
 /* Called under the lock: the ticket of an event, or NULL. */
 static struct cuda_ticket *ticket_of(const struct cuda_reducer *reducer,

@@ -15,7 +15,8 @@
  * ranks share a GPU, or must not, because ranks are on different hosts and HVD_ENCRYPT wants
  * encryption; also a reduce-scatter with prescale where a GPU has no memory pool. All ranks learn
  * the same, so they decide alike. Ranks with different versions of NCCL fail, with one text. When
- * the members of the set or the world have changed, the group agrees anew.
+ * the world has changed, or the number is that of another set, the group agrees anew: on all ranks,
+ * for all know the set's serial. A set that is removed takes its group with it.
  *
  * When the world breaks, or NCCL has failed meanwhile, the thread aborts the communicator, whose
  * kernels would otherwise wait for the other ranks for ever.
@@ -40,6 +41,11 @@ int cuda_reducer_create(struct cuda_reducer **reducer, struct cuda_device *devic
 
 /* Ends the threads. NULL is fine. */
 void cuda_reducer_destroy(struct cuda_reducer *reducer);
+
+/* The process set has been removed: its group ends, and gives back what it has, unless the number
+ * is that of another set already, with requests of its own. The group's own memory is freed when
+ * the other ranks have closed it, which they do at the same time. */
+void cuda_reducer_set_removed(struct cuda_reducer *reducer, int set, int serial);
 
 /* For the functions of the table, which are called one at a time. */
 bool cuda_reducer_can(const struct cuda_reducer *reducer, enum hvd_dtype dtype, enum hvd_op op);

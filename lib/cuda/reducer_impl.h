@@ -42,6 +42,7 @@ struct cuda_group {
     pthread_cond_t wanted;
     struct cuda_ticket *first, **last; /* queue, under the lock */
     bool stops;                        /* under the lock */
+    int pending;                       /* requests that are not done, under the lock */
     struct cuda_stream *stream;
     struct cuda_event *launched; /* behind what was launched last */
     bool at_work;                /* that has not passed yet, as far as known */
@@ -50,7 +51,7 @@ struct cuda_group {
     struct nccl_comm *comm;
     bool may_ipc; /* all ranks are on one host, and none has HVD_CUDA_IPC=0 */
     struct cuda_ipc ipc;
-    int epoch, size, *ranks; /* of the agreement */
+    int epoch, serial, size, *ranks; /* of the agreement */
     struct cuda_group *next;
 };
 
@@ -62,7 +63,7 @@ struct cuda_reducer {
     bool encrypts; /* HVD_ENCRYPT is not "off" */
     struct cuda_kernels kernels;
     pthread_mutex_t lock;
-    struct cuda_group *groups;
+    struct cuda_group *groups; /* under the lock */
     struct cuda_ticket *tickets;
     struct cuda_ticket *newest; /* to be recorded */
     struct ipc_buffer *retired;

@@ -137,6 +137,14 @@ void device_load_leave(void)
     pthread_mutex_unlock(&loaded.lock);
 }
 
+void device_load_set_removed(int process_set, int serial)
+{
+    pthread_mutex_lock(&loaded.lock);
+    for (const struct opened *opened = loaded.first; opened; opened = opened->next)
+        loaded.module->set_removed(opened->context, process_set, serial);
+    pthread_mutex_unlock(&loaded.lock);
+}
+
 int device_load_close(int device, struct err *err)
 {
     pthread_mutex_lock(&loaded.lock);

@@ -15,6 +15,9 @@ int device_load_open(const struct device_module_options *options, int *device, s
 /* HVD_ERR_INVALID for a device that device_load_open() has not made, or that is in use. */
 int device_load_close(int device, struct err *err);
 
+/* Tells the opened devices that a process set was removed (device_module.h). */
+void device_load_set_removed(int process_set, int serial);
+
 /* The module's context of an opened device, which stays open until device_load_leave(). NULL and
  * `err` for a device that device_load_open() has not made. One thread at a time: another one waits
  * here, as it does to open and to close. */

@@ -12,7 +12,7 @@
 #include "lib/hvd_device.h"
 
 /* Changes with any struct below, hvd_device.h or struct err. */
-enum { DEVICE_MODULE_VERSION = 6 };
+enum { DEVICE_MODULE_VERSION = 7 };
 
 #define DEVICE_MODULE_SYMBOL "hvd_device_module"
 
@@ -29,6 +29,7 @@ struct device_module_library {
                          const struct hvd_options *options);
     int (*process_set_ranks)(int process_set, int *ranks, int capacity);
     int (*process_set_rank)(int process_set);
+    int (*process_set_serial)(int process_set); /* of all that the world has had: never reused */
     size_t (*dtype_size)(enum hvd_dtype dtype);
     int (*epoch)(void);
     const char *(*last_error)(void);
@@ -53,6 +54,11 @@ struct device_module {
 
     /* Tells the device's number, once it is registered. */
     void (*number)(void *context, int device);
+
+    /* A process set was removed, after this rank's collectives in it; its number may be that of
+     * another set by now, with another serial. What the device has for the set can go. May wait,
+     * but not for other ranks without end. */
+    void (*set_removed)(void *context, int process_set, int serial);
 
     /* After the device was unregistered. NULL is fine. */
     void (*close)(void *context);

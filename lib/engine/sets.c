@@ -244,6 +244,15 @@ int engine_set_included(struct engine *engine, int id, struct err *err)
     return included;
 }
 
+int engine_set_serial(struct engine *engine, int id, struct err *err)
+{
+    engine_lock(engine);
+    const struct process_set *set = engine_find_set(engine, id, "process set", err);
+    int serial = set ? (int)set->serial : err->code;
+    engine_unlock(engine);
+    return serial;
+}
+
 int engine_set_size(struct engine *engine, int id, struct err *err)
 {
     return engine_set_ranks(engine, id, NULL, 0, err);
