@@ -188,7 +188,7 @@ static int group_launch_in_context(struct cuda_group *group, const struct cuda_t
     return rc;
 }
 
-/* One that NCCL does not take. */
+/* An allreduce that NCCL does not take. */
 static int reduce_without_nccl(struct cuda_group *group,
                                const struct hvd_device_allreduce *allreduce, struct err *err)
 {

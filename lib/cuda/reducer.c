@@ -8,7 +8,7 @@
 
 /* ---- making ---- */
 
-/* The kernels around NCCL. */
+/* Loads the kernels that scale before and behind a call of NCCL. */
 static int reducer_start(struct cuda_reducer *reducer, struct err *err)
 {
     int rc = reducer->nccl ? cuda_device_enter(reducer->device, err) : HVD_OK;
