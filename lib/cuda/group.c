@@ -192,7 +192,7 @@ static int group_launch_in_context(struct cuda_group *group, const struct cuda_t
 static int reduce_without_nccl(struct cuda_group *group,
                                const struct hvd_device_allreduce *allreduce, struct err *err)
 {
-    if (!group->may_ipc || !ipc_takes(allreduce->dtype, allreduce->op, allreduce->count))
+    if (group->size == 1 || !ipc_takes(allreduce->dtype, allreduce->op, allreduce->count))
         return reduce_on_host(group, allreduce, err);
     int rc = group_finish_nccl(group, err);
     if (rc == HVD_OK)

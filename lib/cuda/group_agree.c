@@ -10,7 +10,7 @@
 
 struct record {
     int32_t version;  /* of NCCL; 0: there is none */
-    int32_t ipc;      /* 1: the rank may let others read its memory (ipc.h) */
+    int32_t ipc;      /* enum ipc_wish */
     int32_t encrypts; /* 1: what goes to other hosts has to be encrypted, as HVD_ENCRYPT says */
     int32_t pools;    /* 1: the GPU has memory pools, which cuMemAllocAsync() needs */
     struct cuda_uuid gpu;
@@ -97,7 +97,7 @@ static int make_record(const struct cuda_group *group, bool first, struct record
 {
     const struct cuda_reducer *reducer = group->reducer;
     *record = (struct record){ .version = reducer->nccl ? reducer->nccl->version : 0,
-                               .ipc = reducer->ipc != IPC_NEVER,
+                               .ipc = (int32_t)reducer->ipc,
                                .encrypts = reducer->encrypts };
     gethostname(record->host, sizeof record->host - 1);
     record_read_boot(record->boot, sizeof record->boot);
@@ -164,6 +164,32 @@ static int judge_versions(const struct cuda_group *group, const struct record *r
     return HVD_OK;
 }
 
+/* Whether the rank can read the memory of the first one, as far as records tell, or why not. */
+static int judge_ipc_of(const struct cuda_group *group, const struct record *records, int i,
+                        struct err *why)
+{
+    const struct record *first = &records[0], *other = &records[i];
+    if (other->ipc == IPC_NEVER)
+        return fail(why, HVD_ERR_SYSTEM, "rank %d (%s) has %s=0", group->ranks[i], other->host,
+                    CUDA_ENV_IPC);
+    return is_one_host(first, other)
+               ? HVD_OK
+               : fail(why, HVD_ERR_SYSTEM, "rank %d (%s) and rank %d (%s) are on different hosts%s",
+                      group->ranks[0], first->host, group->ranks[i], other->host,
+                      strcmp(first->host, other->host) == 0 ? ", as their boot ids say" : "");
+}
+
+static void judge_ipc(struct cuda_group *group, const struct record *records)
+{
+    group->may_ipc = true;
+    group->wants_ipc = false;
+    for (int i = 0; i < group->size; i++) {
+        group->wants_ipc = group->wants_ipc || records[i].ipc == IPC_WANTED;
+        group->may_ipc =
+            group->may_ipc && judge_ipc_of(group, records, i, &group->no_ipc) == HVD_OK;
+    }
+}
+
 /* Every rank has the same records, and comes to the same result. */
 static int judge_records(struct cuda_group *group, struct record *records, struct err *err)
 {
@@ -176,11 +202,9 @@ static int judge_records(struct cuda_group *group, struct record *records, struc
         return rc;
     group->path = records[0].version ? GROUP_NCCL : GROUP_HOST;
     group->has_pools = true;
-    group->may_ipc = group->size > 1;
-    for (int i = 0; i < group->size; i++) {
+    for (int i = 0; i < group->size; i++)
         group->has_pools = group->has_pools && records[i].pools;
-        group->may_ipc = group->may_ipc && records[i].ipc && is_one_host(&records[i], &records[0]);
-    }
+    judge_ipc(group, records);
     for (int i = 0; i < group->size; i++)
         for (int k = 0; k < i; k++)
             if (is_beyond_nccl(&records[i], &records[k]))

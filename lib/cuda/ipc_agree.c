@@ -6,9 +6,12 @@
  *   answer: each rank opens the buffers of the others and reads the numbers; an allgather tells all
  *     ranks whether it could, or whose it could not, and why
  *
- * All ranks have the same records and decide alike. If one cannot, then, unless HVD_CUDA_IPC=1 made
- * that a failure, rank 0 of the set says why at info level, and the set goes through the host until
- * it agrees anew. So GPUs without peer access, containers, MIG instances and a full GPU need no
+ * Where the records of group_agree.c say that ranks are on different hosts, or that one has
+ * HVD_CUDA_IPC=0, there is neither.
+ *
+ * All ranks have the same records and decide alike. If they cannot, then, unless HVD_CUDA_IPC=1 on
+ * a rank made that a failure, rank 0 of the set says why at info level, and the set goes through
+ * the host until it agrees anew. So GPUs without peer access, containers, MIG instances and a full GPU need no
  * rules of their own: what the driver refuses goes through the host. */
 #include "lib/cuda/reducer_impl.h"
 
@@ -147,7 +150,7 @@ static void ipc_log(const struct cuda_group *group, const char *text)
 static int ipc_is_impossible(struct cuda_group *group, const struct err *why, struct err *err)
 {
     char line[sizeof why->text + 100];
-    if (group->reducer->ipc == IPC_WANTED)
+    if (group->wants_ipc)
         return fail(err, HVD_ERR_SYSTEM, "%s=1: %s", CUDA_ENV_IPC, why->text);
     snprintf(line, sizeof line, "process set %d: tensors of GPUs go through the host: %s",
              group->set, why->text);
@@ -214,24 +217,35 @@ static int ipc_find_out(struct cuda_group *group, struct offer *offers, struct a
                                                           : ipc_is_impossible(group, &why, err);
 }
 
-int cuda_ipc_agree(struct cuda_group *group, struct err *err)
+/* The rank in the set is known. */
+static int ipc_agree_anew(struct cuda_group *group, struct err *err)
 {
     struct cuda_ipc *ipc = &group->ipc;
-    if (ipc->state != IPC_UNKNOWN)
-        return HVD_OK;
+    if (!group->may_ipc)
+        return ipc_is_impossible(group, &group->no_ipc, err);
     size_t size = (size_t)group->size;
     struct offer *offers = calloc(size, sizeof *offers);
     struct answer *answers = calloc(size, sizeof *answers);
     ipc->peers = calloc(size, sizeof *ipc->peers);
-    ipc->rank = group->reducer->library->process_set_rank(group->set);
     ipc->size = ipc->peers ? group->size : 0;
     for (int rank = 0; rank < ipc->size; rank++)
         ipc->peers[rank].lock = -1;
-    int rc = ipc->rank < 0 ? fail(err, ipc->rank, "%s", group->reducer->library->last_error())
-             : !offers || !answers || !ipc->peers ? fail(err, HVD_ERR_NOMEM, "out of memory")
-                                                  : ipc_find_out(group, offers, answers, err);
+    int rc = offers && answers && ipc->peers ? ipc_find_out(group, offers, answers, err)
+                                             : fail(err, HVD_ERR_NOMEM, "out of memory");
     free(offers);
     free(answers);
+    return rc;
+}
+
+int cuda_ipc_agree(struct cuda_group *group, struct err *err)
+{
+    struct cuda_ipc *ipc = &group->ipc;
+    const struct device_module_library *library = group->reducer->library;
+    if (ipc->state != IPC_UNKNOWN)
+        return HVD_OK;
+    ipc->rank = library->process_set_rank(group->set);
+    int rc = ipc->rank < 0 ? fail(err, ipc->rank, "%s", library->last_error())
+                           : ipc_agree_anew(group, err);
     if (rc < 0)
         cuda_ipc_part(group);
     return rc;

@@ -144,6 +144,8 @@ static void reducer_let(struct cuda_reducer *reducer, struct cuda_group *group)
     pthread_mutex_unlock(&reducer->lock);
 }
 
+/* With HVD_CUDA_IPC=1 also an allreduce of ranks on several hosts, which fails with their names if
+ * those of its set are. */
 bool cuda_reducer_can_collective(const struct cuda_reducer *reducer,
                                  const struct hvd_device_collective *question)
 {
@@ -151,8 +153,8 @@ bool cuda_reducer_can_collective(const struct cuda_reducer *reducer,
     if (!reducer || cuda_group_is_calling())
         return false;
     if (question->kind == HVD_DEVICE_ALLREDUCE)
-        return reducer->ipc != IPC_NEVER && question->one_host && question->size > 1 &&
-               ipc_takes(question->dtype, question->op, question->count);
+        return (question->one_host ? reducer->ipc != IPC_NEVER : reducer->ipc == IPC_WANTED) &&
+               question->size > 1 && ipc_takes(question->dtype, question->op, question->count);
     if (!reducer->nccl)
         return false;
     if (question->kind == HVD_DEVICE_REDUCESCATTER)

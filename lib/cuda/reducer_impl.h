@@ -49,7 +49,9 @@ struct cuda_group {
     enum group_path path;
     bool has_pools; /* all ranks can allocate memory in order of a stream */
     struct nccl_comm *comm;
-    bool may_ipc; /* all ranks are on one host, and none has HVD_CUDA_IPC=0 */
+    bool may_ipc;      /* all ranks are on one host, and none has HVD_CUDA_IPC=0 */
+    struct err no_ipc; /* why not */
+    bool wants_ipc;    /* a rank has HVD_CUDA_IPC=1 */
     struct cuda_ipc ipc;
     int epoch, serial, size, *ranks; /* of the agreement */
     struct cuda_group *next;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What goes wrong when ranks are to read each other's GPU memory, on the stand-in for the CUDA
  * driver (ipc_ranks.h): what the driver refuses while they agree goes through the host, which rank
- * 0 says at info level, or fails with HVD_CUDA_IPC=1; a call that fails later ends the world on all
- * ranks; so does a rank that is lost; memory that a process never closes is not freed. */
+ * 0 says at info level, or fails with HVD_CUDA_IPC=1, and so do ranks on different hosts; a call
+ * that fails later ends the world on all ranks; so does a rank that is lost; memory that a process
+ * never closes is not freed. */
 #include "lib/hvd_cuda.h"
 #include "tests/support/ipc_ranks.h"
 #include "tests/support/log_capture.h"
@@ -151,6 +152,85 @@ static int disagree(int rank)
 START_TEST(a_rank_that_does_without_is_a_mismatch)
 {
     ranks_run(&(struct mini_options){ .size = 2 }, disagree);
+}
+END_TEST
+
+/* ---- what the ranks tell each other before ---- */
+
+/* The name of this rank's host, in place of the C library's. */
+static const char *host = "host0";
+
+int gethostname(char *name, size_t size)
+{
+    snprintf(name, size, "%s", host);
+    return 0;
+}
+
+/* One large tensor of ranks of which some demand it; it fails on all of them with the reason. */
+static int demand_in_vain(const char *reason)
+{
+    int64_t handle;
+    init_world();
+    cuda_ordinal = 0;
+    cuda_start();
+    REQUIRE_STATUS(ipc_submit_one(&handle), HVD_OK);
+    REQUIRE_STATUS(hvd_wait(handle), HVD_ERR_SYSTEM);
+    require_text(reason);
+    atomic_fetch_add(&shared->counters[0], 1);
+    wait_for(0, 2);
+    leave_world();
+    cuda_stop();
+    REQUIRE(ipc_opened() == 0);
+    return 0;
+}
+
+static int demand_across_hosts(int rank)
+{
+    stand_in_configure("gpus=1");
+    host = rank == 0 ? "host0" : "host1";
+    setenv("HVD_CUDA_IPC", "1", 1);
+    return demand_in_vain(
+        "HVD_CUDA_IPC=1: rank 0 (host0) and rank 1 (host1) are on different hosts");
+}
+
+START_TEST(what_is_demanded_of_ranks_on_different_hosts_fails_with_their_names)
+{
+    ranks_run(&(struct mini_options){ .size = 2, .anywhere = _i == 1 }, demand_across_hosts);
+}
+END_TEST
+
+/* The tensor would be one for NCCL, but they share a GPU. */
+static int demand_of_one(int rank)
+{
+    stand_in_configure("gpus=1");
+    setenv("HVD_CUDA_NCCL", "1", 1);
+    setenv("HVD_CUDA_IPC", rank == 1 ? "0" : "1", 1);
+    return demand_in_vain("HVD_CUDA_IPC=1: rank 1 (host0) has HVD_CUDA_IPC=0");
+}
+
+START_TEST(what_another_rank_does_without_fails_where_it_is_demanded)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, demand_of_one);
+}
+END_TEST
+
+static int tell_hosts(int rank)
+{
+    setenv("HOROVOD_LOG_LEVEL", "info", 1);
+    log_capture_start();
+    host = rank == 0 ? "host0" : "host1";
+    ipc_start(rank, 2);
+    ipc_check_one();
+    bool found = strstr(log_captured(), "[0]: process set 0: tensors of GPUs go through the host: "
+                                        "rank 0 (host0) and rank 1 (host1) are on different hosts");
+    log_capture_stop();
+    REQUIRE(found == (rank == 0));
+    return ipc_leave();
+}
+
+START_TEST(the_first_rank_says_whose_hosts_differ)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, tell_hosts);
 }
 END_TEST
 
@@ -339,6 +419,10 @@ int main(void)
     tcase_add_test(tcase, the_first_rank_says_that_they_do);
     tcase_add_loop_test(tcase, what_is_demanded_fails_on_all_ranks_with_the_reason, 0, 2);
     tcase_add_test(tcase, a_rank_that_does_without_is_a_mismatch);
+    tcase_add_loop_test(tcase, what_is_demanded_of_ranks_on_different_hosts_fails_with_their_names,
+                        0, 2);
+    tcase_add_test(tcase, what_another_rank_does_without_fails_where_it_is_demanded);
+    tcase_add_test(tcase, the_first_rank_says_whose_hosts_differ);
     tcase_add_test(tcase, nccl_on_one_rank_alone_ends_the_world_with_both_named);
     tcase_add_test(tcase, a_value_that_is_not_0_or_1_is_refused);
     tcase_add_loop_test(tcase, a_call_that_fails_later_ends_the_world_on_all_ranks, 0, FAILURES);
