@@ -74,7 +74,7 @@ static void ipc_make_offer(struct cuda_group *group, struct offer *offer)
 {
     struct err err;
     const struct cuda_device *device = group->reducer->device;
-    *offer = (struct offer){ 0 };
+    memset(offer, 0, sizeof *offer); /* between its members, too: other ranks get all of it */
     snprintf(offer->device, sizeof offer->device, "%s", device->name);
     int rc = cuda_device_enter(device, &err);
     if (rc == HVD_OK) {
