@@ -75,14 +75,16 @@ int cuda_ipc_allreduce(struct cuda_group *group, const struct hvd_device_allredu
 /* Closes the memory of others. */
 void cuda_ipc_part(struct cuda_group *group);
 
-/* ipc_buffer.c, in the GPU's context, as all that follows. NULL and `err` on failure. */
+/* ipc_buffer.c, in the GPU's context, as what follows. NULL and `err` on failure. */
 struct ipc_buffer *ipc_buffer_create(const struct cuda_device *device, struct err *err);
 
 /* The reducer frees the buffer when no other process has it open any more. NULL is fine. */
 void ipc_buffer_retire(struct cuda_reducer *reducer, struct ipc_buffer *buffer);
 
-/* Frees retired buffers that no other process has open. Those that are left after `wait_ms` are
- * left to the driver if `last`, else kept. */
-void ipc_buffers_free(struct cuda_reducer *reducer, int wait_ms, bool last);
+/* Frees retired buffers that no other process has open, for which it waits `wait_ms` at most. */
+void ipc_buffers_free(struct cuda_reducer *reducer, int wait_ms);
+
+/* Leaves those that are left to the driver; without a context, too. */
+void ipc_buffers_leave(struct cuda_reducer *reducer);
 
 #endif

@@ -78,7 +78,7 @@ static void ipc_make_offer(struct cuda_group *group, struct offer *offer)
     snprintf(offer->device, sizeof offer->device, "%s", device->name);
     int rc = cuda_device_enter(device, &err);
     if (rc == HVD_OK) {
-        ipc_buffers_free(group->reducer, 0, false);
+        ipc_buffers_free(group->reducer, 0);
         rc = ipc_prepare(group, offer, &err);
         cuda_device_leave(device);
     }

@@ -80,7 +80,7 @@ static bool buffers_are_left(struct cuda_reducer *reducer)
     return left;
 }
 
-void ipc_buffers_free(struct cuda_reducer *reducer, int wait_ms, bool last)
+void ipc_buffers_free(struct cuda_reducer *reducer, int wait_ms)
 {
     struct ipc_buffer *buffer;
     for (int waited_ms = 0; buffers_are_left(reducer); waited_ms++) {
@@ -90,7 +90,12 @@ void ipc_buffers_free(struct cuda_reducer *reducer, int wait_ms, bool last)
             break;
         nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
     }
-    while (last && (buffer = buffers_take(reducer, true))) {
+}
+
+void ipc_buffers_leave(struct cuda_reducer *reducer)
+{
+    struct ipc_buffer *buffer;
+    while ((buffer = buffers_take(reducer, true))) {
         ipc_lock_close(buffer->lock);
         free(buffer);
     }

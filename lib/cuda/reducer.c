@@ -90,12 +90,12 @@ void cuda_reducer_destroy(struct cuda_reducer *reducer)
         next = ticket->next;
         free(ticket);
     }
-    bool entered = cuda_device_enter(reducer->device, &err) == HVD_OK;
-    ipc_buffers_free(reducer, entered ? IPC_LINGER_MS : 0, true);
-    if (entered) {
+    if (cuda_device_enter(reducer->device, &err) == HVD_OK) {
+        ipc_buffers_free(reducer, IPC_LINGER_MS);
         cuda_kernels_unload(&reducer->kernels, reducer->device);
         cuda_device_leave(reducer->device);
     }
+    ipc_buffers_leave(reducer);
     pthread_mutex_destroy(&reducer->lock);
     free(reducer);
 }
@@ -314,7 +314,7 @@ void cuda_reducer_set_removed(struct cuda_reducer *reducer, int set, int serial)
     cuda_group_destroy(group);
     if (cuda_device_enter(reducer->device, &err) < 0)
         return;
-    ipc_buffers_free(reducer, IPC_LINGER_MS, false);
+    ipc_buffers_free(reducer, IPC_LINGER_MS);
     cuda_device_leave(reducer->device);
 }
 
