@@ -282,7 +282,7 @@ static void group_close(struct cuda_group *group)
 {
     struct err err;
     const struct cuda_device *device = group->reducer->device;
-    if (cuda_device_enter(device, &err) == HVD_OK) {
+    if (!group->is_stuck && cuda_device_enter(device, &err) == HVD_OK) {
         if (group->launched)
             device->driver->event_destroy(group->launched);
         if (group->stream)

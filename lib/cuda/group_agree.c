@@ -19,13 +19,23 @@ struct record {
     char boot[40]; /* of its kernel: hosts may have one name; "" if not known */
 };
 
+/* Kernels that wait for other ranks may do so for ever: nothing may wait for them. */
+static void group_stick(struct cuda_group *group)
+{
+    pthread_mutex_lock(&group->reducer->lock);
+    group->is_stuck = group->reducer->is_stuck = true;
+    pthread_mutex_unlock(&group->reducer->lock);
+}
+
 /* NCCL leaves the thread the context that it had. Without one it would make one on GPU 0. */
 static void group_abort(struct cuda_group *group)
 {
     struct err err;
     const struct cuda_device *device = group->reducer->device;
     bool entered = cuda_device_enter(device, &err) == HVD_OK;
-    group->reducer->nccl->comm_abort(group->comm);
+    int result = group->reducer->nccl->comm_abort(group->comm);
+    if (group->at_work && result != NCCL_OK && result != NCCL_IN_PROGRESS)
+        group_stick(group);
     if (entered)
         cuda_device_leave(device);
 }
@@ -245,6 +255,8 @@ static int agree_anew(struct cuda_group *group, int rank, struct record *records
 
 int cuda_group_agree(struct cuda_group *group, struct err *err)
 {
+    if (group->is_stuck)
+        return fail(err, HVD_ERR_SYSTEM, "NCCL has failed, and could not be aborted");
     int rc = agreement_holds(group, err);
     if (rc != 0)
         return rc < 0 ? rc : HVD_OK;

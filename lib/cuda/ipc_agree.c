@@ -11,8 +11,8 @@
  *
  * All ranks have the same records and decide alike. If they cannot, then, unless HVD_CUDA_IPC=1 on
  * a rank made that a failure, rank 0 of the set says why at info level, and the set goes through
- * the host until it agrees anew. So GPUs without peer access, containers, MIG instances and a full GPU need no
- * rules of their own: what the driver refuses goes through the host. */
+ * the host until it agrees anew. So GPUs without peer access, containers, MIG instances and a full
+ * GPU need no rules of their own: what the driver refuses goes through the host. */
 #include "lib/cuda/reducer_impl.h"
 
 #include <stdio.h>
@@ -251,8 +251,8 @@ int cuda_ipc_agree(struct cuda_group *group, struct err *err)
     return rc;
 }
 
-/* Memory that cannot be closed, because the GPU has failed, stays locked while this process lives:
- * its owner must not free it. */
+/* Memory that cannot be closed, because the GPU has failed or is at work for ever, stays locked
+ * while this process lives: its owner must not free it. */
 static void ipc_close_peer(const struct cuda_device *device, const struct ipc_peer *peer,
                            bool entered)
 {
@@ -268,7 +268,7 @@ void cuda_ipc_part(struct cuda_group *group)
     ipc->state = IPC_UNKNOWN;
     if (!ipc->peers)
         return;
-    bool entered = cuda_device_enter(device, &err) == HVD_OK;
+    bool entered = !group->is_stuck && cuda_device_enter(device, &err) == HVD_OK;
     if (entered && ipc->own)
         cuda_group_await(group, &err); /* copies from the buffers of others */
     for (int rank = 0; rank < ipc->size; rank++)

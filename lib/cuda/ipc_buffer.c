@@ -72,18 +72,19 @@ static struct ipc_buffer *buffers_take(struct cuda_reducer *reducer, bool any)
     return buffer;
 }
 
-static bool buffers_are_left(struct cuda_reducer *reducer)
+/* True if there are some, and the driver would not wait for work that does not end. */
+static bool buffers_can_go(struct cuda_reducer *reducer)
 {
     pthread_mutex_lock(&reducer->lock);
-    bool left = reducer->retired;
+    bool can = reducer->retired && !reducer->is_stuck;
     pthread_mutex_unlock(&reducer->lock);
-    return left;
+    return can;
 }
 
 void ipc_buffers_free(struct cuda_reducer *reducer, int wait_ms)
 {
     struct ipc_buffer *buffer;
-    for (int waited_ms = 0; buffers_are_left(reducer); waited_ms++) {
+    for (int waited_ms = 0; buffers_can_go(reducer); waited_ms++) {
         while ((buffer = buffers_take(reducer, false)))
             buffer_free(buffer, reducer->device);
         if (waited_ms == wait_ms)

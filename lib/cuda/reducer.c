@@ -92,7 +92,8 @@ void cuda_reducer_destroy(struct cuda_reducer *reducer)
     }
     if (cuda_device_enter(reducer->device, &err) == HVD_OK) {
         ipc_buffers_free(reducer, IPC_LINGER_MS);
-        cuda_kernels_unload(&reducer->kernels, reducer->device);
+        if (!reducer->is_stuck)
+            cuda_kernels_unload(&reducer->kernels, reducer->device);
         cuda_device_leave(reducer->device);
     }
     ipc_buffers_leave(reducer);

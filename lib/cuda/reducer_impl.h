@@ -49,6 +49,7 @@ struct cuda_group {
     enum group_path path;
     bool has_pools; /* all ranks can allocate memory in order of a stream */
     struct nccl_comm *comm;
+    bool is_stuck;     /* no call ends what NCCL has on the stream: nothing waits for it any more */
     bool may_ipc;      /* all ranks are on one host, and none has HVD_CUDA_IPC=0 */
     struct err no_ipc; /* why not */
     bool wants_ipc;    /* a rank has HVD_CUDA_IPC=1 */
@@ -69,6 +70,7 @@ struct cuda_reducer {
     struct cuda_ticket *tickets;
     struct cuda_ticket *newest; /* to be recorded */
     struct ipc_buffer *retired;
+    bool is_stuck; /* a group is: memory is left to the driver, which would wait; under the lock */
 };
 
 /* group.c. Makes the thread; NULL and `err` on failure. */

@@ -134,6 +134,9 @@ int stand_in_nccl_comm_abort(struct nccl_comm *comm)
 {
     if (!stand_in_has_context())
         return INVALID_ARGUMENT;
+    int result = stand_in_fault("ncclCommAbort");
+    if (result != NCCL_OK)
+        return result;
     atomic_store(&comm->aborted, true);
     while (atomic_load(&comm->at_work) > 0)
         nap();

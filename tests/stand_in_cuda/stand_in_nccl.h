@@ -8,7 +8,8 @@
  * have come. An abort wants a current context: NCCL would otherwise make one on GPU 0.
  *
  * fail=ncclCommGetAsyncError:N:R in STAND_IN_CUDA is a communicator that has failed (stand_in.h);
- * ncclGetUniqueId, ncclCommInitRankConfig and the operations fail likewise, at once.
+ * ncclGetUniqueId, ncclCommInitRankConfig, ncclCommAbort and the operations fail likewise, at
+ * once; what was to be aborted goes on.
  * STAND_IN_NCCL_VERSION in the environment is its version (22803). */
 #ifndef TESTS_STAND_IN_CUDA_STAND_IN_NCCL_H
 #define TESTS_STAND_IN_CUDA_STAND_IN_NCCL_H

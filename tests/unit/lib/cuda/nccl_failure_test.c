@@ -2,6 +2,7 @@
 /* What goes wrong with NCCL, on the stand-ins (nccl_ranks.h): ranks with other versions of NCCL or
  * without it, a rank that is lost, a call and a communicator that fail are told on all ranks, and
  * nothing is left. */
+#include "lib/cuda/ipc.h"
 #include "lib/hvd_cuda.h"
 #include "tests/support/nccl_ranks.h"
 #include "tests/support/unit.h"
@@ -81,18 +82,26 @@ START_TEST(other_versions_of_nccl_end_the_world_with_both_named)
 }
 END_TEST
 
-/* Starts, carries out one collective and submits another one, of which rank 1 holds its part back.
- * Rank 0 returns when its call of NCCL waits for that part. */
-static void submit_and_hold(int rank, int64_t *handle)
+/* Starts, carries out one collective, checks the trial if there is one, and submits another
+ * collective, of which rank 1 holds its part back. Rank 0 returns when its call of NCCL waits for
+ * that part. */
+static void submit_behind(int rank, const struct trial *trial, int64_t *handle)
 {
     nccl_start(rank, 2);
     REQUIRE_STATUS(carry_out_one(), HVD_OK);
+    if (trial)
+        trial_check(trial);
     int before = nccl_called();
     if (rank == 1)
         stand_in_hold(true);
     REQUIRE_STATUS(submit_one(handle), HVD_OK);
     while (rank == 0 && nccl_called() == before)
         REQUIRE_STATUS(hvd_wait_timeout(*handle, 1, NULL), HVD_ERR_TIMEOUT);
+}
+
+static void submit_and_hold(int rank, int64_t *handle)
+{
+    submit_behind(rank, NULL, handle);
 }
 
 /* Rank 1 dies when rank 0 is in the reduction that waits for it. */
@@ -113,6 +122,35 @@ START_TEST(a_rank_that_is_lost_leaves_no_kernel_waiting)
 {
     one = &ones[_i];
     ranks_run_but(&(struct mini_options){ .size = 2 }, lose, 1);
+}
+END_TEST
+
+/* Rank 0 also has rank 1's memory open, and cannot abort. What it leaves to the driver would count
+ * as a leak. */
+static int lose_without_abort(int rank)
+{
+    int64_t handle;
+    const struct trial beside = { COLLECTIVE_ALLREDUCE, HVD_INT16, HVD_SUM, .rows = IPC_LEAST / 2,
+                                  .columns = 1 };
+    setenv("HVD_CUDA_IPC", "1", 1);
+    submit_behind(rank, &beside, &handle);
+    if (rank == 1) {
+        wait_for(0, 1);
+        kill(getpid(), SIGKILL);
+    }
+    stand_in_configure("gpus=2 fail=ncclCommAbort:1:2");
+    atomic_fetch_add(&shared->counters[0], 1);
+    REQUIRE_STATUS(hvd_wait(handle), HVD_ERR_PEER_LOST);
+    leave_world();
+    REQUIRE_STATUS(hvd_cuda_close(device), HVD_OK);
+    REQUIRE(stand_in_nccl_communicators() == 1 && stand_in_holdings().imported == 1);
+    _exit(0);
+}
+
+START_TEST(an_abort_that_fails_is_not_waited_for)
+{
+    one = &ones[0];
+    ranks_run_but(&(struct mini_options){ .size = 2 }, lose_without_abort, 1);
 }
 END_TEST
 
@@ -251,6 +289,7 @@ int main(void)
     cuda_prepare();
     tcase_add_loop_test(tcase, other_versions_of_nccl_end_the_world_with_both_named, 0, ONES);
     tcase_add_loop_test(tcase, a_rank_that_is_lost_leaves_no_kernel_waiting, 0, ONES);
+    tcase_add_test(tcase, an_abort_that_fails_is_not_waited_for);
     tcase_add_loop_test(tcase, a_communicator_that_fails_at_work_ends_the_world_in_nccls_words, 0,
                         ONES);
     tcase_add_loop_test(tcase, a_call_of_nccl_that_fails_ends_the_world_in_nccls_words, 0,
