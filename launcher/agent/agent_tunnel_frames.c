@@ -13,7 +13,6 @@
  * Fails: frames that are malformed or come twice, and frames of a tunnel that was not opened. */
 #include "launcher/agent/agent_tunnel.h"
 
-#include "launcher/process/program_image.h"
 #include "launcher/tree/agent_bootstrap_script.h"
 
 #include <limits.h>
@@ -99,8 +98,7 @@ static int put_tunnel_script(struct agent_tunnel *tunnel, struct wire_reader *bo
     if (!agent_bootstrap_nonce_is_valid(nonce))
         return fail(err, HVD_ERR_PROTOCOL, "TUNNEL_SCRIPT without a nonce");
     tunnel->scripted = true;
-    const struct bootstrap_agent agent = { path, program_image_length("/proc/self/exe"), size };
-    char *script = agent_bootstrap_script(nonce, &agent);
+    char *script = agent_bootstrap_script(nonce, path, size);
     tunnel_end_put(&tunnel->end, script, strlen(script));
     free(script);
     return HVD_OK;

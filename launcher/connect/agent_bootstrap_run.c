@@ -92,9 +92,7 @@ static int make_script(struct agent_bootstrap_run *run)
         tunnel_script(run->tunnel, run->bootstrap.nonce, run->agent, run->size);
         return 0;
     }
-    const struct bootstrap_agent agent = { run->agent, program_image_length(run->agent),
-                                           run->size };
-    run->script = agent_bootstrap_script(run->bootstrap.nonce, &agent);
+    run->script = agent_bootstrap_script(run->bootstrap.nonce, run->agent, run->size);
     run->script_length = strlen(run->script);
     return 0;
 }

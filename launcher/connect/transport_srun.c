@@ -21,7 +21,6 @@
 #include "launcher/base/uv_must.h"
 #include "launcher/base/xalloc.h"
 #include "launcher/process/program_find.h"
-#include "launcher/process/program_image.h"
 #include "launcher/protocol/tcp_acknowledged.h"
 
 #include <stdio.h>
@@ -232,10 +231,7 @@ static int srun_prepare(struct srun *srun, struct err *err)
     if (srun->listener) {
         agent_bootstrap_nonce(srun->nonce);
         srun_command_put_invitation(srun);
-        const struct bootstrap_agent agent = { srun->settings->agent,
-                                               program_image_length(srun->settings->agent),
-                                               copy_size };
-        char *script = agent_bootstrap_task_script(srun->nonce, &agent);
+        char *script = agent_bootstrap_task_script(srun->nonce, srun->settings->agent, copy_size);
         srun_command_words(&words, srun, script);
         rc = srun_process_start(srun, path, words.items, err);
         free(script);

@@ -56,12 +56,6 @@ int program_image_size(int fd, size_t *size)
     return 0;
 }
 
-uint64_t program_image_length(const char *path)
-{
-    struct stat status;
-    return stat(path, &status) < 0 ? 0 : (uint64_t)status.st_size;
-}
-
 /* The first segment of a type; false if there is none. */
 static bool find_segment(int fd, uint32_t type, ElfW(Phdr) * segment)
 {

@@ -7,14 +7,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 /* The needed bytes from the beginning of the file; the whole file for a script, or an ELF file of
  * another kind than this machine's. Returns 0 or an errno. */
 int program_image_size(int fd, size_t *size);
-
-/* The length of the whole file; 0 if it cannot be found out. */
-uint64_t program_image_length(const char *path);
 
 /* The path of the file's dynamic loader; false if there is none, or the file is no ELF file of this
  * machine's kind. */

@@ -11,11 +11,7 @@
  *   the rights of the group, so it counts as one; with root's group, the "+" behind the rights
  *   tells. An ls without "+" (busybox) leaves one case open: a list on a file of root and group 0.
  * The script changes to that folder and follows no symbolic link, so nobody can replace the program
- * between the check and the exec. Otherwise hvdrun sends its own hvdagent.
- *
- * A program of the length of ours is taken for ours. One of another length may be of another
- * version or half written, or need libraries that are missing: it is run once for a trial. The
- * trial costs as much as the start itself, so it is left out where it would tell nothing. */
+ * between the check and the exec. Otherwise hvdrun sends its own hvdagent. */
 #include "launcher/tree/agent_bootstrap_script.h"
 
 #include "launcher/base/text_buffer.h"
@@ -26,7 +22,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* The assignments to nonce, size, length, node and agent come between these two texts. */
+/* The assignments to nonce, agent and size come between these two texts. */
 static const char script_begin[] = "{\n"
                                    "umask 077\n"
                                    "set -f\n";
@@ -35,9 +31,9 @@ static const char script_begin[] = "{\n"
  * stat; one ls lists all names, which needs no more processes than one name. A newline inside a
  * name makes more lines than names, which is refused. The list is split into lines, and a line into
  * fields, by the shell itself: "set -f" keeps it from expanding patterns, of which this script has
- * none. It leaves the length of the only file among them in $found. above PROGRAM: the program is
- * ours, and so are its folder and all folders above. After cd -P, $PWD has no links. try PLACE:
- * makes a private folder $d there that can hold and execute the copy $f; or leaves $why. */
+ * none. above PROGRAM: the program is ours, and so are its folder and all folders above. After cd
+ * -P, $PWD has no links. try PLACE: makes a private folder $d there that can hold and execute the
+ * copy $f; or leaves $why. */
 static const char script_functions[] =
     "mark() { printf '\\nhvd-%s %s\\n' \"$nonce\" \"$*\"; }\n"
     "fail() { mark fail \"$node$*\"; clean; exit 1; }\n"
@@ -46,7 +42,7 @@ static const char script_functions[] =
     "    d=\n"
     "}\n"
     "ours() {\n"
-    "    names=$# n=0 me= found=\n"
+    "    names=$# n=0 me=\n"
     "    list=$(LC_ALL=C ls -lnd \"$@\" 2>/dev/null) || return 1\n"
     "    IFS='\n"
     "'\n"
@@ -62,7 +58,6 @@ static const char script_functions[] =
     "            case $3:$4:$1 in 0:0:*+*) return 1 ;; 0:0:*) ;; *) return 1 ;; esac ;;\n"
     "        esac\n"
     "        [ \"$3\" = 0 ] || [ \"$3\" = \"${me:=$(id -u)}\" ] || return 1\n"
-    "        case $1 in -*) found=$5 ;; esac\n"
     "        n=$((n + 1))\n"
     "    done\n"
     "    [ $n = $names ]\n"
@@ -86,8 +81,8 @@ static const char script_functions[] =
     "}\n"
     "installed() {\n"
     "    p=./${agent##*/}\n"
-    "    [ -x \"$agent\" ] && cd -P \"${agent%/*}/\" 2>/dev/null && above \"$p\" || return 1\n"
-    "    [ \"$found\" = \"$length\" ] || \"$p\" --version </dev/null >/dev/null 2>&1\n"
+    "    [ -x \"$agent\" ] && cd -P \"${agent%/*}/\" 2>/dev/null && above \"$p\" &&\n"
+    "        \"$p\" --version </dev/null >/dev/null 2>&1\n"
     "}\n"
     "place() {\n"
     "    cd /\n"
@@ -163,28 +158,26 @@ bool agent_bootstrap_nonce_is_valid(const char *nonce)
            strspn(nonce, "0123456789abcdef") == BOOTSTRAP_NONCE_SIZE - 1;
 }
 
-static char *make_script(const char *nonce, const struct bootstrap_agent *agent, const char *node,
+static char *make_script(const char *nonce, const char *agent, uint64_t size, const char *node,
                          const char *rest)
 {
     struct text_buffer script;
     text_buffer_init(&script);
     text_buffer_put_string(&script, script_begin);
-    text_buffer_printf(&script,
-                       "nonce=%s\nsize=%" PRIu64 "\nlength=%" PRIu64 "\nnode=%s\nagent=", nonce,
-                       agent->copy_size, agent->length, node);
-    put_quoted(&script, agent->path);
+    text_buffer_printf(&script, "nonce=%s\nsize=%" PRIu64 "\nnode=%s\nagent=", nonce, size, node);
+    put_quoted(&script, agent);
     text_buffer_put_string(&script, script_functions);
     text_buffer_put_string(&script, rest);
     return text_buffer_take(&script);
 }
 
-char *agent_bootstrap_script(const char *nonce, const struct bootstrap_agent *agent)
+char *agent_bootstrap_script(const char *nonce, const char *agent, uint64_t size)
 {
-    return make_script(nonce, agent, "", script_stream);
+    return make_script(nonce, agent, size, "", script_stream);
 }
 
-char *agent_bootstrap_task_script(const char *nonce, const struct bootstrap_agent *agent)
+char *agent_bootstrap_task_script(const char *nonce, const char *agent, uint64_t copy_size)
 {
-    return make_script(nonce, agent, "\"$SLURMD_NODENAME \"",
-                       agent->copy_size > 0 ? script_task_copy : script_task);
+    return make_script(nonce, agent, copy_size, "\"$SLURMD_NODENAME \"",
+                       copy_size > 0 ? script_task_copy : script_task);
 }

@@ -18,20 +18,14 @@ void agent_bootstrap_nonce(char nonce[BOOTSTRAP_NONCE_SIZE]);
 /* Is it of that form? */
 bool agent_bootstrap_nonce_is_valid(const char *nonce);
 
-/* hvdagent, as the one who makes the script has it. */
-struct bootstrap_agent {
-    const char *path;   /* to try on the other machine */
-    uint64_t length;    /* of the whole file: a program of this length there is the same; or 0 */
-    uint64_t copy_size; /* the number of bytes that would be sent */
-};
-
-/* The script. The caller frees it. */
-char *agent_bootstrap_script(const char *nonce, const struct bootstrap_agent *agent);
+/* The script. `agent` is the path to try, `size` the number of bytes that would be sent. The caller
+ * frees it. */
+char *agent_bootstrap_script(const char *nonce, const char *agent, uint64_t size);
 
 /* The script of a task of srun, for "/bin/sh -c": hvdagent connects to hvdrun, with what stdin has
  * (launcher/protocol/agent_dial.h). If it is not there, and `copy_size` is 0, the mark is "missing
  * NODE MACHINE"; otherwise stdin has so many bytes of a copy before. "fail NODE TEXT" may come. The
  * caller frees it. */
-char *agent_bootstrap_task_script(const char *nonce, const struct bootstrap_agent *agent);
+char *agent_bootstrap_task_script(const char *nonce, const char *agent, uint64_t copy_size);
 
 #endif

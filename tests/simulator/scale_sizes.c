@@ -79,8 +79,7 @@ static void measure_bootstrap(struct scale_sizes *sizes)
 {
     static const char nonce[] = "0123456789abcdef", path[] = "/usr/local/libexec/hvdrun/hvdagent";
     struct wire_writer body = { 0 };
-    const struct bootstrap_agent agent = { path, 2000000, 1000000 };
-    char *script = agent_bootstrap_script(nonce, &agent);
+    char *script = agent_bootstrap_script(nonce, path, 1000000);
     sizes->script = strlen(script);
     free(script);
     wire_put_u32(&body, 0);

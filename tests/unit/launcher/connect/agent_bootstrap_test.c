@@ -163,10 +163,9 @@ END_TEST
 
 START_TEST(a_path_is_one_word_of_the_script)
 {
-    const struct bootstrap_agent agent = { "/opt/it's here/$(x)/hvdagent", 5678, 1234 };
-    char *script = agent_bootstrap_script(NONCE, &agent);
+    char *script = agent_bootstrap_script(NONCE, "/opt/it's here/$(x)/hvdagent", 1234);
     ck_assert_ptr_nonnull(strstr(script, "agent='/opt/it'\\''s here/$(x)/hvdagent'\n"));
-    ck_assert_ptr_nonnull(strstr(script, "nonce=" NONCE "\nsize=1234\nlength=5678\n"));
+    ck_assert_ptr_nonnull(strstr(script, "nonce=" NONCE "\nsize=1234\n"));
     free(script);
 }
 END_TEST
