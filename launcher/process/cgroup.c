@@ -4,6 +4,8 @@
  * the kernel 10 ms. */
 #include "launcher/process/cgroup.h"
 
+#include "launcher/base/text_buffer.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -95,13 +97,39 @@ bool cgroup_find(char *path, size_t size, FILE *mountinfo, FILE *membership)
     return cgroup_find_controller(path, size, mountinfo, membership, NULL);
 }
 
+/* Reads to the end; false if that fails. */
+static bool read_all(int fd, struct text_buffer *text)
+{
+    enum { READ_AT_ONCE = 16 * 1024 };
+    ssize_t n;
+    do {
+        n = read(fd, text_buffer_reserve(text, READ_AT_ONCE), READ_AT_ONCE);
+        text->length += n > 0 ? (size_t)n : 0;
+    } while (n > 0);
+    return n == 0;
+}
+
+/* A stream with a copy, from its beginning; or NULL. */
+static FILE *open_copy(const struct text_buffer *text)
+{
+    FILE *copy = fmemopen(NULL, text->length + 1, "w+");
+    if (!copy)
+        return NULL;
+    fwrite(text->data, 1, text->length, copy);
+    rewind(copy);
+    return copy;
+}
+
 FILE *cgroup_open_text(const char *path)
 {
-    enum { TEXT_BUFFER = 32 * 1024 };
-    FILE *text = fopen(path, "re");
-    if (text)
-        setvbuf(text, NULL, _IOFBF, TEXT_BUFFER);
-    return text;
+    struct text_buffer text = { 0 };
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    FILE *copy = read_all(fd, &text) ? open_copy(&text) : NULL;
+    close(fd);
+    text_buffer_fini(&text);
+    return copy;
 }
 
 /* The directory of this process's own group, or -1. */

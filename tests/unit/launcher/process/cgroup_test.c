@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where a group can be made, and that killing it reaches whoever is in it. The latter needs a
- * machine that allows it. */
+ * machine that allows it. And that a text of /proc is read once. */
 #include "launcher/process/cgroup.h"
 #include "launcher/process/spawn.h"
 #include "tests/support/unit.h"
@@ -8,6 +8,8 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -49,6 +51,46 @@ START_TEST(the_own_group_is_found_by_what_is_mounted_where)
         ck_assert_str_eq(path, places[_i].path);
     fclose(mountinfo);
     fclose(membership);
+}
+END_TEST
+
+/* ---- texts ---- */
+
+enum { TEXT_SIZE = 50000 };
+
+static void reads_numbers(FILE *text, int count)
+{
+    char line[16];
+    for (int i = 0; i < count; i++) {
+        ck_assert_ptr_nonnull(fgets(line, sizeof line, text));
+        ck_assert_int_eq(atoi(line), i);
+    }
+    ck_assert_ptr_null(fgets(line, sizeof line, text));
+}
+
+START_TEST(a_text_is_read_when_it_is_opened_and_not_again)
+{
+    static const int counts[] = { 0, 1, TEXT_SIZE };
+    char path[] = "/tmp/cgroup_test.XXXXXX";
+    FILE *file = fdopen(mkstemp(path), "w");
+    for (int i = 0; i < counts[_i]; i++)
+        fprintf(file, "%d\n", i);
+    fclose(file);
+    FILE *text = cgroup_open_text(path);
+    ck_assert_ptr_nonnull(text);
+    ck_assert_int_eq(truncate(path, 0), 0);
+    reads_numbers(text, counts[_i]);
+    rewind(text);
+    reads_numbers(text, counts[_i]);
+    fclose(text);
+    unlink(path);
+}
+END_TEST
+
+START_TEST(what_cannot_be_read_is_no_text)
+{
+    ck_assert_ptr_null(cgroup_open_text("/no/such/text"));
+    ck_assert_ptr_null(cgroup_open_text("/tmp"));
 }
 END_TEST
 
@@ -175,6 +217,8 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, the_own_group_is_found_by_what_is_mounted_where, 0,
                         sizeof places / sizeof *places);
+    tcase_add_loop_test(tcase, a_text_is_read_when_it_is_opened_and_not_again, 0, 3);
+    tcase_add_test(tcase, what_cannot_be_read_is_no_text);
     tcase_add_loop_test(tcase, what_was_born_in_a_group_is_killed_with_it, 0, 2);
     tcase_add_test(tcase, a_group_of_another_namespace_is_let_be);
     tcase_add_test(tcase, a_group_that_its_agent_left_behind_is_removed_by_another);
