@@ -552,6 +552,9 @@ tests_unit_launcher_agent_agent_relay_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=so
 # What is found, and by which signal.
 tests_unit_launcher_cleanup_cleanup_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=process_tree_signal,--wrap=orphans_signal
 
+# Threads that cannot be had, and how many there were.
+tests_unit_launcher_output_output_writer_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pthread_create
+
 # A disk that is full.
 tests_unit_launcher_ssh_known_hosts_files_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=write
 

@@ -137,6 +137,7 @@ struct job *job_create(uv_loop_t *loop, const struct job_options *options,
     job->pool = connect_queue_create(loop, options->connect, job->processes.children);
     job_tree_init(job);
     job_open_hosts(job);
+    job_output_prepare(job->output); /* while agents start */
     return job;
 }
 

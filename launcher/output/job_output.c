@@ -352,6 +352,15 @@ struct job_output *job_output_create(uv_loop_t *loop, const struct job_output_op
     return output;
 }
 
+void job_output_prepare(struct job_output *output)
+{
+    for (int i = 0; i < OUTPUT_STREAMS; i++)
+        if (output->own[i].writer)
+            output_writer_start(output->own[i].writer);
+    if (output->files)
+        output_writer_start(output->files);
+}
+
 void job_output_destroy(struct job_output *output)
 {
     if (!output)

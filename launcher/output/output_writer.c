@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread that writes; see output_writer.h. It starts with the first bytes: a job that prints
- * nothing needs none. Each sink has two buffers: the loop's thread appends to `filling`, the
- * writer's thread takes the whole buffer and writes it out. `lock` guards the sinks' state that
- * both threads use; an async handle tells the loop of progress. */
+/* A thread that writes; see output_writer.h. Each sink has two buffers: the loop's thread appends
+ * to `filling`, the writer's thread takes the whole buffer and writes it out. `lock` guards the
+ * sinks' state that both threads use; an async handle tells the loop of progress. */
 #include "launcher/output/output_writer.h"
 
 #include "launcher/base/blocking_thread.h"
@@ -185,7 +184,7 @@ struct output_sink *output_sink_add(struct output_writer *writer, int fd, const 
     return sink;
 }
 
-static void start_thread(struct output_writer *writer)
+void output_writer_start(struct output_writer *writer)
 {
     if (writer->has_thread || atomic_load(&writer->stopped))
         return;
@@ -196,7 +195,7 @@ static void start_thread(struct output_writer *writer)
 void output_sink_write(struct output_sink *sink, const void *data, size_t length)
 {
     struct output_writer *writer = sink->writer;
-    start_thread(writer);
+    output_writer_start(writer);
     pthread_mutex_lock(&writer->lock);
     if (sink->errnum == 0 && !atomic_load(&writer->stopped)) {
         text_buffer_put(&sink->filling, data, length);

@@ -396,6 +396,8 @@ void sim_worker_begin(struct sim_process *process, char *const *envp, const int 
         sim_broken("a process begins as worker %d of %d", member->number, elastic.numbered);
         abort();
     }
+    if (world.writers_without_thread > 0)
+        sim_broken("worker %d runs before hvdrun has its threads", member->number);
     elastic.members[member->number] = member;
     uint64_t delay_us = sim_between(SIM_MS(1), SIM_MS(sim_once_in(4) ? 3000 : 60));
     if (befalls_one_in(elastic.crashes_at_start))

@@ -29,7 +29,7 @@ struct output_writer {
     struct output_sink *sink; /* a console has one */
     size_t pending, taken;
     size_t looked_at; /* what had been written to it then */
-    bool due, dropped, destroyed;
+    bool started, due, dropped, destroyed;
 };
 
 struct output_writer *output_writer_create(uv_loop_t *loop,
@@ -37,6 +37,7 @@ struct output_writer *output_writer_create(uv_loop_t *loop,
 {
     struct output_writer *writer = sim_new(sizeof *writer);
     *writer = (struct output_writer){ .events = *events, .context = context, .loop = loop };
+    world.writers_without_thread++;
     return writer;
 }
 
@@ -47,6 +48,12 @@ struct output_sink *output_sink_add(struct output_writer *writer, int fd, const 
     (void)owned;
     *sink = (struct output_sink){ writer, name, &world.consoles[fd == 2], false };
     return writer->sink = sink;
+}
+
+void output_writer_start(struct output_writer *writer)
+{
+    world.writers_without_thread -= !writer->started;
+    writer->started = true;
 }
 
 static void append(struct sim_console *console, const void *data, size_t length)

@@ -201,6 +201,8 @@ void sim_worker_begin(struct sim_process *process, char *const *envp, const int 
                    process->host);
         abort();
     }
+    if (world.writers_without_thread > 0)
+        sim_broken("rank %d runs before hvdrun has its threads", worker->rank);
     world.ranks[worker->rank] = worker;
     choose_habits(worker);
     sim_links_init(worker);

@@ -73,6 +73,7 @@ struct sim_world {
     struct job_rendezvous *rendezvous;
     struct sim_console consoles[2];
     bool reader_gone, output_dropped, slow_reader;
+    int writers_without_thread; /* which a rank could use up */
 
     bool was_suspended, launcher_killed; /* hvdrun: by Ctrl-Z, by SIGKILL */
     bool slept;                          /* hvdrun, for some time */
