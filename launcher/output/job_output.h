@@ -50,8 +50,9 @@ struct job_output *job_output_create(uv_loop_t *loop, const struct job_output_op
                                      const struct job_output_events *events, void *context,
                                      struct err *err);
 
-/* Takes what output needs, so that nothing is lacking from now on. Called before a rank starts: ranks
- * may use up all threads that a user may have (ulimit -u), and what they say then must come out. */
+/* Takes what output needs, so that nothing is lacking from now on. Called before a rank starts:
+ * ranks may use up all threads that a user may have (ulimit -u), and what they say then must come
+ * out. */
 void job_output_prepare(struct job_output *output);
 
 /* Elastic jobs: adds a worker, with the next number. */

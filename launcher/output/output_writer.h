@@ -27,9 +27,9 @@ struct output_writer_events {
 struct output_writer *
 output_writer_create(uv_loop_t *loop, const struct output_writer_events *events, void *context);
 
-/* Starts the thread, unless it runs or has ended. The first output_sink_write() does so too. Whoever
- * cannot do without output later calls this while a thread can still be had: it ends the process if
- * there is none. */
+/* Starts the thread, unless it runs or has ended. The first output_sink_write() does so too.
+ * Whoever cannot do without output later calls this while a thread can still be had: it ends the
+ * process if there is none. */
 void output_writer_start(struct output_writer *writer);
 
 /* Adds a destination. `fd` stays open until output_writer_destroy(), which closes it if `owned`. */

@@ -35,8 +35,9 @@ void cgroup_remove(struct cgroup *group);
 void cgroup_kill_of(pid_t agent);
 void cgroup_remove_of(pid_t agent);
 
-/* A text of /proc, or NULL if it cannot be read. The kernel makes such a text anew for each read from
- * its beginning, so it is read once, here, and the stream is in memory. The caller closes it. */
+/* A text of /proc, or NULL if it cannot be read. The kernel makes such a text anew for each read
+ * from its beginning, so it is read once, here, and the stream is in memory. The caller closes
+ * it. */
 FILE *cgroup_open_text(const char *path);
 
 /* The path of this process's own group, from the texts of /proc/self/mountinfo and

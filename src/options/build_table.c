@@ -71,10 +71,11 @@ static void put_libraries(struct text_buffer *table)
     text_buffer_printf(table, "    libyaml %s\n", yaml_get_version_string());
 }
 
-/* Looks for the features that lib/reduce looks for in a rank, on the processor of this host only. The
- * C library has asked the processor when hvdrun started. __builtin_cpu_supports(), which lib/reduce
- * calls, would ask again at each start of hvdrun, which takes 0.1 ms on a virtual machine. They
- * differ in one case: GLIBC_TUNABLES (glibc.cpu.hwcaps) can hide a feature here, but not there. */
+/* Looks for the features that lib/reduce looks for in a rank, on the processor of this host only.
+ * The C library has asked the processor when hvdrun started. __builtin_cpu_supports(), which
+ * lib/reduce calls, would ask again at each start of hvdrun, which takes 0.1 ms on a virtual
+ * machine. They differ in one case: GLIBC_TUNABLES (glibc.cpu.hwcaps) can hide a feature here, but
+ * not there. */
 static void put_vectors(struct text_buffer *table)
 {
     bool avx2 = false, avx512 = false;
