@@ -24,8 +24,8 @@ enum { AGENT_END_MS = 500 + HEARTBEAT_CHECK_MS };
 /* The number of unanswered heartbeats, of the five that may be missed, that is no coincidence. */
 enum { UNANSWERED_HEARTBEATS = 3 };
 
-/* How long after the gap of a silent host the ends of hosts below it become known: the agent passes on
- * what has come meanwhile, and waits a moment for what a command has written before it ended. */
+/* How long after the gap of a silent host the ends of hosts below it become known: the agent passes
+ * on what has come meanwhile, and waits a moment for what a command has written before it ended. */
 enum { GAP_TELLS_MS = 2000 };
 
 /* The link or the agent has ended. The remaining one has AGENT_END_MS. */
