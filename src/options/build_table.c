@@ -16,8 +16,8 @@
 #include <string.h>
 #include <uv.h>
 #include <yaml.h>
-#if defined __x86_64__ && __has_include(<sys/platform/x86.h>)
-#include <sys/platform/x86.h>
+#if defined __x86_64__ && defined __GNUC__
+#include <cpuid.h>
 #endif
 
 struct line {
@@ -71,20 +71,14 @@ static void put_libraries(struct text_buffer *table)
     text_buffer_printf(table, "    libyaml %s\n", yaml_get_version_string());
 }
 
-/* Looks for the features that lib/reduce looks for in a rank, on the processor of this host only.
- * The C library has asked the processor when hvdrun started. __builtin_cpu_supports(), which
- * lib/reduce calls, would ask again at each start of hvdrun, which takes 0.1 ms on a virtual
- * machine. They differ in one case: GLIBC_TUNABLES (glibc.cpu.hwcaps) can hide a feature here, but
- * not there. */
+/* Makes the same checks as lib/reduce in a rank. They describe the processor of this host only. */
 static void put_vectors(struct text_buffer *table)
 {
     bool avx2 = false, avx512 = false;
-#ifdef CPU_FEATURE_ACTIVE
-    avx2 = CPU_FEATURE_ACTIVE(AVX2) && CPU_FEATURE_ACTIVE(F16C);
-    avx512 = CPU_FEATURE_ACTIVE(AVX512F) && CPU_FEATURE_ACTIVE(AVX512BW) &&
-             CPU_FEATURE_ACTIVE(AVX512DQ) && CPU_FEATURE_ACTIVE(AVX512VL);
-#elif defined __x86_64__
-    avx2 = __builtin_cpu_supports("avx2"); /* such processors have F16C */
+#if defined __x86_64__ && defined __GNUC__
+    unsigned a, b, c, d;
+    __builtin_cpu_init();
+    avx2 = __builtin_cpu_supports("avx2") && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
     avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 #endif
