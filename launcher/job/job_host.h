@@ -135,9 +135,9 @@ struct job_host {
     bool behind;                        /* more bytes were queued then */
     uint64_t acknowledged;              /* host_connect_acknowledged() at the last check */
     struct heartbeat_timeout gap;       /* since bytes have come, without a limit */
-    uint64_t gap_ms;                    /* the length of the last long gap, not begun after STOP */
+    uint64_t gap_ms;                    /* the length of the last long gap; 0: there was none */
+    uint64_t gap_end_ms;                /* its end, by uv_now(): at STOP at the latest */
     uint64_t stopped_ms;                /* when it was told to stop first, by uv_now() */
-    uint64_t gap_end_ms;                /* its end, by uv_now(); 0: there was none */
     bool starved;                       /* silent for too long, excused, and reported */
     struct clock_offset clock;          /* the agent's uv_hrtime() */
     int nnotes;                         /* notes that it has sent */
@@ -212,6 +212,11 @@ bool job_host_rank_is_stopped(const struct job_host *host, int rank);
 
 /* For how long nothing has come from a host whose ranks run; 0 if that time is not unusual. */
 uint64_t job_host_silent_ms(const struct job_host *host);
+
+/* For how long nothing had come from the host, until shortly before hvdrun began to stop the job at
+ * `stop_ms` by uv_now(), or until then: so long that a host below may have ended because of that.
+ * Else 0, and if `stop_ms` is 0: the job does not stop. */
+uint64_t job_host_gap_before_ms(const struct job_host *host, uint64_t stop_ms);
 
 /* Was the host told to start its ranks, and does some rank not run yet? */
 bool job_host_is_starting(const struct job_host *host);

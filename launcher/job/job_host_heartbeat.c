@@ -25,6 +25,10 @@
 /* How many times --heartbeat-timeout an agent may be silent while its host acknowledges. */
 enum { STARVED_TIMES = 6 };
 
+/* How long after the gap of a silent host the ends of hosts below it become known: the agent passes
+ * on what has come meanwhile, and waits a moment for what a command has written before it ended. */
+enum { GAP_TELLS_MS = 2000 };
+
 /* The limit on bytes queued for an agent that does not read, and the largest answer for each of its
  * ranks, which may all send the same request at once. */
 enum { QUEUE_MIB = 64, QUEUE_RANK_MIB = 5 };
@@ -42,17 +46,30 @@ uint64_t job_host_silent_ms(const struct job_host *host)
                                                                                        : 0;
 }
 
+/* Until when the silence that ends now counts. A host that is told to stop may be slow to answer
+ * because it stops. */
+static uint64_t gap_counts_until_ms(const struct job_host *host, uint64_t now_ms)
+{
+    return host->stopping && host->stopped_ms < now_ms ? host->stopped_ms : now_ms;
+}
+
 /* A host below ends after the whole limit, and may have heard one heartbeat less than what hvdrun
  * heard from this one: a fifth of the limit. The rest of the quarter is for checks. */
 void job_host_note_gap(struct job_host *host, uint64_t now_ms)
 {
-    uint64_t silent_ms = heartbeat_timeout_elapsed_ms(&host->gap, now_ms);
+    uint64_t heard_ms = now_ms - heartbeat_timeout_elapsed_ms(&host->gap, now_ms);
+    uint64_t end_ms = gap_counts_until_ms(host, now_ms);
     uint64_t limit_ms = host->options->heartbeat_timeout_ms;
-    bool began_after_stop = host->stopping && now_ms - silent_ms >= host->stopped_ms;
-    if (limit_ms == 0 || silent_ms < limit_ms * 3 / 4 || began_after_stop)
+    if (limit_ms == 0 || end_ms < heard_ms || end_ms - heard_ms < limit_ms * 3 / 4)
         return;
-    host->gap_ms = silent_ms;
-    host->gap_end_ms = now_ms;
+    host->gap_ms = end_ms - heard_ms;
+    host->gap_end_ms = end_ms;
+}
+
+uint64_t job_host_gap_before_ms(const struct job_host *host, uint64_t stop_ms)
+{
+    bool tells = stop_ms > 0 && host->gap_ms > 0 && host->gap_end_ms + GAP_TELLS_MS >= stop_ms;
+    return tells ? host->gap_ms : 0;
 }
 
 /* Before its ranks run, an agent may be blocked, for instance by a network file system. */

@@ -21,8 +21,8 @@ bool job_host_is_open(const struct job_host *host);
  * heartbeats of five. */
 uint64_t job_host_worth_telling_ms(const struct job_host *host);
 
-/* job_host_heartbeat.c: bytes come now. Keeps how long the host was silent before, if a host below
- * it may have ended because of that. */
+/* job_host_heartbeat.c: bytes come now. Keeps how long the host was silent before, or before it was
+ * told to stop, if a host below it may have ended because of that. */
 void job_host_note_gap(struct job_host *host, uint64_t now_ms);
 
 /* job_host_describe.c: everything up to PREPARE. `tunnel`: the one through which the host was

@@ -24,10 +24,6 @@ enum { AGENT_END_MS = 500 + HEARTBEAT_CHECK_MS };
 /* The number of unanswered heartbeats, of the five that may be missed, that is no coincidence. */
 enum { UNANSWERED_HEARTBEATS = 3 };
 
-/* How long after the gap of a silent host the ends of hosts below it become known: the agent passes
- * on what has come meanwhile, and waits a moment for what a command has written before it ended. */
-enum { GAP_TELLS_MS = 2000 };
-
 /* The link or the agent has ended. The remaining one has AGENT_END_MS. */
 static void await_end(struct job *job, struct job_host *host)
 {
@@ -160,17 +156,17 @@ bool job_host_was_away(const struct job *job, const struct job_host *host)
            (host->heartbeat.heard_ms <= job->stop.since_ms || is_unresponsive(job, host));
 }
 
-/* An unresponsive host may have been heard all the time, and have ended well: its ranks and the
+/* What the judge needs to know of a host that is done or lost.
+ *
+ * An unresponsive host may have been heard all the time, and have ended well: its ranks and the
  * others have lost each other before hvdrun noticed. Heartbeats are counted, because time in which
  * this machine was frozen proves nothing. They count from before the stop on, because a host that
  * is slow to stop may be slow to answer. */
-static void check_unresponsive(struct job *job, const struct job_host *host)
+static void host_report_fill(struct job *job, const struct job_host *host)
 {
-    uint64_t end_ms = host->gap_end_ms;
     struct report_host *record = &job->report.hosts[host->index];
     record->above = host->below ? &job->report.hosts[host->parent] : NULL;
-    record->silent_ms =
-        end_ms > 0 && end_ms + GAP_TELLS_MS >= job->stop.since_ms ? host->gap_ms : 0;
+    record->silent_ms = job_host_gap_before_ms(host, job->stop.since_ms);
     record->unresponsive = job->stop.since_ms > 0 && host->unanswered >= UNANSWERED_HEARTBEATS &&
                            host->unanswered_us <= job->stop.since_ms * 1000;
 }
@@ -198,7 +194,7 @@ static void lose_host(struct job *job, struct job_host *host)
     if (job->options->elastic && !job->report.hosts[host->index].status)
         say_lost_host(job, host, text, status);
     bool silent = job_host_was_away(job, host);
-    check_unresponsive(job, host);
+    host_report_fill(job, host);
     job_act(job, job_state_on_host_lost(&job->state, host->index, status, text, silent));
     job_host_hang_up_relay(host);
     give_up_ranks(job, host);
@@ -239,7 +235,7 @@ void job_on_host_done(void *context, int host, int left)
     struct job *job = context;
     job_note(job, "%s is done", job_host_name(job, host));
     job_state_on_left(&job->state, left);
-    check_unresponsive(job, job->hosts[host]);
+    host_report_fill(job, job->hosts[host]);
     if (job->hosts[host]->agent_ended)
         job_host_over(job, job->hosts[host]);
     else

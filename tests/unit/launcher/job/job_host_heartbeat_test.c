@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What excuses an agent of this machine that says nothing, and the frames of an agent that only an
- * elastic job may get. The clock is that of a loop that does not run. */
+/* What excuses an agent of this machine that says nothing, which silences count, and the frames of
+ * an agent that only an elastic job may get. The clock is that of a loop that does not run. */
 #include "tests/support/host_link_fixture.h"
 
 #include <signal.h>
@@ -81,6 +81,83 @@ START_TEST(an_agent_that_wants_to_run_is_waited_for_and_told_of_once)
 }
 END_TEST
 
+/* Bytes came at 10 s of the clock and come again at `now_ms`; the limit is a second, and STOP was
+ * sent at `stopped_ms`, unless that is 0: what comes later may be slow because the host stops. */
+static const struct {
+    uint64_t stopped_ms, now_ms;
+    uint64_t gap_ms, end_ms;
+} gaps[] = {
+    { 0, 10749, 0, 0 },
+    { 0, 10750, 750, 10750 },
+    { 0, 13000, 3000, 13000 },
+    { 9000, 13000, 0, 0 },
+    { 10000, 13000, 0, 0 },
+    { 10200, 13000, 0, 0 },
+    { 10749, 13000, 0, 0 },
+    { 10750, 13000, 750, 10750 },
+    { 12900, 13000, 2900, 12900 },
+    { 13000, 13000, 3000, 13000 },
+};
+
+/* As if checks had come all the time. */
+static void come_at(uint64_t now_ms)
+{
+    host.gap.checked_ms = now_ms;
+    job_host_note_gap(&host, now_ms);
+    heartbeat_timeout_heard(&host.gap, now_ms);
+}
+
+START_TEST(a_gap_is_three_quarters_of_the_limit_before_stop)
+{
+    heartbeat_timeout_start(&host.gap, 0, 10000);
+    host.stopping = gaps[_i].stopped_ms > 0;
+    host.stopped_ms = gaps[_i].stopped_ms;
+    come_at(gaps[_i].now_ms);
+    ck_assert_uint_eq(host.gap_ms, gaps[_i].gap_ms);
+    ck_assert_uint_eq(host.gap_end_ms, gaps[_i].end_ms);
+}
+END_TEST
+
+START_TEST(the_last_long_gap_stays)
+{
+    heartbeat_timeout_start(&host.gap, 0, 10000);
+    come_at(11500);
+    come_at(11700);
+    ck_assert_uint_eq(host.gap_ms, 1500);
+    ck_assert_uint_eq(host.gap_end_ms, 11500);
+}
+END_TEST
+
+START_TEST(time_in_which_nobody_looked_is_no_gap)
+{
+    heartbeat_timeout_start(&host.gap, 0, 10000);
+    job_host_note_gap(&host, 13000);
+    ck_assert_uint_eq(host.gap_ms, 0);
+}
+END_TEST
+
+START_TEST(without_a_limit_there_is_no_gap)
+{
+    static const struct job_options unlimited;
+    host.options = &unlimited;
+    heartbeat_timeout_start(&host.gap, 0, 10000);
+    come_at(90000);
+    ck_assert_uint_eq(host.gap_ms, 0);
+}
+END_TEST
+
+START_TEST(a_gap_counts_if_the_job_stops_within_two_seconds_of_its_end)
+{
+    ck_assert_uint_eq(job_host_gap_before_ms(&host, 11000), 0);
+    host.gap_ms = 800;
+    host.gap_end_ms = 11000;
+    ck_assert_uint_eq(job_host_gap_before_ms(&host, 0), 0);
+    ck_assert_uint_eq(job_host_gap_before_ms(&host, 10900), 800);
+    ck_assert_uint_eq(job_host_gap_before_ms(&host, 13000), 800);
+    ck_assert_uint_eq(job_host_gap_before_ms(&host, 13001), 0);
+}
+END_TEST
+
 static int hear_drain(void)
 {
     struct err err;
@@ -112,6 +189,12 @@ static Suite *suite(void)
     tcase_add_test(agents, an_agent_that_wants_to_run_is_waited_for_and_told_of_once);
     tcase_add_test(agents, an_elastic_job_hears_that_a_host_drains);
     tcase_add_test(agents, in_another_job_a_host_that_drains_breaks_its_link);
+    tcase_add_loop_test(agents, a_gap_is_three_quarters_of_the_limit_before_stop, 0,
+                        sizeof gaps / sizeof *gaps);
+    tcase_add_test(agents, the_last_long_gap_stays);
+    tcase_add_test(agents, time_in_which_nobody_looked_is_no_gap);
+    tcase_add_test(agents, without_a_limit_there_is_no_gap);
+    tcase_add_test(agents, a_gap_counts_if_the_job_stops_within_two_seconds_of_its_end);
     suite_add_tcase(suite, agents);
     return suite;
 }
