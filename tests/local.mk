@@ -515,6 +515,7 @@ unit_tests += \
 	tests/unit/src/hvdrun/self_stop_test \
 	tests/unit/launcher/process/socket_owner_test \
 	tests/unit/launcher/base/shell_words_test \
+	tests/unit/launcher/base/shown_seconds_test \
 	tests/unit/launcher/process/spawn_test \
 	tests/unit/launcher/ssh/ssh_agent_test \
 	tests/unit/launcher/ssh/ssh_config_test \

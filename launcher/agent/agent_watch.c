@@ -8,6 +8,7 @@
  * and stop itself right after it. */
 #include "launcher/agent/agent_impl.h"
 
+#include "launcher/base/shown_seconds.h"
 #include "lib/base/clock.h"
 
 #include <stdio.h>
@@ -20,8 +21,8 @@ static void on_watch_timer(uv_timer_t *timer)
         return;
     uv_timer_stop(timer);
     snprintf(text, sizeof text,
-             "host lost: nothing came from hvdrun for %.3g s (--heartbeat-timeout)",
-             (double)agent->watch.heartbeat.limit_ms / 1000);
+             "host lost: nothing came from hvdrun for %g s (--heartbeat-timeout)",
+             shown_seconds(agent->watch.heartbeat.limit_ms));
     agent_give_up(agent, text);
 }
 

@@ -13,6 +13,7 @@ launcher_liblauncher_la_SOURCES += \
 	launcher/base/rank_attributes.c launcher/base/rank_attributes.h \
 	launcher/base/rank_names.c launcher/base/rank_names.h \
 	launcher/base/shell_words.c launcher/base/shell_words.h \
+	launcher/base/shown_seconds.h \
 	launcher/base/slice.h \
 	launcher/base/string_list.c launcher/base/string_list.h \
 	launcher/base/syscall_filter.c launcher/base/syscall_filter.h \

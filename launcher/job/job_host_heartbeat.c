@@ -17,6 +17,7 @@
 #include "launcher/job/job_host_impl.h"
 
 #include "launcher/base/exit_status.h"
+#include "launcher/base/shown_seconds.h"
 #include "launcher/process/process_handle.h"
 
 #include <stdio.h>
@@ -128,14 +129,14 @@ static void tell_starved(struct job_host *host, uint64_t silent_ms)
     char text[200];
     if (host->local)
         snprintf(text, sizeof text,
-                 "no sign of life from its agent (pid %d) for %.3g s: it does not get a processor, "
+                 "no sign of life from its agent (pid %d) for %g s: it does not get a processor, "
                  "or waits for a disk; the job goes on",
-                 (int)host->agent, (double)silent_ms / 1000);
+                 (int)host->agent, shown_seconds(silent_ms));
     else
         snprintf(text, sizeof text,
-                 "no sign of life from its agent for %.3g s, but the host acknowledges what it is "
-                 "sent: it has %.3g s in all",
-                 (double)silent_ms / 1000, (double)longest_ms(host) / 1000);
+                 "no sign of life from its agent for %g s, but the host acknowledges what it is "
+                 "sent: it has %g s in all",
+                 shown_seconds(silent_ms), shown_seconds(longest_ms(host)));
     host->events->on_note(host->context, host->index, true, text);
 }
 
@@ -161,8 +162,8 @@ static void lose_silent(struct job_host *host)
     uint64_t silent_ms = uv_now(host->loop) - host->heartbeat.heard_ms;
     uint64_t limit_ms = host->options->heartbeat_timeout_ms;
     bool starved = !host->local && host->starved && silent_ms >= longest_ms(host);
-    snprintf(text, sizeof text, "no sign of life for %.3g s (--heartbeat-timeout)%s",
-             (double)(starved ? longest_ms(host) : limit_ms) / 1000,
+    snprintf(text, sizeof text, "no sign of life for %g s (--heartbeat-timeout)%s",
+             shown_seconds(starved ? longest_ms(host) : limit_ms),
              starved            ? ", though the host acknowledged what it was sent"
              : is_stopped(host) ? ": it is stopped"
                                 : "");

@@ -162,9 +162,10 @@ bool job_host_was_away(const struct job *job, const struct job_host *host)
  * others have lost each other before hvdrun noticed. Heartbeats are counted, because time in which
  * this machine was frozen proves nothing. They count from before the stop on, because a host that
  * is slow to stop may be slow to answer. */
-static void host_report_fill(struct job *job, const struct job_host *host)
+static void host_report_fill(struct job *job, const struct job_host *host, enum report_host_end end)
 {
     struct report_host *record = &job->report.hosts[host->index];
+    record->end = end;
     record->above = host->below ? &job->report.hosts[host->parent] : NULL;
     record->silent_ms = job_host_gap_before_ms(host, job->stop.since_ms);
     record->unresponsive = job->stop.since_ms > 0 && host->unanswered >= UNANSWERED_HEARTBEATS &&
@@ -194,7 +195,7 @@ static void lose_host(struct job *job, struct job_host *host)
     if (job->options->elastic && !job->report.hosts[host->index].status)
         say_lost_host(job, host, text, status);
     bool silent = job_host_was_away(job, host);
-    host_report_fill(job, host);
+    host_report_fill(job, host, HOST_END_LOST);
     job_act(job, job_state_on_host_lost(&job->state, host->index, status, text, silent));
     job_host_hang_up_relay(host);
     give_up_ranks(job, host);
@@ -235,7 +236,7 @@ void job_on_host_done(void *context, int host, int left)
     struct job *job = context;
     job_note(job, "%s is done", job_host_name(job, host));
     job_state_on_left(&job->state, left);
-    host_report_fill(job, job->hosts[host]);
+    host_report_fill(job, job->hosts[host], HOST_END_DONE);
     if (job->hosts[host]->agent_ended)
         job_host_over(job, job->hosts[host]);
     else

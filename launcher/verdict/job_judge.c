@@ -3,6 +3,7 @@
 #include "launcher/verdict/job_judge.h"
 
 #include "launcher/base/exit_status.h"
+#include "launcher/base/shown_seconds.h"
 #include "launcher/verdict/job_cause_text.h"
 
 #include <stdio.h>
@@ -30,18 +31,19 @@ static struct report_host *find_silent_parent(const struct job_report *report, i
 }
 
 /* A host is lost because the host above passed nothing on: it heard nothing, or its agent got no
- * processor. */
+ * processor. An agent that was told to end by a signal and did so in order has lost nothing. */
 static void judge_lost_child(struct job_state *state, struct job_report *report)
 {
     int lost = state->verdict.host;
-    bool is_lost = state->verdict.rank < 0 && state->verdict.exit_status == STATUS_HOST_LOST;
+    bool is_lost = state->verdict.rank < 0 && state->verdict.exit_status == STATUS_HOST_LOST &&
+                   report->hosts[lost].end != HOST_END_DONE;
     struct report_host *above = is_lost ? find_silent_parent(report, lost) : NULL;
     char text[JOB_CAUSE_TEXT_SIZE], how[80] = "host lost: no answer";
     if (!above)
         return;
     if (!above->unresponsive)
-        snprintf(how, sizeof how, "no sign of life from its agent for %.3g s",
-                 (double)above->silent_ms / 1000);
+        snprintf(how, sizeof how, "no sign of life from its agent for %g s",
+                 shown_seconds(above->silent_ms));
     snprintf(text, sizeof text, "%s; %.100s below it: %.200s", how, report->hosts[lost].name,
              state->verdict.text);
     job_report_reason(report, (int)(above - report->hosts), text);

@@ -60,16 +60,24 @@ enum report_transport {
     REPORT_TRANSPORTS
 };
 
+/* How hvdrun's link to an agent ended. */
+enum report_host_end {
+    HOST_END_NONE,
+    HOST_END_DONE, /* in order: the agent and its ranks have ended, and it said so */
+    HOST_END_LOST, /* the connection, or the agent, ended without that, or nothing came */
+};
+
 struct report_host {
     const char *name; /* borrowed */
     enum report_transport transport;
+    enum report_host_end end;
     int agent;         /* the local process that stands for it; 0: none */
     int status;        /* of an elastic job: hvdrun's exit status for that */
     char reason[600];  /* why it could not be connected, or was lost; "" */
     bool drained;      /* of an elastic job: it was to be left */
     bool unresponsive; /* it has answered nothing for a while, since before the job began to stop */
     bool lost;         /* it was the first host to be lost after the job had begun to stop */
-    uint64_t silent_ms; /* how long it was silent until the job began to stop; 0: it was not */
+    uint64_t silent_ms; /* how long it was silent before the job began to stop; 0: it was not */
     const struct report_host *above; /* through whose agent hvdrun reached it; NULL: through none */
     struct link_history history;
 };

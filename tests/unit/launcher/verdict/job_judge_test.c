@@ -114,6 +114,7 @@ static void lose_child_host(int exit_status, const char *text)
 {
     hosts[1].name = "b";
     hosts[1].above = &hosts[0];
+    hosts[1].end = HOST_END_LOST;
     job_state_on_host_lost(&state, 1, exit_status, text, false);
     for (int rank = 0; rank < RANKS; rank++)
         job_state_on_rank_lost(&state);
@@ -142,6 +143,28 @@ START_TEST(a_host_that_was_silent_is_the_verdict_instead_of_its_child)
     ck_assert_int_eq(state.verdict.host, 0);
     ck_assert_str_eq(state.verdict.text, "no sign of life from its agent for 6.5 s; b below it: "
                                          "host lost: nothing came");
+}
+END_TEST
+
+START_TEST(a_long_silence_is_told_in_seconds)
+{
+    lose_child_host(STATUS_HOST_LOST, "gone");
+    hosts[0].silent_ms = 999600;
+    job_judge(&state, &report);
+    ck_assert_str_eq(state.verdict.text,
+                     "no sign of life from its agent for 1000 s; b below it: gone");
+}
+END_TEST
+
+/* A signal to that agent; the silence of the host above has nothing to do with it. */
+START_TEST(a_child_that_said_itself_that_it_ends_stays_the_verdict)
+{
+    lose_child_host(STATUS_HOST_LOST, "host lost: its agent (pid 7) was stopped by signal 15");
+    hosts[0].silent_ms = 6500;
+    hosts[1].end = HOST_END_DONE;
+    job_judge(&state, &report);
+    ck_assert_int_eq(state.verdict.host, 1);
+    ck_assert_str_eq(state.verdict.text, "host lost: its agent (pid 7) was stopped by signal 15");
 }
 END_TEST
 
@@ -187,6 +210,8 @@ int main(void)
     tcase_add_test(tcase, a_host_that_was_lost_later_is_the_verdict_in_the_words_of_its_loss);
     tcase_add_test(tcase, a_host_that_did_not_answer_is_the_verdict_instead_of_its_child);
     tcase_add_test(tcase, a_host_that_was_silent_is_the_verdict_instead_of_its_child);
+    tcase_add_test(tcase, a_long_silence_is_told_in_seconds);
+    tcase_add_test(tcase, a_child_that_said_itself_that_it_ends_stays_the_verdict);
     tcase_add_test(tcase, a_child_of_a_host_that_answered_stays_the_verdict);
     tcase_add_test(tcase, another_failure_of_a_child_stays_the_verdict);
     tcase_add_test(tcase, a_signal_to_hvdrun_stays_the_verdict);
