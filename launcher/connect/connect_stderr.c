@@ -46,13 +46,26 @@ const char *connect_stderr_last(struct connect_stderr *self)
     return self->last[0];
 }
 
+/* How many of the newest lines have room. */
+static int lines_that_fit(const struct connect_stderr *self)
+{
+    size_t used = 0;
+    int n = 0;
+    while (n < CONNECT_STDERR_LINES && *self->last[n]) {
+        used += strlen(self->last[n]) + (n > 0 ? strlen("; ") : 0);
+        if (used >= CONNECT_STDERR_TAIL_SIZE)
+            break;
+        n++;
+    }
+    return n;
+}
+
 void connect_stderr_tail(struct connect_stderr *self, char *text)
 {
     size_t used = 0;
     connect_stderr_end_line(self);
     text[0] = '\0';
-    for (int i = CONNECT_STDERR_LINES - 1; i >= 0; i--)
-        if (*self->last[i])
-            used += (size_t)snprintf(text + used, CONNECT_STDERR_TAIL_SIZE - used, "%s%s",
-                                     used > 0 ? "; " : "", self->last[i]);
+    for (int i = lines_that_fit(self) - 1; i >= 0; i--)
+        used += (size_t)snprintf(text + used, CONNECT_STDERR_TAIL_SIZE - used, "%s%s",
+                                 used > 0 ? "; " : "", self->last[i]);
 }

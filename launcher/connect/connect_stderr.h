@@ -9,11 +9,11 @@
 #include "launcher/output/last_line.h"
 
 /* The lines that end a message: an ssh behind a proxy that fails says why in the lines before its
- * last one, which is "Connection closed by UNKNOWN port 65535". */
-enum {
-    CONNECT_STDERR_LINES = 4,
-    CONNECT_STDERR_TAIL_SIZE = CONNECT_STDERR_LINES * (LAST_LINE_MAX + 2) + 1
-};
+ * last one, which is "Connection closed by UNKNOWN port 65535".
+ *
+ * The tail has room for the last line, and fits, behind the words about a host that is lost, into
+ * the smallest text that takes it: job_state.h's lost_text. */
+enum { CONNECT_STDERR_LINES = 4, CONNECT_STDERR_TAIL_SIZE = 300 };
 
 /* All zero to begin with. */
 struct connect_stderr {
@@ -28,8 +28,9 @@ void connect_stderr_feed(struct connect_stderr *self, const char *data, size_t l
 /* The last line, complete or not; "" if there is none. Borrowed. */
 const char *connect_stderr_last(struct connect_stderr *self);
 
-/* The last lines, complete or not, in their order and with "; " between; a line that is said again
- * counts once. `text` has room for CONNECT_STDERR_TAIL_SIZE. */
+/* The last lines, complete or not, in their order and with "; " between, without the oldest ones if
+ * they have no room; a line that is the same as the one before it counts once. `text` has room for
+ * CONNECT_STDERR_TAIL_SIZE. */
 void connect_stderr_tail(struct connect_stderr *self, char *text);
 
 #endif

@@ -38,13 +38,13 @@ static void judge_lost_child(struct job_state *state, struct job_report *report)
     bool is_lost = state->verdict.rank < 0 && state->verdict.exit_status == STATUS_HOST_LOST &&
                    report->hosts[lost].end != HOST_END_DONE;
     struct report_host *above = is_lost ? find_silent_parent(report, lost) : NULL;
-    char text[JOB_CAUSE_TEXT_SIZE], how[80] = "host lost: no answer";
+    char text[sizeof state->verdict.text], how[80] = "host lost: no answer";
     if (!above)
         return;
     if (!above->unresponsive)
         snprintf(how, sizeof how, "no sign of life from its agent for %g s",
                  shown_seconds(above->silent_ms));
-    snprintf(text, sizeof text, "%s; %.100s below it: %.200s", how, report->hosts[lost].name,
+    snprintf(text, sizeof text, "%s; %.100s below it: %.500s", how, report->hosts[lost].name,
              state->verdict.text);
     job_report_reason(report, (int)(above - report->hosts), text);
     job_state_blame_host(state, (int)(above - report->hosts), STATUS_HOST_LOST, text);

@@ -93,19 +93,35 @@ START_TEST(the_tail_is_the_last_lines_in_their_order)
 }
 END_TEST
 
-START_TEST(a_tail_of_long_lines_has_all_of_them)
+/* The lengths of lines, and how many of the last ones the tail has. */
+static const struct {
+    int lengths[CONNECT_STDERR_LINES];
+    int kept;
+} long_lines[] = {
+    { { 10, 10, 10, 10 }, 4 },
+    { { LAST_LINE_MAX, LAST_LINE_MAX, LAST_LINE_MAX, LAST_LINE_MAX }, 1 },
+    { { 10, LAST_LINE_MAX, 95, 10 }, 2 },
+    { { LAST_LINE_MAX, 10, 10, 10 }, 4 },
+    { { 50, LAST_LINE_MAX, 86, 9 }, 3 }, /* 299 bytes */
+    { { 50, LAST_LINE_MAX, 87, 9 }, 2 },
+};
+
+START_TEST(of_long_lines_the_tail_drops_the_oldest)
 {
-    char text[CONNECT_STDERR_TAIL_SIZE], line[LAST_LINE_MAX + 2];
-    memset(line, 'x', sizeof line);
-    line[LAST_LINE_MAX] = '\n';
-    line[LAST_LINE_MAX + 1] = '\0';
+    char text[CONNECT_STDERR_TAIL_SIZE], expected[4 * LAST_LINE_MAX + 10] = "";
+    size_t used = 0;
     for (int i = 0; i < CONNECT_STDERR_LINES; i++) {
-        line[0] = (char)('a' + i);
+        char line[LAST_LINE_MAX + 2] = "";
+        int length = long_lines[_i].lengths[i];
+        memset(line, 'a' + i, (size_t)length);
+        if (i >= CONNECT_STDERR_LINES - long_lines[_i].kept)
+            used += (size_t)snprintf(expected + used, sizeof expected - used, "%s%s",
+                                     used > 0 ? "; " : "", line);
+        line[length] = '\n';
         feed(line);
     }
     connect_stderr_tail(&lines, text);
-    ck_assert_uint_eq(strlen(text),
-                      CONNECT_STDERR_LINES * LAST_LINE_MAX + 2 * (CONNECT_STDERR_LINES - 1));
+    ck_assert_str_eq(text, expected);
 }
 END_TEST
 
@@ -122,6 +138,7 @@ int main(void)
     tcase_add_test(tcase, an_empty_line_does_not_replace_the_last);
     tcase_add_loop_test(tcase, the_tail_is_the_last_lines_in_their_order, 0,
                         sizeof tails / sizeof *tails);
-    tcase_add_test(tcase, a_tail_of_long_lines_has_all_of_them);
+    tcase_add_loop_test(tcase, of_long_lines_the_tail_drops_the_oldest, 0,
+                        sizeof long_lines / sizeof *long_lines);
     return unit_run(suite);
 }
