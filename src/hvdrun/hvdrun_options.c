@@ -24,6 +24,7 @@
 #include "src/options/option_checks.h"
 #include "src/options/option_set.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -203,11 +204,32 @@ static int check_stall_times(const struct hvdrun_options *options, const struct 
                      show_source(&shown, warned));
 }
 
+/* What gave a variable its value: an option, a key of a file, or "$NAME", also for -x. */
+static const char *setter_of(const struct hvdrun_options *options, const char *variable)
+{
+    const char *by = string_list_variable(&options->set_by, variable + 1);
+    return by && *by ? by : variable;
+}
+
 static void note_idle(struct hvdrun_options *options, const struct options_seen *seen,
                       const char *option, const char *why)
 {
-    if (given(seen, option))
-        string_list_take(&options->notes, xasprintf("%s: %s", option, why));
+    const char *source = given(seen, option);
+    struct shown shown;
+    if (source)
+        string_list_take(&options->notes, xasprintf("%s: %s", show_source(&shown, source), why));
+}
+
+static void note_idle_stalls(struct hvdrun_options *options, const struct options_seen *seen)
+{
+    static const char *const stalls[] = { "--stall-check-warning-time-seconds",
+                                          "--stall-check-shutdown-time-seconds" };
+    const char *setter = setter_of(options, "$" ENV_STALL_CHECK_DISABLE);
+    char why[sizeof(struct shown) + 40];
+    struct shown shown;
+    snprintf(why, sizeof why, "with %s nothing is checked", show_source(&shown, setter));
+    for (size_t i = 0; i < sizeof stalls / sizeof *stalls; i++)
+        note_idle(options, seen, stalls[i], why);
 }
 
 /* Options that have no effect without another one. Configuration files have all of these keys, even
@@ -218,15 +240,13 @@ static void note_idle_options(struct hvdrun_options *options, const struct optio
                                           "--autotune-steps-per-sample",
                                           "--autotune-bayes-opt-max-samples",
                                           "--autotune-gaussian-process-noise" };
-    static const char *const stalls[] = { "--stall-check-warning-time-seconds",
-                                          "--stall-check-shutdown-time-seconds" };
+    const char *timeline = rank_settings_variable(&options->set, ENV_TIMELINE);
     if (!is_on(options, ENV_AUTOTUNE))
         for (size_t i = 0; i < sizeof tuning / sizeof *tuning; i++)
             note_idle(options, seen, tuning[i], "without --autotune nothing is tuned");
     if (is_on(options, ENV_STALL_CHECK_DISABLE))
-        for (size_t i = 0; i < sizeof stalls / sizeof *stalls; i++)
-            note_idle(options, seen, stalls[i], "with --no-stall-check nothing is checked");
-    if (!rank_settings_variable(&options->set, ENV_TIMELINE))
+        note_idle_stalls(options, seen);
+    if (!timeline || !*timeline)
         note_idle(options, seen, "--timeline-mark-cycles",
                   "without --timeline-filename nothing is marked");
 }

@@ -44,6 +44,7 @@ static const char *const variables[] = {
     "HOROVOD_STALL_CHECK_TIME_SECONDS",
     "HOROVOD_STALL_CHECK_DISABLE",
     "HOROVOD_AUTOTUNE",
+    "HOROVOD_TIMELINE",
 };
 
 enum { READ_BY_US = 6 }; /* of them; the rest is for the ranks */

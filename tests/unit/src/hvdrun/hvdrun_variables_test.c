@@ -6,6 +6,7 @@
 #include "tests/support/hvdrun_options_fixture.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 /* ---- for the ranks ---- */
 
@@ -109,11 +110,56 @@ START_TEST(options_that_another_one_makes_idle_are_noted)
           "--timeline-mark-cycles: without --timeline-filename nothing is marked" },
         { { "--timeline-mark-cycles", "--timeline-filename=t" }, "" },
         { { "--timeline-mark-cycles", "-x", "HOROVOD_TIMELINE=t" }, "" },
+        { { "--timeline-mark-cycles", "-x", "HOROVOD_TIMELINE=" },
+          "--timeline-mark-cycles: without --timeline-filename nothing is marked" },
+        { { "-x", "HOROVOD_STALL_CHECK_DISABLE=1", "--stall-check-warning-time-seconds=5" },
+          "--stall-check-warning-time-seconds: with $HOROVOD_STALL_CHECK_DISABLE nothing is "
+          "checked" },
+        { { "--no-stall-check", "-x", "HOROVOD_STALL_CHECK_DISABLE=0",
+            "--stall-check-warning-time-seconds=5" },
+          "" },
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         parse_words(cases[i].argv);
         expect_list(&options.notes, cases[i].notes);
     }
+}
+END_TEST
+
+START_TEST(a_variable_that_makes_options_idle_is_named)
+{
+    setenv("HOROVOD_STALL_CHECK_DISABLE", "1", 1);
+    parse_words((char *[WORDS]){ "--stall-check-shutdown-time-seconds=90" });
+    expect_list(&options.notes, "--stall-check-shutdown-time-seconds: with "
+                                "$HOROVOD_STALL_CHECK_DISABLE nothing is checked");
+    parse_words((char *[WORDS]){ "--stall-check", "--stall-check-shutdown-time-seconds=90" });
+    ck_assert_uint_eq(options.notes.count, 0);
+    unsetenv("HOROVOD_STALL_CHECK_DISABLE");
+    setenv("HOROVOD_TIMELINE", "", 1);
+    parse_words((char *[WORDS]){ "--timeline-mark-cycles" });
+    expect_list(&options.notes,
+                "--timeline-mark-cycles: without --timeline-filename nothing is marked");
+    unsetenv("HOROVOD_TIMELINE");
+}
+END_TEST
+
+START_TEST(idle_keys_of_a_file_are_named_with_their_places)
+{
+    static const char text[] = "stall_check:\n  enabled: false\n  warning_time_seconds: 5\n"
+                               "timeline:\n  mark_cycles: true\n";
+    char path[] = "/tmp/idle.XXXXXX", expected[400];
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, text, sizeof text - 1), sizeof text - 1);
+    close(fd);
+    parse_words((char *[WORDS]){ "--config-file", path });
+    snprintf(expected, sizeof expected,
+             "%s:3:25: stall_check.warning_time_seconds: with %s:2:12: stall_check.enabled "
+             "nothing is checked "
+             "%s:5:16: timeline.mark_cycles: without --timeline-filename nothing is marked",
+             path, path, path);
+    unlink(path);
+    expect_list(&options.notes, expected);
 }
 END_TEST
 
@@ -361,6 +407,8 @@ int main(void)
     tcase_add_test(lines, what_libhvd_does_not_read_is_noted);
     tcase_add_test(lines, autotuning_that_is_described_and_not_wanted_is_noted);
     tcase_add_test(lines, options_that_another_one_makes_idle_are_noted);
+    tcase_add_test(lines, a_variable_that_makes_options_idle_is_named);
+    tcase_add_test(lines, idle_keys_of_a_file_are_named_with_their_places);
     tcase_add_test(lines, variables_are_set_or_passed_on);
     tcase_add_test(lines, a_variable_that_nothing_reads_is_a_warning_once);
     tcase_add_test(lines, the_defaults_of_variables_in_the_help_are_those_of_the_library);
