@@ -107,16 +107,44 @@ like "an agent that does not answer on a host that acknowledges is told of" \
 is "F28: and if it answers again the job goes on" 0 "$status"
 clean "nothing is left"
 
+# Every rank is stopped: its agent has read the order that hvdrun sends before it stops itself, and waits without a limit.
+all_stand_or_job_has_ended() {
+    stand=0
+    for p in $(for i in 0 1 2; do host_pids_named $i world; done); do
+        case $(sed 's/.*) //' "/proc/$p/stat" 2>/dev/null) in T*) stand=$((stand + 1)) ;; esac
+    done
+    [ $stand = 4 ] || job_has_ended
+}
+
+# suspend_world PASS [OPTION...]: a world whose hvdrun is stopped with the processes that the command PASS prints, for longer than
+# hosts may be silent. On a busy machine an agent may read the order to stop too late, when it has ended its ranks.
+#
 # Ranks leave right after they go on, and the agent may be sending SIGCONT still. When a process ends LeakSanitizer stops it with
 # PTRACE_ATTACH. A SIGCONT discards the SIGSTOP of that, for which LeakSanitizer waits for ever: the rank spins, with TracerPid of
 # its own child. So these ranks do not look for leaks, which the same ranks in other jobs do.
-start_world "env ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 $WORLD init barriers 3 print up wait $tmp/go barriers 10 shutdown" \
-    --heartbeat-timeout 3
-signal_hvdrun TSTP
-sleep 4 # longer than hosts may be silent
-signal_hvdrun CONT
-: >"$tmp/go"
-finish_job
+suspend_world() {
+    pass=$1
+    shift
+    for _try in 1 2 3 4 5; do
+        start_world "env ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 $WORLD init barriers 3 print up wait $tmp/go barriers 10 shutdown" \
+            --heartbeat-timeout 3 "$@"
+        passing=$($pass)
+        # shellcheck disable=SC2086  # pids
+        [ -z "$passing" ] || kill -TSTP $passing
+        signal_hvdrun TSTP
+        until_true all_stand_or_job_has_ended
+        sleep 4 # longer than hosts may be silent
+        # shellcheck disable=SC2086
+        [ -z "$passing" ] || kill -CONT $passing
+        signal_hvdrun CONT
+        : >"$tmp/go"
+        finish_job
+        rm "$tmp/go"
+        [ "$status" != 0 ] || break
+        until_true nothing_left
+    done
+}
+suspend_world true
 is "Ctrl-Z stops a job on all hosts for as long as one likes" 0 "$status"
 
 start_world "$idle" --heartbeat-timeout 3
@@ -203,18 +231,14 @@ if links; then
     is "the hvdssh that makes the processes is stopped: the job does not need it any more" 0 "$status"
     clean "and nothing is left"
 
+    # As a batch system does that suspends a job: all its processes get SIGTSTP, those that pass on what hvdrun orders first.
+    passing_on() {
+        hvdssh_parent
+        hvdssh_children
+        job_pids ssh
+    }
     for shell in '' 'ssh %h'; do
-        # As a batch system does that suspends a job: all its processes get SIGTSTP, those that pass on what hvdrun orders first.
-        start_world "env ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 $WORLD init barriers 3 print up wait $tmp/later barriers 10 shutdown" \
-            --heartbeat-timeout 3 ${shell:+--remote-shell "$shell"}
-        for p in $(hvdssh_parent) $(hvdssh_children) $(job_pids ssh); do kill -TSTP "$p"; done
-        signal_hvdrun TSTP
-        sleep 4 # longer than hosts may be silent
-        for p in $(hvdssh_parent) $(hvdssh_children) $(job_pids ssh); do kill -CONT "$p"; done
-        signal_hvdrun CONT
-        : >"$tmp/later"
-        finish_job
-        rm "$tmp/later"
+        suspend_world passing_on ${shell:+--remote-shell "$shell"}
         is "SIGTSTP to hvdrun and ${shell:-hvdssh} stops a job for as long as one likes" 0 "$status"
     done
 else
