@@ -41,8 +41,7 @@ static const char *const confined_calls[] = {
  *
  * TCP_QUICKACK is the only option of a socket that ssh_session.c sets. At the other levels that
  * these sockets have, its number means a priority (SOL_SOCKET) or the TTL of datagrams
- * (IPPROTO_IP).
- */
+ * (IPPROTO_IP). */
 static const struct syscall_argument confined_arguments[] = {
     { "fcntl", 1, UINT32_MAX, F_GETFD },   { "fcntl", 1, UINT32_MAX, F_SETFD },
     { "fcntl", 1, UINT32_MAX, F_GETFL },   { "fcntl", 1, UINT32_MAX, F_SETFL },
