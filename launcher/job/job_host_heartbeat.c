@@ -47,7 +47,7 @@ uint64_t job_host_silent_ms(const struct job_host *host)
                                                                                        : 0;
 }
 
-/* Until when the silence that ends now counts. A host that is told to stop may be slow to answer
+/* Until when the gap that ends now counts. A host that is told to stop may be slow to answer
  * because it stops. */
 static uint64_t gap_counts_until_ms(const struct job_host *host, uint64_t now_ms)
 {

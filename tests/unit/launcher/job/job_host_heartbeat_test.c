@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What excuses an agent of this machine that says nothing, which silences count, and the frames of
+/* What excuses an agent of this machine that says nothing, which gaps count, and the frames of
  * an agent that only an elastic job may get. The clock is that of a loop that does not run. */
 #include "tests/support/host_link_fixture.h"
 

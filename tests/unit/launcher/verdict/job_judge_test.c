@@ -146,7 +146,7 @@ START_TEST(a_host_that_was_silent_is_the_verdict_instead_of_its_child)
 }
 END_TEST
 
-START_TEST(a_long_silence_is_told_in_seconds)
+START_TEST(a_long_gap_is_told_in_seconds)
 {
     lose_child_host(STATUS_HOST_LOST, "gone");
     hosts[0].silent_ms = 999600;
@@ -156,7 +156,7 @@ START_TEST(a_long_silence_is_told_in_seconds)
 }
 END_TEST
 
-/* A signal to that agent; the silence of the host above has nothing to do with it. */
+/* A signal to that agent; the gap of the host above has nothing to do with it. */
 START_TEST(a_child_that_said_itself_that_it_ends_stays_the_verdict)
 {
     lose_child_host(STATUS_HOST_LOST, "host lost: its agent (pid 7) was stopped by signal 15");
@@ -210,7 +210,7 @@ int main(void)
     tcase_add_test(tcase, a_host_that_was_lost_later_is_the_verdict_in_the_words_of_its_loss);
     tcase_add_test(tcase, a_host_that_did_not_answer_is_the_verdict_instead_of_its_child);
     tcase_add_test(tcase, a_host_that_was_silent_is_the_verdict_instead_of_its_child);
-    tcase_add_test(tcase, a_long_silence_is_told_in_seconds);
+    tcase_add_test(tcase, a_long_gap_is_told_in_seconds);
     tcase_add_test(tcase, a_child_that_said_itself_that_it_ends_stays_the_verdict);
     tcase_add_test(tcase, a_child_of_a_host_that_answered_stays_the_verdict);
     tcase_add_test(tcase, another_failure_of_a_child_stays_the_verdict);
