@@ -134,7 +134,7 @@ static void elastic_plan_look_around(const struct elastic_plan *plan, int host, 
 }
 
 /* A host is avoided if the job can do without it; see elastic_plan.h. */
-static void elastic_plan_blame_host(struct elastic_plan *plan, int worker, uint64_t now_ms)
+void elastic_plan_blame_host(struct elastic_plan *plan, int worker, uint64_t now_ms)
 {
     const struct plan_worker *failed = &plan->workers[worker];
     bool belongs = failed->member || plan->epoch < 0;

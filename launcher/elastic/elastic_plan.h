@@ -34,7 +34,8 @@
  * by then are removed and stopped at once, and replaced when all of them have ended.
  *
  * Missing ranks. When the next world has waited for `warning_ms`, a line names the ranks that have
- * not come; see elastic_plan_missing.c.
+ * not come; see elastic_plan_missing.c. A worker that was started for growth and does not come is
+ * named too, and is given up as failed after `timeout_ms`; see elastic_plan_joining.c.
  *
  * End. A worker that exits with status 0 has finished: from then on nothing is started, and it
  * still counts for `min`. When no worker of the world is left, the job is done if `min` workers
@@ -85,13 +86,14 @@ struct elastic_options {
 };
 
 enum elastic_action_kind {
-    ELASTIC_START,  /* start `count` workers, `worker` and the numbers after it, on `host` */
-    ELASTIC_INTEND, /* tell the rendezvous the next world: `count` `members` */
-    ELASTIC_REMOVE, /* tell the rendezvous that `worker` is in no next world */
-    ELASTIC_STOP,   /* end the process of the removed `worker` */
-    ELASTIC_WARN,   /* print `text`, one line for people */
-    ELASTIC_FINISH, /* the job is done; nothing follows */
-    ELASTIC_FAIL    /* the job has failed because of `failure`; nothing follows */
+    ELASTIC_START,   /* start `count` workers, `worker` and the numbers after it, on `host` */
+    ELASTIC_INTEND,  /* tell the rendezvous the next world: `count` `members` */
+    ELASTIC_REMOVE,  /* tell the rendezvous that `worker` is in no next world */
+    ELASTIC_STOP,    /* end the process of the removed `worker` */
+    ELASTIC_WARN,    /* print `text`, one line for people */
+    ELASTIC_GIVE_UP, /* `worker` is lost because of `text`; REMOVE and STOP follow */
+    ELASTIC_FINISH,  /* the job is done; nothing follows */
+    ELASTIC_FAIL     /* the job has failed because of `failure`; nothing follows */
 };
 
 enum elastic_failure {
@@ -116,7 +118,7 @@ struct elastic_action {
     const struct rank_info *places; /* START: of each worker, in the world it is started for */
     const struct elastic_member *members; /* INTEND: in order of rank */
     enum elastic_failure failure;
-    char text[ELASTIC_TEXT_SIZE]; /* FAIL, WARN: one line; else "" */
+    char text[ELASTIC_TEXT_SIZE]; /* FAIL, WARN: one line; GIVE_UP: what it has done; else "" */
 };
 
 struct elastic_plan;

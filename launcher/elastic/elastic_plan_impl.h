@@ -30,7 +30,9 @@ struct plan_worker {
     bool late;      /* was started after others had failed before the first world */
     int since;      /* the epoch of its first world; PLAN_NO_WORLD: it has not been in one */
     int rank, size;
-    uint64_t stop_ms; /* of REMOVED: when to stop it; ELASTIC_NEVER: not known yet */
+    uint64_t stop_ms;    /* of REMOVED: when to stop it; ELASTIC_NEVER: not known yet */
+    uint64_t started_ms; /* when START was asked for */
+    uint64_t warn_ms;    /* when it is named next, if it has not come by then */
 };
 
 struct plan_action {
@@ -94,6 +96,9 @@ void elastic_plan_remove(struct elastic_plan *plan, int worker, uint64_t now_ms)
 /* The world is broken: removed workers have nothing to wait for any more. */
 void elastic_plan_break(struct elastic_plan *plan, uint64_t now_ms);
 
+/* The worker has failed: the job leaves its host, or one slot of it, and waits for the cool-down. */
+void elastic_plan_blame_host(struct elastic_plan *plan, int worker, uint64_t now_ms);
+
 /* Appends an action. FINISH and FAIL are the last. */
 struct plan_action *elastic_plan_queue(struct elastic_plan *plan, enum elastic_action_kind kind,
                                        int worker);
@@ -104,18 +109,29 @@ typedef bool plan_worker_fn(const struct plan_worker *worker);
 int *elastic_plan_order(const struct elastic_plan *plan, plan_worker_fn *wanted, int *count);
 
 /* Adds workers in free slots, and asks for them. */
-void elastic_plan_start(struct elastic_plan *plan);
+void elastic_plan_start(struct elastic_plan *plan, uint64_t now_ms);
 
 /* WARN, if it is due. */
 void elastic_check_missing(struct elastic_plan *plan, uint64_t now_ms);
 
-/* ---- elastic_plan_text.c: FAIL and WARN with their lines ---- */
+/* ---- elastic_plan_joining.c: workers that do not join the world that runs ---- */
+
+void elastic_give_up_late(struct elastic_plan *plan, uint64_t now_ms); /* GIVE_UP, if it is time */
+void elastic_warn_late(struct elastic_plan *plan, uint64_t now_ms);    /* WARN, if it is due */
+uint64_t elastic_late_next_ms(const struct elastic_plan *plan); /* when one is; ELASTIC_NEVER */
+
+/* ---- elastic_plan_text.c: FAIL, WARN and GIVE_UP with their lines ---- */
 
 void elastic_fail_short(struct elastic_plan *plan, bool for_ever); /* too few slots */
 void elastic_fail_resets(struct elastic_plan *plan);               /* the limit of resets */
 void elastic_fail_over(struct elastic_plan *plan);                 /* nobody is left */
 void elastic_fail_forming(struct elastic_plan *plan);              /* no world in time */
 void elastic_warn_missing(struct elastic_plan *plan, uint64_t now_ms);
+void elastic_say_given_up(struct elastic_plan *plan, int worker);
+
+/* Those of the workers `first` to `end` - 1, of one host, that `wanted` accepts: at least one. */
+void elastic_say_late(struct elastic_plan *plan, int first, int end, plan_worker_fn *wanted,
+                      uint64_t now_ms);
 
 /* The slots that the next world needs. */
 int elastic_needed(const struct elastic_plan *plan);

@@ -189,3 +189,54 @@ void elastic_warn_missing(struct elastic_plan *plan, uint64_t now_ms)
              elastic_seconds(waited_ms), missing,
              elastic_seconds(plan->options.timeout_ms - waited_ms + 999));
 }
+
+/* ---- workers that do not join ---- */
+
+void elastic_say_given_up(struct elastic_plan *plan, int worker)
+{
+    snprintf(elastic_plan_queue(plan, ELASTIC_GIVE_UP, worker)->action.text, ELASTIC_TEXT_SIZE,
+             "has not called hvd_init within %d s (--elastic-timeout)",
+             elastic_seconds(plan->options.timeout_ms));
+}
+
+/* Some of the workers that were started together. */
+struct started_workers {
+    const struct elastic_plan *plan;
+    int first, end;
+    plan_worker_fn *wanted;
+};
+
+static bool is_one_of(const void *context, int worker)
+{
+    const struct started_workers *of = context;
+    return worker >= of->first && worker < of->end && of->wanted(&of->plan->workers[worker]);
+}
+
+/* "workers 2, 3 on b", or their number if the names do not fit. */
+static int elastic_name_workers(const struct started_workers *of, char *text, size_t size)
+{
+    char names[RANK_NAMES_SIZE];
+    int count = rank_names_text(names, sizeof names, of->end, is_one_of, of);
+    const char *numbers = strchr(names, ' ');
+    int length = snprintf(text, size, "worker%s%s on %s", plural(count), numbers ? numbers : "",
+                          elastic_plan_host(of->plan, of->first)->found.name);
+    if (length < 0 || (size_t)length >= size)
+        snprintf(text, size, "%d worker%s", count, plural(count));
+    return count;
+}
+
+/* Rounds up what is left, so that the two times add up to the limit. */
+void elastic_say_late(struct elastic_plan *plan, int first, int end, plan_worker_fn *wanted,
+                      uint64_t now_ms)
+{
+    const struct started_workers of = { plan, first, end, wanted };
+    uint64_t waited_ms = now_ms - plan->workers[first].started_ms;
+    char names[ELASTIC_TEXT_SIZE - 120];
+    int count = elastic_name_workers(&of, names, sizeof names);
+    snprintf(elastic_plan_queue(plan, ELASTIC_WARN, -1)->action.text, ELASTIC_TEXT_SIZE,
+             "no sign of %s for %d s: %s not called hvd_init; %s given up in %d s "
+             "(--elastic-timeout)",
+             names, elastic_seconds(waited_ms), count == 1 ? "it has" : "they have",
+             count == 1 ? "it is" : "they are",
+             elastic_seconds(plan->options.timeout_ms - waited_ms + 999));
+}

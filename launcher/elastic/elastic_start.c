@@ -168,7 +168,7 @@ static void elastic_plan_place(struct elastic_plan *plan, int first_action, int 
     free(order);
 }
 
-void elastic_plan_start(struct elastic_plan *plan)
+void elastic_plan_start(struct elastic_plan *plan, uint64_t now_ms)
 {
     struct plan_count alive = elastic_plan_count(plan);
     int wanted = plan->options.max - alive.members - alive.fresh;
@@ -177,6 +177,10 @@ void elastic_plan_start(struct elastic_plan *plan)
     elastic_plan_fill(plan, wanted < left ? wanted : left);
     if (plan->worker_count == first_worker)
         return;
+    for (int i = first_worker; i < plan->worker_count; i++) {
+        plan->workers[i].started_ms = now_ms;
+        plan->workers[i].warn_ms = now_ms + plan->options.warning_ms;
+    }
     plan->starts_again = false;
     elastic_plan_place(plan, first_action, first_worker);
 }

@@ -190,6 +190,10 @@ bool job_is_stopping(const struct job *job);
  * being stopped. Does not call back before it returns. */
 void job_add_batch(struct job *job, const struct job_batch *batch);
 
+/* The worker has not joined in time, and is to be removed: it is lost for the reason `why`, status
+ * 75. */
+void job_give_up_worker(struct job *job, int worker, const char *why);
+
 /* The worker is in no next world: its end is not a loss, however it ends. */
 void job_worker_removed(struct job *job, int worker);
 

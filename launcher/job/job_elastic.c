@@ -325,15 +325,9 @@ static int put_host(const struct job *job, const struct report_world *world, int
     return rank;
 }
 
-void job_say_world(struct job *job)
+static void say_present_world(struct job *job, const struct report_world *world)
 {
-    const struct report_world *world = job_report_world(&job->report);
     struct text_buffer line = { 0 };
-    if (!world) {
-        job_output_say(job->output, "no world yet, %d worker%s run", job->state.ranks_running,
-                       job->state.ranks_running == 1 ? "" : "s");
-        return;
-    }
     text_buffer_printf(&line, "world %d, for %.1f s, %s%d rank%s; workers in order of rank: ",
                        world->epoch, (double)(job_now_ms() - world->began_ms) / 1000,
                        *world->why ? "ended, " : "", world->size, world->size == 1 ? "" : "s");
@@ -342,6 +336,32 @@ void job_say_world(struct job *job)
     char *text = text_buffer_take(&line);
     job_say(job, text);
     free(text);
+}
+
+/* What a worker outside of the world is about to do; NULL: it does not run. */
+static const char *outside_text(const struct report_rank *record)
+{
+    if (record->end != END_LEFT)
+        return NULL;
+    if (record->removed)
+        return "is to end";
+    return record->met ? "waits for the next world" : "has not called hvd_init";
+}
+
+void job_say_world(struct job *job)
+{
+    const struct report_world *world = job_report_world(&job->report);
+    if (world)
+        say_present_world(job, world);
+    else
+        job_output_say(job->output, "no world yet, %d worker%s run", job->state.ranks_running,
+                       job->state.ranks_running == 1 ? "" : "s");
+    for (int worker = 0; worker < job->report.nranks; worker++) {
+        const char *text = outside_text(&job->report.ranks[worker]);
+        if (text && (!world || is_no_member(worker, world->workers, world->size)))
+            job_output_say(job->output, "worker %d on %s: %s", worker, job_worker_host(job, worker),
+                           text);
+    }
 }
 
 /* ---- the end ---- */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The workers that an elastic job has lost. A worker is lost when it has failed, was never started,
- * or went with its host, and was neither removed nor ended with the whole job. Each loss is printed
- * when it happens, unless its host's loss was, and again at the end, with time and cause. */
+ * went with its host, or did not join in time, and was neither removed before nor ended with the
+ * whole job. Each loss is printed when it happens, unless its host's loss was, and again at the
+ * end, with time and cause. */
 #include "launcher/job/job_impl.h"
 
 #include "launcher/base/exit_status.h"
@@ -49,6 +50,11 @@ void job_lose_worker(struct job *job, int worker, int exit_status, const char *w
     if (record_loss(job, worker, exit_status, why))
         job_output_say(job->output, "lost rank %d on %s (worker %d, pid %d): %s", record->rank,
                        job_worker_host(job, worker), worker, record->pid, why);
+}
+
+void job_give_up_worker(struct job *job, int worker, const char *why)
+{
+    job_lose_worker(job, worker, STATUS_TIMEOUT, why);
 }
 
 /* A process that has exited or was killed. */

@@ -81,6 +81,11 @@ static void driver_warn(struct elastic_driver *driver, const struct elastic_acti
     job_say(driver->job, action->text);
 }
 
+static void driver_give_up(struct elastic_driver *driver, const struct elastic_action *action)
+{
+    job_give_up_worker(driver->job, action->worker, action->text);
+}
+
 static void driver_finish(struct elastic_driver *driver, const struct elastic_action *action)
 {
     (void)action;
@@ -102,8 +107,8 @@ static void driver_fail(struct elastic_driver *driver, const struct elastic_acti
 static driver_act_fn *const driver_acts[] = {
     [ELASTIC_START] = driver_start,   [ELASTIC_INTEND] = driver_intend,
     [ELASTIC_REMOVE] = driver_remove, [ELASTIC_STOP] = driver_stop,
-    [ELASTIC_WARN] = driver_warn,     [ELASTIC_FINISH] = driver_finish,
-    [ELASTIC_FAIL] = driver_fail,
+    [ELASTIC_WARN] = driver_warn,     [ELASTIC_GIVE_UP] = driver_give_up,
+    [ELASTIC_FINISH] = driver_finish, [ELASTIC_FAIL] = driver_fail,
 };
 
 static void driver_say_what_it_waits_for(struct elastic_driver *driver)

@@ -170,12 +170,59 @@ ok "which may come, too" all_joined 1 1 2
 end_job
 is "and the job ends well" 0 "$status"
 
-# ---- jobs that cannot go on ----
+# ---- workers that do not join the world ----
 
+# Runs a command, except in workers 2 and 3, which never call hvd_init.
+cat >"$tmp/never_worker" <<'EOF'
+case $HVD_WORKER in 2 | 3) exec sleep 1000 ;; esac
+exec "$@"
+EOF
+# with_never_workers ARGUMENT...: a job of two ranks, and a third when there is a host for it.
+with_never_workers() {
+    rm -f "$tmp/end"
+    hosts localhost:2
+    start "$HVDRUN" --grace 1 -np 2 --min-np 2 --max-np 3 --blacklist-cooldown-range 1 1 "$@" \
+        --host-discovery-script "cat '$tmp/hosts'" sh "$tmp/never_worker" "$ELASTIC_WORKER" "$tmp"
+}
+with_never_workers --stall-check-warning-time-seconds 1
+all_joined 0 0 1
+hosts localhost:2 127.0.0.2:1
+ok "a worker that does not join the world is named, with its host and the end of its time" \
+    until_said '^hvdrun: no sign of worker 2 on 127\.0\.0\.2 for [0-9]+ s: it has not called hvd_init; it is given up in [0-9]+ s \(--elastic-timeout\)$' \
+    "$tmp/err"
+kill -USR2 "$pid"
+ok "and SIGUSR2 names it" until_said '^hvdrun: worker 2 on 127\.0\.0\.2: has not called hvd_init$' "$tmp/err"
+end_job
+is "the job ends well without it" 0 "$status"
+unlike "and has not waited for it" '^hvdrun: no world for' "$tmp/err"
+ok "and leaves nobody" no_survivors
+
+# says_lost WORKER
+says_lost() {
+    until_said "^hvdrun: lost rank 2 on 127\\.0\\.0\\.2 \\(worker $1, pid [0-9]+\\): has not called hvd_init within [0-9]+ s \\(--elastic-timeout\\)\$" \
+        "$tmp/err"
+}
 # The first world, too, has to be made within the time: a busy machine gets more of it.
 joined_or_ended() {
     job_has_ended || { grep -q 'world 0 rank 0 of 2' "$tmp/out" && grep -q 'world 0 rank 1 of 2' "$tmp/out"; }
 }
+for limit in 5 20 60; do
+    with_never_workers --elastic-timeout $limit
+    until_true joined_or_ended
+    job_has_ended || break
+    finish_job
+done
+hosts localhost:2 127.0.0.2:1
+ok "a worker that never joins is lost after --elastic-timeout" says_lost 2
+ok "and after the cool-down another one is started, which is lost too" says_lost 3
+ok "until one comes" until_said 'world 1 rank 2 of 3 worker [4-9] pid '
+end_job
+is "and the job ends well" 0 "$status"
+like "which counts the losses" '^hvdrun: [2-7] of [5-9] workers were lost, in 2 worlds:$' "$tmp/err"
+ok "and leaves nobody behind" no_survivors
+
+# ---- jobs that cannot go on ----
+
 hosts localhost:2
 for limit in 5 20 60; do
     elastic -np 2 --min-np 2 --elastic-timeout $limit --host-discovery-script "cat '$tmp/hosts'"

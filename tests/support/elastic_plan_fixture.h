@@ -5,7 +5,7 @@
  *   +a:0,1        start workers 0 and 1 on host a       =0,1      intend these, in order of rank
  *   -2            remove worker 2                       !2        stop it
  *   done          the job is done                       fail TEXT the job has failed
- *   warn TEXT     a line for people */
+ *   warn TEXT     a line for people                     lost 2 TEXT    worker 2 is given up */
 #ifndef TESTS_SUPPORT_ELASTIC_PLAN_FIXTURE_H
 #define TESTS_SUPPORT_ELASTIC_PLAN_FIXTURE_H
 
@@ -64,6 +64,9 @@ static inline void put_action(struct text_buffer *text, const struct elastic_act
         return;
     case ELASTIC_WARN:
         text_buffer_printf(text, "warn %s", action->text);
+        return;
+    case ELASTIC_GIVE_UP:
+        text_buffer_printf(text, "lost %d %s", action->worker, action->text);
         return;
     case ELASTIC_FINISH:
         text_buffer_put_string(text, "done");

@@ -7,6 +7,7 @@
  *   ranks of a host stand together, hosts and workers in order of their first world and age;
  *   a host never has more processes than slots when workers are started, one less as long as a
  *   failure there is not cool, and none as long as it is drained;
+ *   a worker is given up only if it has had the time to come, and counts for its host then;
  *   there are not more worlds than the limit of resets allows;
  *   the job ends once nothing happens any more, without a worker that waits for ever.
  * ELASTIC_SEEDS and ELASTIC_FIRST choose other histories. */
@@ -23,6 +24,7 @@ struct process {
     int host;
     bool alive, pending, in_world, removed, told; /* told: the process may end because of it */
     int since;                                    /* its first world; INT_MAX: none yet */
+    uint64_t started_ms;
 };
 
 struct model {
@@ -41,6 +43,7 @@ struct model {
     bool broken, intention_open;
     int epoch, finished;
     bool over, done;
+    unsigned given_up;
 };
 
 static struct model m;
@@ -90,8 +93,9 @@ static void model_start(const struct elastic_action *action)
     PROMISE(m.process_count + action->count <= WORKERS, "enough numbers");
     for (int i = 0; i < action->count; i++) {
         PROMISE(action->places[i].rank < action->places[i].size, "a place in a world");
-        m.processes[m.process_count++] =
-            (struct process){ .host = host, .alive = true, .since = INT_MAX };
+        m.processes[m.process_count++] = (struct process){
+            .host = host, .alive = true, .since = INT_MAX, .started_ms = m.now_ms
+        };
     }
 }
 
@@ -147,6 +151,18 @@ static void model_intend(const struct elastic_action *action)
     m.intention_open = true;
 }
 
+/* Its process still runs. */
+static void model_give_up(const struct elastic_action *action)
+{
+    const struct process *at = &m.processes[action->worker];
+    PROMISE(at->alive && !at->removed, "%d is dead", action->worker);
+    PROMISE(m.epoch > 0 && at->since == INT_MAX && !at->pending, "%d has come", action->worker);
+    PROMISE(m.now_ms >= at->started_ms + m.options.timeout_ms, "%d has time", action->worker);
+    PROMISE(action->text[0], "a loss has a text");
+    m.failed_ms[at->host] = m.now_ms;
+    m.given_up++;
+}
+
 static void model_end(const struct elastic_action *action)
 {
     m.over = true;
@@ -178,6 +194,9 @@ static void model_act(void)
             m.processes[action.worker].told = true;
             break;
         case ELASTIC_WARN:
+            break;
+        case ELASTIC_GIVE_UP:
+            model_give_up(&action);
             break;
         case ELASTIC_FINISH:
         case ELASTIC_FAIL:
@@ -365,6 +384,7 @@ static void one_history(unsigned seed)
     m.options.np = m.options.min + (int)draw(3);
     m.options.max = m.options.np + (int)draw(4);
     m.options.timeout_ms = 5000 + draw(60000);
+    m.options.warning_ms = draw(2) ? 0 : 1 + draw(5000);
     m.options.reset_limit = draw(3) ? 0 : 1 + (int)draw(3);
     if (draw(2)) {
         m.options.cooldown_low_ms = 100 + draw(1000);
@@ -389,15 +409,17 @@ static unsigned from_environment(const char *name, unsigned otherwise)
 START_TEST(in_any_history_the_promises_hold)
 {
     unsigned first = from_environment("ELASTIC_FIRST", 1);
-    unsigned seeds = from_environment("ELASTIC_SEEDS", 3000), done = 0, worlds = 0;
+    unsigned seeds = from_environment("ELASTIC_SEEDS", 3000), done = 0, worlds = 0, given_up = 0;
     for (unsigned seed = first; seed < first + seeds; seed++) {
         one_history(seed);
         done += m.done;
         worlds += (unsigned)m.epoch;
+        given_up += m.given_up;
     }
     if (seeds >= 1000) {
         ck_assert_uint_gt(done, seeds / 50); /* the histories are not all failures */
         ck_assert_uint_gt(worlds, seeds);
+        ck_assert_uint_gt(given_up, 0);
     }
 }
 END_TEST

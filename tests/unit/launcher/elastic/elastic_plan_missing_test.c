@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The policy of elastic jobs: when hvdrun names the ranks for which the next world waits. */
+/* The policy of elastic jobs: when hvdrun names the ranks for which the next world waits, and the
+ * workers that do not join the one that runs. */
 #include "tests/support/elastic_plan_fixture.h"
 
 /* Warns after a minute, and ends the job after ten. */
@@ -166,6 +167,121 @@ START_TEST(the_time_that_is_left_is_not_cut)
 }
 END_TEST
 
+/* ---- workers that are to join while the world runs ---- */
+
+/* Three workers are in the world; the fourth was started for a slot that has come. */
+static void begin_with_one_to_join(const struct elastic_options *options)
+{
+    begin(options);
+    hosts("a:2,b:1");
+    EXPECT("+a:0,1 +b:2 =0,1,2");
+    world();
+    hosts("a:2,b:2");
+    EXPECT("+b:3");
+}
+
+START_TEST(a_worker_that_does_not_join_the_world_is_named)
+{
+    begin_with_one_to_join(&patient);
+    ck_assert_uint_eq(elastic_plan_next_ms(plan), 61000);
+    pass(59999);
+    EXPECT("");
+    pass(1);
+    EXPECT("warn no sign of worker 3 on b for 60 s: it has not called hvd_init; it is given up in "
+           "540 s (--elastic-timeout)");
+    ck_assert_uint_eq(elastic_plan_next_ms(plan), 361000);
+    pass(299999);
+    EXPECT("");
+    pass(1);
+    EXPECT("warn no sign of worker 3 on b for 360 s: it has not called hvd_init; it is given up "
+           "in 240 s (--elastic-timeout)");
+    ck_assert_uint_eq(elastic_plan_next_ms(plan), 601000);
+    finish();
+}
+END_TEST
+
+START_TEST(a_worker_that_joins_is_not_named)
+{
+    begin_with_one_to_join(&patient);
+    waits(3);
+    EXPECT("=0,1,2,3");
+    ck_assert_uint_eq(elastic_plan_next_ms(plan), ELASTIC_NEVER);
+    pass(60000);
+    EXPECT("");
+    finish();
+}
+END_TEST
+
+START_TEST(without_stall_checks_a_worker_that_does_not_join_is_not_named)
+{
+    struct elastic_options options = patient;
+    options.warning_ms = 0;
+    begin_with_one_to_join(&options);
+    ck_assert_uint_eq(elastic_plan_next_ms(plan), 601000);
+    pass(599999);
+    EXPECT("");
+    finish();
+}
+END_TEST
+
+/* Of four workers of one host, the second has come. */
+START_TEST(workers_that_were_started_together_have_one_line)
+{
+    static const struct elastic_options options = {
+        .np = 1, .min = 1, .max = 9, .timeout_ms = 600000, .warning_ms = 60000
+    };
+    begin(&options);
+    hosts("a:1");
+    EXPECT("+a:0 =0");
+    world();
+    hosts("a:1,b:4,c:1");
+    EXPECT("+b:1,2,3,4 +c:5");
+    waits(2);
+    pass(60000);
+    EXPECT("=0,2 warn no sign of workers 1, 3, 4 on b for 60 s: they have not called hvd_init; "
+           "they are given up in 540 s (--elastic-timeout) "
+           "warn no sign of worker 5 on c for 60 s: it has not called hvd_init; it is given up in "
+           "540 s (--elastic-timeout)");
+    finish();
+}
+END_TEST
+
+START_TEST(workers_on_a_host_with_a_long_name_are_counted)
+{
+    char list[300] = "a:3,";
+    for (int i = 0; i < 252; i++)
+        list[4 + i] = i % 63 == 62 ? '.' : 'h';
+    strcpy(list + 4 + 251, ":1");
+    begin(&patient);
+    hosts("a:3");
+    EXPECT("+a:0,1,2 =0,1,2");
+    world();
+    hosts(list);
+    actions();
+    pass(60000);
+    EXPECT("warn no sign of 1 worker for 60 s: it has not called hvd_init; it is given up in "
+           "540 s (--elastic-timeout)");
+    finish();
+}
+END_TEST
+
+/* Rank 0 has left the world at 59 s. */
+START_TEST(a_worker_is_named_later_while_the_others_wait_for_a_world)
+{
+    begin_with_one_to_join(&patient);
+    pass(59000);
+    waits(0);
+    pass(ELASTIC_HEAR_MS);
+    EXPECT("=0,1,2");
+    pass(1000);
+    EXPECT("");
+    world();
+    EXPECT("warn no sign of worker 3 on b for 60 s: it has not called hvd_init; it is given up in "
+           "540 s (--elastic-timeout)");
+    finish();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("elastic_plan_missing");
@@ -180,6 +296,12 @@ int main(void)
     tcase_add_test(rules, without_stall_checks_nothing_is_said);
     tcase_add_test(rules, a_job_that_ends_by_then_says_why_and_nothing_before);
     tcase_add_test(rules, the_time_that_is_left_is_not_cut);
+    tcase_add_test(rules, a_worker_that_does_not_join_the_world_is_named);
+    tcase_add_test(rules, a_worker_that_joins_is_not_named);
+    tcase_add_test(rules, without_stall_checks_a_worker_that_does_not_join_is_not_named);
+    tcase_add_test(rules, workers_that_were_started_together_have_one_line);
+    tcase_add_test(rules, workers_on_a_host_with_a_long_name_are_counted);
+    tcase_add_test(rules, a_worker_is_named_later_while_the_others_wait_for_a_world);
     suite_add_tcase(suite, rules);
     return unit_run(suite);
 }

@@ -232,6 +232,105 @@ START_TEST(ranks_on_a_host_with_a_long_name_are_counted)
 }
 END_TEST
 
+/* ---- workers that do not join the world that runs ---- */
+
+#define LATE " has not called hvd_init within 600 s (--elastic-timeout)"
+
+START_TEST(a_worker_that_never_joins_is_given_up_and_the_world_runs_on)
+{
+    begin_on_one_host(&two_to_four);
+    hosts("a:2,b:1");
+    EXPECT("+b:2");
+    ck_assert_uint_eq(elastic_plan_next_ms(plan), 601000);
+    pass(599999);
+    EXPECT("");
+    pass(1);
+    EXPECT("lost 2" LATE " -2 !2");
+    ck_assert_uint_eq(elastic_plan_next_ms(plan), ELASTIC_NEVER);
+    fails(2);
+    EXPECT("");
+    finish();
+}
+END_TEST
+
+START_TEST(after_the_cool_down_its_slot_has_another_worker)
+{
+    struct elastic_options options = two_to_four;
+    options.cooldown_low_ms = options.cooldown_high_ms = 10000;
+    begin_on_one_host(&options);
+    hosts("a:3");
+    EXPECT("+a:2");
+    pass(600000);
+    EXPECT("lost 2" LATE " -2 !2");
+    fails(2);
+    pass(9999);
+    EXPECT("");
+    pass(1);
+    EXPECT("+a:3");
+    waits(3);
+    EXPECT("=0,1,3");
+    finish();
+}
+END_TEST
+
+/* Worker 2 has come; 3 and 4 have not. */
+START_TEST(all_workers_that_are_late_are_lost_and_those_that_came_are_not)
+{
+    static const struct elastic_options options = {
+        .np = 2, .min = 2, .max = 6, .timeout_ms = 600000
+    };
+    begin_on_one_host(&options);
+    hosts("a:2,b:1,c:2");
+    EXPECT("+b:2 +c:3,4");
+    waits(2);
+    pass(ELASTIC_GATHER_MS);
+    EXPECT("=0,1,2");
+    world();
+    pass(600000 - ELASTIC_GATHER_MS);
+    EXPECT("lost 3" LATE " -3 lost 4" LATE " -4 !3 !4");
+    finish();
+}
+END_TEST
+
+/* That world has the limit itself. */
+START_TEST(a_worker_without_which_there_is_no_world_is_not_given_up)
+{
+    struct elastic_options options = two_to_four;
+    options.cooldown_low_ms = options.cooldown_high_ms = 1000;
+    begin_on_one_host(&options);
+    fails(1);
+    pass(1000);
+    EXPECT("+a:2 =0,2");
+    waits(0);
+    pass(600000);
+    EXPECT("fail no world within 600 s (--elastic-timeout): rank 1 on a has not called hvd_init");
+    finish();
+}
+END_TEST
+
+/* Horovod's own workers would wait for all that were started with them. */
+START_TEST(a_late_worker_with_a_fixed_place_does_not_hold_up_the_others)
+{
+    begin(&two_to_four);
+    hosts("a:2");
+    EXPECT("+a:0,1 =0,1");
+    comes_with_fixed_place(0);
+    comes_with_fixed_place(1);
+    world();
+    hosts("a:2,b:1,c:1");
+    EXPECT("+b:2 +c:3");
+    comes_with_fixed_place(3);
+    pass(600000);
+    EXPECT("lost 2" LATE " -2 -3 !2 !3");
+    fails(2);
+    fails(3);
+    EXPECT("+c:4");
+    comes_with_fixed_place(4);
+    EXPECT("=0,1,4");
+    finish();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("elastic_plan_timeout");
@@ -249,6 +348,11 @@ int main(void)
     tcase_add_test(rules, many_hosts_whose_ranks_do_not_come_are_counted);
     tcase_add_test(rules, the_number_of_other_ranks_is_not_cut);
     tcase_add_test(rules, ranks_on_a_host_with_a_long_name_are_counted);
+    tcase_add_test(rules, a_worker_that_never_joins_is_given_up_and_the_world_runs_on);
+    tcase_add_test(rules, after_the_cool_down_its_slot_has_another_worker);
+    tcase_add_test(rules, all_workers_that_are_late_are_lost_and_those_that_came_are_not);
+    tcase_add_test(rules, a_worker_without_which_there_is_no_world_is_not_given_up);
+    tcase_add_test(rules, a_late_worker_with_a_fixed_place_does_not_hold_up_the_others);
     suite_add_tcase(suite, rules);
     return unit_run(suite);
 }
