@@ -232,6 +232,37 @@ void agent_ranks_prepare(struct agent *agent)
     oom_counter_find_own(&agent->ranks.oom);
 }
 
+/* Sends a signal to each rank's group by number: no other process gets the number of a group until
+ * agent_reap() has waited for the rank, and from then on the rank is not running. */
+void agent_signal_ranks(struct agent *agent, int signum)
+{
+    for (int i = 0; i < agent->ranks.count; i++)
+        if (agent->ranks.list[i]->running)
+            kill(-agent->ranks.list[i]->pid, signum);
+}
+
+/* Stops the ranks together with hvdrun, also processes that have left the group of their rank. */
+static void suspend(struct agent *agent)
+{
+    struct agent_ranks *ranks = &agent->ranks;
+    pid_t *spared;
+    int nspared = agent_tunnels_pids(agent, &spared);
+    ranks->suspended = true;
+    agent_signal_ranks(agent, SIGSTOP);
+    ranks->nhalted = process_tree_stop(&ranks->halted, ranks->nhalted, spared, nspared);
+    free(spared);
+}
+
+/* The ranks have the key now, or never will. */
+static void wipe_environments(struct agent *agent)
+{
+    for (int i = 0; i < agent->ranks.count; i++) {
+        string_list_wipe(&agent->ranks.list[i]->environment);
+        free(agent->ranks.list[i]->envp);
+        agent->ranks.list[i]->envp = NULL;
+    }
+}
+
 int agent_on_start(struct agent *agent, struct wire_reader *body, struct err *err)
 {
     struct agent_start start;
@@ -251,35 +282,12 @@ int agent_on_start(struct agent *agent, struct wire_reader *body, struct err *er
         nstarted++;
     for (int i = 0; i < nstarted; i++)
         confirm_rank(agent->ranks.list[i], &spawned[i]);
-    for (int i = 0; i < agent->ranks.count; i++) { /* the ranks have the key now, or never will */
-        string_list_wipe(&agent->ranks.list[i]->environment);
-        free(agent->ranks.list[i]->envp);
-        agent->ranks.list[i]->envp = NULL;
-    }
+    if (agent->ranks.suspended) /* hvdrun sent SIGSTOP before it knew that it would send START */
+        suspend(agent);
+    wipe_environments(agent);
     free(spawned);
     uv_update_time(agent->loop);
     return HVD_OK;
-}
-
-/* Sends a signal to each rank's group by number: no other process gets the number of a group until
- * agent_reap() has waited for the rank, and from then on the rank is not running. */
-void agent_signal_ranks(struct agent *agent, int signum)
-{
-    for (int i = 0; i < agent->ranks.count; i++)
-        if (agent->ranks.list[i]->running)
-            kill(-agent->ranks.list[i]->pid, signum);
-}
-
-/* Stops the ranks together with hvdrun, also processes that have left the group of their rank. */
-static void suspend(struct agent *agent)
-{
-    pid_t *spared;
-    int nspared = agent_tunnels_pids(agent, &spared);
-    agent_signal_ranks(agent, SIGSTOP);
-    if (!agent->ranks.suspended)
-        agent->ranks.nhalted = process_tree_stop(&agent->ranks.halted, spared, nspared);
-    agent->ranks.suspended = true;
-    free(spared);
 }
 
 static void resume(struct agent *agent)

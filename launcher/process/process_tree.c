@@ -251,11 +251,9 @@ static int remember(struct stopped_process **list, int count, const struct proce
 
 /* A stopped process may take a moment to stop, and have forked before: so the search is
  * repeated. */
-int process_tree_stop(struct stopped_process **stopped, const pid_t *spared, int nspared)
+int process_tree_stop(struct stopped_process **stopped, int count, const pid_t *spared, int nspared)
 {
     struct process_table table = process_tree_look(spared, nspared);
-    int count = 0;
-    *stopped = NULL;
     for (int pass = 0; pass < FREEZE_PASSES && stop_all(&table) > 0; pass++) {
         count = remember(stopped, count, &table);
         free(table.list);

@@ -37,11 +37,12 @@ int process_tree_signal(int signum, const pid_t *spared, int nspared);
 int process_tree_signal_outside(int signum, const pid_t *groups, int ngroups, const pid_t *spared,
                                 int nspared);
 
-/* Stops every running descendant that is not spared, as above, until no running one is found.
- * Returns the number of stopped processes; `*stopped`, which the caller frees, names them for
- * process_tree_continue(). That call continues only these, not processes that had been stopped
- * before. */
-int process_tree_stop(struct stopped_process **stopped, const pid_t *spared, int nspared);
+/* Stops every running descendant that is not spared, as above, until no running one is found, and
+ * adds them to the `count` processes of `*stopped`, which is NULL at first and which the caller
+ * frees. Returns the new number. process_tree_continue() continues only these, not processes that
+ * had been stopped before. */
+int process_tree_stop(struct stopped_process **stopped, int count, const pid_t *spared,
+                      int nspared);
 void process_tree_continue(const struct stopped_process *stopped, int count);
 
 /* Describes up to `max` of the descendants that are not zombies; returns their number. */

@@ -231,11 +231,10 @@ int process_tree_signal_outside(int signum, const pid_t *groups, int ngroups, co
     return count;
 }
 
-int process_tree_stop(struct stopped_process **stopped, const pid_t *spared, int nspared)
+int process_tree_stop(struct stopped_process **stopped, int count, const pid_t *spared, int nspared)
 {
-    (void)spared, (void)nspared;
-    *stopped = NULL;
-    return 0; /* a rank and what it has started are one here */
+    (void)stopped, (void)spared, (void)nspared;
+    return count; /* a rank and what it has started are one here */
 }
 
 void process_tree_continue(const struct stopped_process *stopped, int count)

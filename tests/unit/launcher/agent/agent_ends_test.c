@@ -3,6 +3,7 @@
  * silent one, one that does not read, one that is gone. */
 #include "launcher/agent/agent_impl.h"
 #include "launcher/base/exit_status.h"
+#include "launcher/process/process_handle.h"
 #include "tests/support/agent_fixture.h"
 #include "tests/support/unit.h"
 
@@ -561,6 +562,45 @@ START_TEST(a_hvdrun_that_is_stopped_may_be_silent)
 }
 END_TEST
 
+static void until_state(pid_t pid, bool stopped)
+{
+    while ((process_state(pid) == 'T') != stopped)
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+}
+
+/* hvdrun has sent SIGSTOP before it knew that all hosts are ready. The second SIGSTOP is of a second
+ * Ctrl-Z. */
+START_TEST(a_stop_of_hvdrun_that_crosses_the_start_stops_the_ranks)
+{
+    bring_to(PREPARED);
+    agent_fixture_send_numbers(&agent, AGENT_SIGNAL, 1, SIGSTOP);
+    agent_fixture_send(&agent, AGENT_START, NULL, 0);
+    pid_t rank = agent_fixture_until_started(&agent);
+    until_state(rank, true);
+    if (_i == 1)
+        agent_fixture_send_numbers(&agent, AGENT_SIGNAL, 1, SIGSTOP);
+    agent_fixture_send_numbers(&agent, AGENT_SIGNAL, 1, SIGCONT);
+    until_state(rank, false);
+    ck_assert_int_eq(agent_fixture_stop(&agent), 0);
+    ck_assert(agent_fixture_is_gone(rank));
+}
+END_TEST
+
+/* Between the two orders hvdrun goes on. */
+START_TEST(a_stop_that_is_over_before_the_start_stops_no_rank)
+{
+    bring_to(PREPARED);
+    agent_fixture_send_numbers(&agent, AGENT_SIGNAL, 1, SIGSTOP);
+    agent_fixture_send_numbers(&agent, AGENT_SIGNAL, 1, SIGCONT);
+    agent_fixture_send(&agent, AGENT_START, NULL, 0);
+    pid_t rank = agent_fixture_until_started(&agent);
+    send_heartbeat(1);
+    agent_fixture_until(&agent, AGENT_HEARTBEAT); /* START has been done */
+    ck_assert_int_ne(process_state(rank), 'T');
+    ck_assert_int_eq(agent_fixture_stop(&agent), 0);
+}
+END_TEST
+
 /* A window that is resized, and SIGUSR1, are passed on while hvdrun waits for its own stop. */
 START_TEST(a_signal_that_is_passed_on_does_not_end_the_pause)
 {
@@ -606,6 +646,8 @@ int main(void)
     tcase_add_test(tcase, a_missing_heartbeat_ends_the_agent_and_its_ranks);
     tcase_add_test(tcase, a_missing_heartbeat_before_the_start_ends_the_agent);
     tcase_add_test(tcase, a_hvdrun_that_is_stopped_may_be_silent);
+    tcase_add_loop_test(tcase, a_stop_of_hvdrun_that_crosses_the_start_stops_the_ranks, 0, 2);
+    tcase_add_test(tcase, a_stop_that_is_over_before_the_start_stops_no_rank);
     tcase_add_loop_test(tcase, a_signal_that_is_passed_on_does_not_end_the_pause, 0, 2);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

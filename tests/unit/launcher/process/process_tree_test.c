@@ -95,9 +95,9 @@ static bool was_continued(pid_t pid)
 
 START_TEST(what_was_stopped_goes_on)
 {
-    struct stopped_process *stopped;
+    struct stopped_process *stopped = NULL;
     pid_t child = start_child();
-    int count = process_tree_stop(&stopped, NULL, 0);
+    int count = process_tree_stop(&stopped, 0, NULL, 0);
     ck_assert_int_eq(count, 1);
     await_stop(child);
     process_tree_continue(stopped, count);
@@ -107,11 +107,31 @@ START_TEST(what_was_stopped_goes_on)
 }
 END_TEST
 
+START_TEST(what_was_stopped_in_several_calls_goes_on)
+{
+    struct stopped_process *stopped = NULL;
+    pid_t children[2];
+    int count = 0;
+    for (int i = 0; i < 2; i++) {
+        children[i] = start_child();
+        count = process_tree_stop(&stopped, count, NULL, 0);
+        ck_assert_int_eq(count, i + 1);
+        await_stop(children[i]);
+    }
+    process_tree_continue(stopped, count);
+    for (int i = 0; i < 2; i++) {
+        ck_assert(was_continued(children[i]));
+        end_child(children[i]);
+    }
+    free(stopped);
+}
+END_TEST
+
 START_TEST(a_process_with_the_number_of_one_that_was_stopped_is_left_alone)
 {
-    struct stopped_process *stopped;
+    struct stopped_process *stopped = NULL;
     pid_t child = start_child();
-    int count = process_tree_stop(&stopped, NULL, 0);
+    int count = process_tree_stop(&stopped, 0, NULL, 0);
     if (!give_number_again(child)) {
         fprintf(stderr, "skipped: a process cannot be given a number here: %s\n", strerror(errno));
         free(stopped);
@@ -223,6 +243,7 @@ static Suite *suite(void)
     TCase *numbers = tcase_create("numbers");
     tcase_set_timeout(numbers, 60);
     tcase_add_test(numbers, what_was_stopped_goes_on);
+    tcase_add_test(numbers, what_was_stopped_in_several_calls_goes_on);
     tcase_add_test(numbers, a_process_with_the_number_of_one_that_was_stopped_is_left_alone);
     tcase_add_test(numbers, a_handle_never_signals_who_has_the_number_now);
     tcase_add_test(numbers, nobody_has_no_handle);
