@@ -42,6 +42,15 @@ static void on_progress(void *context)
     }
 }
 
+/* Of stderr nothing is said, for it would be said there. */
+static void tell_broken(struct job_output *output, struct output_sink *sink, int errnum)
+{
+    if (sink != output->consoles[STREAM_STDERR]->sink && ++output->nbroken <= BROKEN_NAMED_MAX)
+        job_output_say(output, "%s: cannot be written, its output is lost: %s%s",
+                       output_sink_name(sink), strerror(errnum),
+                       output->nbroken == BROKEN_NAMED_MAX ? " (others are not named)" : "");
+}
+
 static void on_job_output_broken(void *context, struct output_sink *sink, int errnum)
 {
     struct job_output *output = context;
@@ -49,10 +58,18 @@ static void on_job_output_broken(void *context, struct output_sink *sink, int er
     output->lost = true;
     if (is_stdout && errnum == EPIPE)
         output->events.on_reader_gone(output->context);
-    else if (sink != output->consoles[STREAM_STDERR]->sink && ++output->nbroken <= BROKEN_NAMED_MAX)
-        job_output_say(output, "%s: cannot be written, its output is lost: %s%s",
-                       output_sink_name(sink), strerror(errnum),
-                       output->nbroken == BROKEN_NAMED_MAX ? " (others are not named)" : "");
+    else
+        tell_broken(output, sink, errnum);
+}
+
+/* Something is written to a console that is closed: from the start, which is told once, or because
+ * job_output_discard() has given up on it. */
+static void lose(struct job_output *output, struct console *console)
+{
+    bool tell = console->absent && !console->told;
+    output->lost = console->told = true;
+    if (tell)
+        tell_broken(output, console->sink, EBADF);
 }
 
 /* Wipes the status line before anything else is written, and before another status line. */
@@ -83,7 +100,7 @@ static void console_write(struct job_output *output, enum output_stream stream, 
         return;
     wipe_status(output);
     if (console->closed) {
-        output->lost = true;
+        lose(output, console);
         return;
     }
     if (console->dangling)
@@ -301,7 +318,8 @@ static void open_console(struct job_output *output, enum output_stream stream, u
     console->writer = output_writer_create(loop, &events, output);
     console->sink = output_sink_add(console->writer, is_stdout ? STDOUT_FILENO : STDERR_FILENO,
                                     is_stdout ? "stdout" : "stderr", false);
-    console->closed = is_stdout ? output->options.stdout_closed : output->options.stderr_closed;
+    console->closed = console->absent =
+        is_stdout ? output->options.stdout_closed : output->options.stderr_closed;
     output->consoles[stream] = console;
 }
 

@@ -14,7 +14,9 @@
 struct console {
     struct output_writer *writer;
     struct output_sink *sink;
-    bool closed;   /* closed when hvdrun was started: all output is lost */
+    bool closed;   /* all output is lost: it is absent, or job_output_discard() has given it up */
+    bool absent;   /* hvdrun was started without it */
+    bool told;     /* that output to it is lost */
     bool dangling; /* a stream ended without an end of line: the next record begins on a new line */
     bool returned; /* the last output ended in "\r": hvdrun's own lines begin on a new line */
 };

@@ -98,6 +98,9 @@ is "said once" 1 "$(grep -c 'stdout: cannot be written, its output is lost: No s
 is "but a failing rank's status counts more" 3 $?
 "$HVDRUN" -np 1 echo lost >&- 2>"$tmp/err"
 is "F61: a closed stdout is status 74 if something was written" 74 $?
+"$HVDRUN" -np 2 sh -c 'echo lost; echo lost' >&- 2>"$tmp/err"
+is "F61: which is said once" 1 "$(grep -c '^hvdrun: stdout: cannot be written, its output is lost: Bad file descriptor$' "$tmp/err")"
+is "and nothing else but the verdict" 2 "$(wc -l <"$tmp/err")"
 "$HVDRUN" -np 1 true >&- 2>"$tmp/err"
 is "and 0 if nothing was" 0 $?
 "$HVDRUN" -np 1 true 2>&-
