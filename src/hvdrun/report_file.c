@@ -199,6 +199,7 @@ int report_file_open(struct report_file *file, const char *path, const bool clos
     *file = (struct report_file){ .fd = -1, .own = -1 };
     if (own_path_check(path, err) < 0)
         return fail_context(err, "'%s'", quote_token(quoted, sizeof quoted, path, strlen(path)));
+    file->given = xstrdup(path);
     int code = open_path(file, path, closed);
     if (code == 0)
         return HVD_OK;
@@ -249,7 +250,7 @@ int report_file_write(struct report_file *file, const char *text, size_t length,
     if (close(file->fd) < 0 && code == 0)
         code = errno;
     file->fd = -1;
-    return code == 0 ? HVD_OK : fail_path(err, file->path, code);
+    return code == 0 ? HVD_OK : fail_path(err, file->given, code);
 }
 
 void report_file_close(struct report_file *file)
@@ -260,5 +261,6 @@ void report_file_close(struct report_file *file)
         unlink(file->temporary);
     free(file->temporary);
     free(file->path);
+    free(file->given);
     *file = (struct report_file){ .fd = -1, .own = -1 };
 }

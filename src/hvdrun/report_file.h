@@ -11,6 +11,7 @@
 
 struct report_file {
     int fd;          /* -1: none */
+    char *given;     /* owned; its path as the user gave it, for messages */
     char *path;      /* owned; its final path */
     char *temporary; /* owned; its name until then */
     bool named;      /* the file has its temporary name already */

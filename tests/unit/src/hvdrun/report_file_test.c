@@ -256,7 +256,7 @@ START_TEST(an_older_one_stays_if_the_disk_tells_late_that_it_is_full)
     ck_assert_int_eq(report_file_open(&file, "report", none_closed, &err), HVD_OK);
     sync_error = ENOSPC;
     ck_assert_int_eq(report_file_write(&file, "new", 3, &err), HVD_ERR_SYSTEM);
-    ck_assert_ptr_nonnull(strstr(err.text, "/report': No space left on device"));
+    ck_assert_ptr_nonnull(strstr(err.text, "'report': No space left on device"));
     report_file_close(&file);
     check_content("report", "old");
     ck_assert_int_eq(entries(), 1);
