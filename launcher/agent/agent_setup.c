@@ -25,9 +25,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Descriptors for the agent itself, and for each of its ranks. */
-enum { OWN_DESCRIPTORS = 96, DESCRIPTORS_PER_RANK = 4 };
-
 void agent_keep_description(struct agent *agent, int type, const struct wire_reader *body)
 {
     frame_put(&agent->setup.description, (uint16_t)type, body->at, body->left);
@@ -105,8 +102,7 @@ static int check_libraries(struct agent *agent, struct err *err)
 
 static int take_resources(struct agent *agent, struct err *err)
 {
-    unsigned long needed =
-        OWN_DESCRIPTORS + (unsigned long)agent->ranks.count * DESCRIPTORS_PER_RANK;
+    unsigned long needed = descriptors_of_agent(agent->ranks.count);
     unsigned long wanted = needed + 2 * (unsigned long)agent_relay_limit(agent);
     if (descriptors_allow(wanted, &agent->setup.nofile, NULL) < 0 &&
         descriptors_allow(needed, &agent->setup.nofile, err) < 0)

@@ -12,4 +12,11 @@
  * for programs that are started. HVD_ERR_SYSTEM when the hard limit forbids it. */
 int descriptors_allow(unsigned long needed, struct rlimit *before, struct err *err);
 
+/* The number that an agent needs at least, for so many ranks. */
+static inline unsigned long descriptors_of_agent(int nranks)
+{
+    enum { OWN = 96, PER_RANK = 4 };
+    return OWN + (unsigned long)nranks * PER_RANK;
+}
+
 #endif

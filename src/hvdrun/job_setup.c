@@ -338,7 +338,24 @@ bool job_setup_needs_command(const struct job_setup *setup)
     return setup->launcher.command && may_need_connections(setup);
 }
 
-/* Our own descriptors, links to each host, and the files of --output-filename. */
+/* What the agents on this machine need at least, each by itself; 0 without any. Their limit is
+ * ours. */
+static unsigned long descriptors_of_own_agents(const struct job_setup *setup)
+{
+    int most = 0;
+    struct local_host self;
+    local_host_init(&self);
+    for (int i = 0; i < setup->plan.host_count; i++) {
+        const struct rank_host *host = &setup->plan.hosts[i];
+        if (host->local_size > most && !host->host->user && local_host_is(&self, host->host->name))
+            most = host->local_size;
+    }
+    local_host_fini(&self);
+    return most > 0 ? descriptors_of_agent(most) : 0;
+}
+
+/* Our own descriptors, links to each host, and the files of --output-filename; or more, if an agent
+ * on this machine would fail with those. */
 static unsigned long descriptors_needed(const struct job_setup *setup)
 {
     enum { OWN = 64, PER_HOST = 8, MORE_HOSTS = 16 };
@@ -346,7 +363,9 @@ static unsigned long descriptors_needed(const struct job_setup *setup)
     unsigned long hosts = (unsigned long)setup->plan.host_count;
     if (setup->options->elastic)
         hosts = 2 * hosts + MORE_HOSTS;
-    return OWN + PER_HOST * hosts + files;
+    unsigned long own = OWN + PER_HOST * hosts + files;
+    unsigned long of_agents = descriptors_of_own_agents(setup);
+    return own > of_agents ? own : of_agents;
 }
 
 /* Requested variables come behind inherited ones, and so replace them. */

@@ -89,6 +89,10 @@ is "and is the ranks' as it was" '[0]<stdout>:64' "$(cat "$tmp/out")"
 run sh -c "ulimit -n 64; exec \"$HVDRUN\" -np 40 --output-filename \"$tmp/many\" true"
 is "a hard limit that is too low is status 71" 71 "$status"
 like "which is said" 'descriptors are needed, at most 64 are allowed' "$tmp/err"
+run sh -c "ulimit -n 64; exec \"$HVDRUN\" -np 4 true"
+like "with the number that is enough" '^hvdrun: error: [0-9]+ descriptors are needed, at most 64 are allowed' "$tmp/err"
+run sh -c "ulimit -n $(grep -oE '[0-9]+ descriptors' "$tmp/err" | cut -d' ' -f1); exec \"$HVDRUN\" -np 4 true"
+is "also for an agent on this machine" 0 "$status"
 
 # stdin
 status=0
