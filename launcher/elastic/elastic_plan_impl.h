@@ -96,7 +96,8 @@ void elastic_plan_remove(struct elastic_plan *plan, int worker, uint64_t now_ms)
 /* The world is broken: removed workers have nothing to wait for any more. */
 void elastic_plan_break(struct elastic_plan *plan, uint64_t now_ms);
 
-/* The worker has failed: the job leaves its host, or one slot of it, and waits for the cool-down. */
+/* The worker has failed: the job leaves its host, or one slot of it, until the cool-down has
+ * passed. */
 void elastic_plan_blame_host(struct elastic_plan *plan, int worker, uint64_t now_ms);
 
 /* Appends an action. FINISH and FAIL are the last. */

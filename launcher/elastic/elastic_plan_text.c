@@ -206,7 +206,7 @@ struct started_workers {
     plan_worker_fn *wanted;
 };
 
-static bool is_one_of(const void *context, int worker)
+static bool is_among_joining(const void *context, int worker)
 {
     const struct started_workers *of = context;
     return worker >= of->first && worker < of->end && of->wanted(&of->plan->workers[worker]);
@@ -216,7 +216,7 @@ static bool is_one_of(const void *context, int worker)
 static int elastic_name_workers(const struct started_workers *of, char *text, size_t size)
 {
     char names[RANK_NAMES_SIZE];
-    int count = rank_names_text(names, sizeof names, of->end, is_one_of, of);
+    int count = rank_names_text(names, sizeof names, of->end, is_among_joining, of);
     const char *numbers = strchr(names, ' ');
     int length = snprintf(text, size, "worker%s%s on %s", plural(count), numbers ? numbers : "",
                           elastic_plan_host(of->plan, of->first)->found.name);

@@ -64,7 +64,7 @@ static void on_job_output_broken(void *context, struct output_sink *sink, int er
 
 /* Something is written to a console that is closed: from the start, which is told once, or because
  * job_output_discard() has given up on it. */
-static void lose(struct job_output *output, struct console *console)
+static void console_lose(struct job_output *output, struct console *console)
 {
     bool tell = console->absent && !console->told;
     output->lost = console->told = true;
@@ -100,7 +100,7 @@ static void console_write(struct job_output *output, enum output_stream stream, 
         return;
     wipe_status(output);
     if (console->closed) {
-        lose(output, console);
+        console_lose(output, console);
         return;
     }
     if (console->dangling)

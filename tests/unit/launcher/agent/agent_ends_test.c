@@ -568,8 +568,8 @@ static void until_state(pid_t pid, bool stopped)
         nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 }
 
-/* hvdrun has sent SIGSTOP before it knew that all hosts are ready. The second SIGSTOP is of a second
- * Ctrl-Z. */
+/* hvdrun has sent SIGSTOP before it knew that all hosts are ready. The second SIGSTOP is of a
+ * second Ctrl-Z. */
 START_TEST(a_stop_of_hvdrun_that_crosses_the_start_stops_the_ranks)
 {
     bring_to(PREPARED);
