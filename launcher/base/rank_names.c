@@ -28,8 +28,8 @@ static void rank_names_add(struct ranges *ranges, int first, int end)
     ranges->shown++;
 }
 
-int rank_names_text(char *text, size_t size, int nranks,
-                    bool (*is_one)(const void *context, int rank), const void *context)
+int rank_names_numbers(char *text, size_t size, int nranks,
+                       bool (*is_one)(const void *context, int rank), const void *context)
 {
     struct ranges ranges = { .text = "" };
     for (int rank = 0; rank < nranks; rank++) {
@@ -43,10 +43,15 @@ int rank_names_text(char *text, size_t size, int nranks,
     if (others > 0)
         snprintf(ranges.text + ranges.used, sizeof ranges.text - ranges.used, " and %d other%s",
                  others, others == 1 ? "" : "s");
-    snprintf(text, size, "%s%s",
-             ranges.found == 0   ? ""
-             : ranges.found == 1 ? "rank "
-                                 : "ranks ",
-             ranges.text);
+    snprintf(text, size, "%s", ranges.text);
     return ranges.found;
+}
+
+int rank_names_text(char *text, size_t size, int nranks,
+                    bool (*is_one)(const void *context, int rank), const void *context)
+{
+    char numbers[RANK_NAMES_SIZE];
+    int found = rank_names_numbers(numbers, sizeof numbers, nranks, is_one, context);
+    snprintf(text, size, "%s%s", found == 0 ? "" : found == 1 ? "rank " : "ranks ", numbers);
+    return found;
 }

@@ -15,4 +15,8 @@ enum { RANK_NAMES_SHOWN = 16, RANK_NAMES_SIZE = 280 };
 int rank_names_text(char *text, size_t size, int nranks,
                     bool (*is_one)(const void *context, int rank), const void *context);
 
+/* The same without the noun ("0-2, 5"), for numbers of workers. */
+int rank_names_numbers(char *text, size_t size, int nranks,
+                       bool (*is_one)(const void *context, int rank), const void *context);
+
 #endif

@@ -215,10 +215,9 @@ static bool is_among_joining(const void *context, int worker)
 /* "workers 2, 3 on b", or their number if the names do not fit. */
 static int elastic_name_workers(const struct started_workers *of, char *text, size_t size)
 {
-    char names[RANK_NAMES_SIZE];
-    int count = rank_names_text(names, sizeof names, of->end, is_among_joining, of);
-    const char *numbers = strchr(names, ' ');
-    int length = snprintf(text, size, "worker%s%s on %s", plural(count), numbers ? numbers : "",
+    char numbers[RANK_NAMES_SIZE];
+    int count = rank_names_numbers(numbers, sizeof numbers, of->end, is_among_joining, of);
+    int length = snprintf(text, size, "worker%s %s on %s", plural(count), numbers,
                           elastic_plan_host(of->plan, of->first)->found.name);
     if (length < 0 || (size_t)length >= size)
         snprintf(text, size, "%d worker%s", count, plural(count));

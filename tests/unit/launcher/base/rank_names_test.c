@@ -36,6 +36,8 @@ START_TEST(ranks_are_named_in_ranges)
     ck_assert_int_eq(rank_names_text(text, sizeof text, nranks, is_meant, rows[_i].ranks),
                      rows[_i].count);
     ck_assert_str_eq(text, rows[_i].text);
+    rank_names_numbers(text, sizeof text, nranks, is_meant, rows[_i].ranks);
+    ck_assert_str_eq(text, rows[_i].text + strcspn(rows[_i].text, "0123456789"));
 }
 END_TEST
 
