@@ -144,41 +144,52 @@ static const struct {
     { stat_link, true },
 };
 
-START_TEST(a_call_that_serving_does_not_need_is_refused)
+/* The wait status of a child that exits with what `run` returns. */
+static int run_in_child(int (*run)(int number), int number)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(run(number));
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    return status;
+}
+
+static int call_filtered(int number)
 {
     struct err err = { 0 };
-    int status;
+    if (syscall_filter_apply(&service_syscalls, &err) < 0)
+        return 99;
+    bool done = calls[number].call() >= 0;
+    return done ? 0 : errno == EPERM ? 1 : 2;
+}
+
+START_TEST(a_call_that_serving_does_not_need_is_refused)
+{
     if (!syscall_filter_exists())
         return;
-    pid_t child = fork();
-    if (child == 0) {
-        if (syscall_filter_apply(&service_syscalls, &err) < 0)
-            _exit(99);
-        bool done = calls[_i].call() >= 0;
-        _exit(done ? 0 : errno == EPERM ? 1 : 2);
-    }
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    int status = run_in_child(call_filtered, _i);
     ck_assert(WIFEXITED(status));
     ck_assert_int_eq(WEXITSTATUS(status), calls[_i].allowed ? 0 : 1);
 }
 END_TEST
 
+static int abort_filtered(int unused)
+{
+    struct err err = { 0 };
+    const struct rlimit no_core = { 0, 0 };
+    (void)unused;
+    if (setrlimit(RLIMIT_CORE, &no_core) < 0 || syscall_filter_apply(&service_syscalls, &err) < 0)
+        return 99;
+    abort();
+}
+
 /* An assertion, or malloc(), that finds something wrong. */
 START_TEST(a_filtered_process_that_aborts_ends_by_SIGABRT)
 {
-    struct err err = { 0 };
-    int status;
     if (!syscall_filter_exists())
         return;
-    pid_t child = fork();
-    if (child == 0) {
-        const struct rlimit no_core = { 0, 0 };
-        if (setrlimit(RLIMIT_CORE, &no_core) < 0 ||
-            syscall_filter_apply(&service_syscalls, &err) < 0)
-            _exit(99);
-        abort();
-    }
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    int status = run_in_child(abort_filtered, 0);
     ck_assert(WIFSIGNALED(status));
     ck_assert_int_eq(WTERMSIG(status), SIGABRT);
 }
@@ -190,19 +201,21 @@ static int make_ring(void)
     return syscall(SYS_io_uring_setup, 8, parameters) < 0 ? errno : 0;
 }
 
+static int make_ring_prepared(int unused)
+{
+    struct err err = { 0 };
+    (void)unused;
+    return syscall_filter_prepare(&err) < 0 || make_ring() != ENOSYS ||
+           syscall_filter_apply(&service_syscalls, &err) < 0;
+}
+
 /* libuv makes a ring with its loop, where the kernel lets it; later the filter would refuse its
  * use. */
 START_TEST(a_loop_gets_no_ring_of_io_uring)
 {
-    struct err err = { 0 };
-    int status;
     if (!syscall_filter_exists())
         return;
-    pid_t child = fork();
-    if (child == 0)
-        _exit(syscall_filter_prepare(&err) < 0 || make_ring() != ENOSYS ||
-              syscall_filter_apply(&service_syscalls, &err) < 0);
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    int status = run_in_child(make_ring_prepared, 0);
     ck_assert(WIFEXITED(status));
     ck_assert_int_eq(WEXITSTATUS(status), 0);
 }
