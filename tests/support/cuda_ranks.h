@@ -19,4 +19,17 @@ void cuda_prepare(void);
 void cuda_start(void);
 void cuda_stop(void);
 
+/* Starts the sum of `count` int32 in the memory of the GPU, in place; the status. */
+static inline int cuda_submit_sum(const char *name, void *memory, int64_t count, int64_t *handle)
+{
+    const struct hvd_tensor tensor = { .name = name,
+                                       .input = memory,
+                                       .output = memory,
+                                       .dtype = HVD_INT32,
+                                       .ndims = 1,
+                                       .dims = &count,
+                                       .device = device };
+    return hvd_allreduce_async(&tensor, HVD_SUM, NULL, handle);
+}
+
 #endif

@@ -61,15 +61,7 @@ static inline int ipc_submit_one(int64_t *handle)
     const int64_t count = IPC_LEAST / 4;
     for (int64_t i = 0; i < count; i++)
         data[i] = 1;
-    void *memory = device_put(data, sizeof data);
-    const struct hvd_tensor tensor = { .name = "n",
-                                       .input = memory,
-                                       .output = memory,
-                                       .dtype = HVD_INT32,
-                                       .ndims = 1,
-                                       .dims = &count,
-                                       .device = device };
-    return hvd_allreduce_async(&tensor, HVD_SUM, NULL, handle);
+    return cuda_submit_sum("n", device_put(data, sizeof data), count, handle);
 }
 
 #endif

@@ -113,14 +113,7 @@ END_TEST
 static int sum_at(void *memory, int64_t count)
 {
     int64_t handle;
-    const struct hvd_tensor tensor = { .name = "m",
-                                       .input = memory,
-                                       .output = memory,
-                                       .dtype = HVD_INT32,
-                                       .ndims = 1,
-                                       .dims = &count,
-                                       .device = device };
-    int rc = hvd_allreduce_async(&tensor, HVD_SUM, NULL, &handle);
+    int rc = cuda_submit_sum("m", memory, count, &handle);
     return rc < 0 ? rc : hvd_wait(handle);
 }
 
