@@ -93,6 +93,7 @@ unit_tests = \
 	tests/unit/lib/engine/engine_ends_test \
 	tests/unit/lib/engine/home_processor_test \
 	tests/unit/lib/engine/in_flight_test \
+	tests/unit/lib/engine/late_link_test \
 	tests/unit/lib/engine/engine_memory_test \
 	tests/unit/lib/engine/engine_progress_test \
 	tests/unit/lib/engine/engine_threads_test \
@@ -316,6 +317,8 @@ tests_unit_lib_engine_home_processor_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sch
 tests_unit_lib_engine_broadcast_shared_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=broadcast_linear_start,--wrap=shared_heap_alloc,--wrap=shared_heap_free
 tests_unit_lib_engine_in_flight_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc,--wrap=reallocarray
+tests_unit_lib_engine_late_link_test_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=set_receive_from_parent,--wrap=linker_move,--wrap=set_want_data,--wrap=set_end
 
 # Somebody is another user; the kernel refuses.
 tests_unit_lib_link_linker_transport_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=geteuid

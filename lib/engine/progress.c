@@ -72,9 +72,13 @@ void progress_stop(struct engine *engine)
 
 /* ---- one pass ---- */
 
-/* Takes links that have come; then the set makes all possible progress. */
+/* Takes links that have come; then the set makes all possible progress. After the end of the set, a
+ * rank may still dial, and must not wait here for data: it may have heard of a collective that this
+ * rank never hears of. */
 static int move_set(struct process_set *set, bool links_came, struct err *err)
 {
+    if (set->ended.code != HVD_OK && linker_keeps_links(set->engine->linker))
+        set_forget_links(set);
     if (links_came || set->links.expected) {
         bool may_link = set->rank >= 0 && (set->state == SET_READY || set->ended.code == HVD_OK);
         int rc = may_link ? set_take_links(set, err) : HVD_OK;

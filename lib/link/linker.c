@@ -255,6 +255,11 @@ void linker_forget(struct linker *linker, uint32_t channel)
     arrivals_forget(&linker->arrivals, channel);
 }
 
+bool linker_keeps_links(const struct linker *linker)
+{
+    return linker->arrivals.count > 0;
+}
+
 static bool is_dialled(const struct linker *linker, const struct want *want)
 {
     return want->peer.rank > linker->rank;

@@ -75,6 +75,9 @@ struct link *linker_take(struct linker *linker, int rank, uint32_t channel);
  * arrived do not time out, links that were not taken are closed. */
 void linker_forget(struct linker *linker, uint32_t channel);
 
+/* True if links have arrived that were not taken. */
+bool linker_keeps_links(const struct linker *linker);
+
 /* Goes on after the wait. 1 if a wanted link has arrived since the last call that returned 1, 0 if
  * not, or a negative status. */
 int linker_move(struct linker *linker, uint64_t now_ms, struct err *err);

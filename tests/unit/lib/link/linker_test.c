@@ -239,12 +239,16 @@ END_TEST
 START_TEST(a_link_that_nobody_has_taken_is_closed_when_it_is_forgotten)
 {
     open_linkers(2);
+    ck_assert(!linker_keeps_links(linkers[1]));
     struct link *dialled[] = { linkers_dial(0, 1, 5), linkers_dial(0, 1, 6),
                                linkers_dial(0, 1, 5) };
     linker_forget(linkers[1], 5);
+    ck_assert(linker_keeps_links(linkers[1]));
     ck_assert(is_closed(dialled[2]));
     ck_assert(!is_closed(dialled[1]));
     ck_assert_ptr_null(linker_take(linkers[1], 0, 5));
+    linker_forget(linkers[1], 6);
+    ck_assert(!linker_keeps_links(linkers[1]));
     for (int i = 0; i < 3; i++)
         link_close(dialled[i]);
 }
