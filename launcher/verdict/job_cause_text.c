@@ -33,15 +33,17 @@ static void say_left(char text[JOB_CAUSE_TEXT_SIZE], const struct job_blame *bla
 }
 
 /* For a rank that exited with status 0 the rendezvous knows what the others missed, if it saw the
- * end. */
+ * end of the process, or only that of its connection. */
 static void say_ended_well(char text[JOB_CAUSE_TEXT_SIZE], const struct job_blame *blame)
 {
-    static const struct rank_end_how clean = { .kind = RANK_END_EXITED };
+    struct rank_end clean = { .how = { .kind = RANK_END_EXITED } };
     char how[QUOTED_END];
     if (blame->said && rank_end_is_clean_exit(&blame->said->how))
         rank_end_missed_text(how, sizeof how, blame->said);
+    else if (blame->said && blame->said->how.kind == RANK_END_DISCONNECTED)
+        rank_end_missed_text(how, sizeof how, &clean);
     else
-        rank_end_how_text(how, sizeof how, &clean, RANK_END_PASSIVE);
+        rank_end_how_text(how, sizeof how, &clean.how, RANK_END_PASSIVE);
     snprintf(text, JOB_CAUSE_TEXT_SIZE, "%s, and rank %d needed it", how, blame->reporter);
 }
 
