@@ -207,14 +207,13 @@ void sim_elastic_on_report(const struct job_report *report)
 static const char *last_line_of_stderr(void)
 {
     const struct sim_console *console = &world.consoles[1];
-    char *text = sim_new(console->length + 1);
-    if (console->length == 0)
-        return text;
-    memcpy(text, console->text, console->length);
-    if (text[console->length - 1] == '\n')
-        text[console->length - 1] = '\0';
-    char *line = strrchr(text, '\n');
-    return line ? line + 1 : text;
+    size_t length = console->length;
+    length -= length > 0 && console->text[length - 1] == '\n';
+    const char *newline = length > 0 ? memrchr(console->text, '\n', length) : NULL;
+    const char *line = newline ? newline + 1 : console->text;
+    length -= (size_t)(line - console->text);
+    char *text = sim_new(length + 1);
+    return length > 0 ? memcpy(text, line, length) : text;
 }
 
 static void check_elastic_end(void)

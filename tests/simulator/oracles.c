@@ -32,14 +32,13 @@ static void check_end(void)
 static const char *last_line(void)
 {
     const struct sim_console *console = &world.consoles[1];
-    char *text = sim_new(console->length + 1);
-    if (console->length == 0)
-        return text;
-    memcpy(text, console->text, console->length);
-    if (text[console->length - 1] == '\n')
-        text[console->length - 1] = '\0';
-    char *line = strrchr(text, '\n');
-    return line ? line + 1 : text;
+    size_t length = console->length;
+    length -= length > 0 && console->text[length - 1] == '\n';
+    const char *newline = length > 0 ? memrchr(console->text, '\n', length) : NULL;
+    const char *line = newline ? newline + 1 : console->text;
+    length -= (size_t)(line - console->text);
+    char *text = sim_new(length + 1);
+    return length > 0 ? memcpy(text, line, length) : text;
 }
 
 static void check_verdict(void)
@@ -151,11 +150,28 @@ static bool may_be_cut(const struct sim_worker *worker)
            !world.finished || host->lost;
 }
 
+/* How much of what the rank said comes out, up to the next end of a line. */
+static size_t same_text(const struct listener *listener, const struct sim_voice *voice,
+                        size_t heard)
+{
+    if (heard >= voice->heard)
+        return 0;
+    const char *said = voice->said + heard, *out = listener->at;
+    size_t most = (size_t)(listener->end - out), n = 0;
+    most = most < voice->heard - heard ? most : voice->heard - heard;
+    while (n < most && said[n] == out[n] && out[n] != '\n' && out[n] != '\r')
+        n++;
+    return n;
+}
+
 /* A newline that the rank did not write ends what it left open. */
 static bool take_record(struct listener *listener, int rank)
 {
     const struct sim_voice *voice = &world.ranks[rank]->voices[listener->stream];
     size_t *heard = &listener->heard[rank];
+    size_t same = same_text(listener, voice, *heard);
+    listener->at += same;
+    *heard += same;
     while (listener->at < listener->end) {
         char c = *listener->at++;
         if (*heard < voice->heard && voice->said[*heard] == c)
@@ -185,9 +201,10 @@ static bool listen_to_all(struct listener *listener)
 static void check_output(int stream)
 {
     struct sim_console *console = &world.consoles[stream];
-    char *text = sim_new(console->length + 1); /* terminated */
+    char *text = sim_room(console->length + 1); /* terminated */
     if (console->length > 0)
         memcpy(text, console->text, console->length);
+    text[console->length] = '\0';
     struct listener listener = { .at = text, .end = text + console->length, .stream = stream };
     if (!listen_to_all(&listener)) {
         sim_broken("output that nobody wrote: '%.40s'", listener.at);

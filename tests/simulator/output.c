@@ -62,7 +62,7 @@ static void append(struct sim_console *console, const void *data, size_t length)
         return;
     if (console->length + length > console->room) {
         size_t room = 2 * (console->length + length) + 4096;
-        char *text = sim_new(room);
+        char *text = sim_room(room);
         if (console->length > 0)
             memcpy(text, console->text, console->length);
         console->text = text;

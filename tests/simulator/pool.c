@@ -50,7 +50,7 @@ static struct block *add_block(size_t size)
     return blocks = block;
 }
 
-void *sim_new(size_t size)
+void *sim_room(size_t size)
 {
     size = (size + 15) & ~(size_t)15;
     struct block *block = blocks;
@@ -58,7 +58,12 @@ void *sim_new(size_t size)
         block = add_block(size);
     void *piece = block->bytes + block->used;
     block->used += size;
-    return memset(piece, 0, size);
+    return piece;
+}
+
+void *sim_new(size_t size)
+{
+    return memset(sim_room(size), 0, size);
 }
 
 char *sim_format(const char *format, ...)
@@ -68,5 +73,5 @@ char *sim_format(const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    return memcpy(sim_new(strlen(text) + 1), text, strlen(text) + 1);
+    return memcpy(sim_room(strlen(text) + 1), text, strlen(text) + 1);
 }

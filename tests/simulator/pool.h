@@ -10,6 +10,8 @@ void sim_pool_reset(void);
 
 /* Zeroed. */
 void *sim_new(size_t size);
+/* Not zeroed: for bytes that are written before they are read. */
+void *sim_room(size_t size);
 char *sim_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Of what lives on: as realloc(), but never NULL. */

@@ -99,7 +99,7 @@ static void append(char **buffer, size_t *start, size_t *length, size_t *room, c
 {
     if (*start + *length + nbytes > *room) {
         size_t wanted = 2 * (*length + nbytes) + 256;
-        char *grown = sim_new(wanted);
+        char *grown = sim_room(wanted);
         if (*length > 0)
             memcpy(grown, *buffer + *start, *length);
         *buffer = grown;
@@ -159,10 +159,8 @@ static void arrive(void *context)
 static void send_segment(struct sim_end *from, size_t length, bool fin)
 {
     uint64_t at_us = arrival_us(from);
-    struct segment *segment = sim_new(sizeof *segment + length);
-    segment->to = from->peer;
-    segment->length = length;
-    segment->fin = fin;
+    struct segment *segment = sim_room(sizeof *segment + length);
+    *segment = (struct segment){ .to = from->peer, .length = length, .fin = fin };
     if (length > 0)
         memcpy(segment->bytes, from->out + from->out_start, length);
     consume(&from->out_start, &from->out_length, length);

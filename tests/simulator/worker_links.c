@@ -60,7 +60,7 @@ static void append(struct sim_link *link, const char *bytes, size_t length)
 {
     if (link->length + length > link->room) {
         size_t room = 2 * (link->length + length) + 256;
-        unsigned char *grown = sim_new(room);
+        unsigned char *grown = sim_room(room);
         if (link->length > 0)
             memcpy(grown, link->bytes, link->length);
         link->bytes = grown;

@@ -15,7 +15,7 @@ static void remember(struct sim_voice *voice, const char *text, size_t length)
 {
     if (voice->length + length > voice->room) {
         size_t room = 2 * (voice->length + length) + 256;
-        char *said = sim_new(room);
+        char *said = sim_room(room);
         if (voice->length > 0)
             memcpy(said, voice->said, voice->length);
         voice->said = said;
@@ -35,8 +35,9 @@ void sim_voice_say(struct sim_worker *worker, int which)
         return; /* write() would block */
     char letter = (char)('a' + worker->rank);
     size_t line = 1 + sim_dice(90);
-    for (size_t i = 0; i < length; i++)
-        text[i] = i % line == line - 1 ? (i % 13 == 0 ? '\r' : '\n') : letter;
+    memset(text, letter, length);
+    for (size_t i = line - 1; i < length; i += line)
+        text[i] = i % 13 == 0 ? '\r' : '\n';
     remember(voice, text, length);
     sim_write(voice->end, text, length);
 }
