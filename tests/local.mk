@@ -724,6 +724,7 @@ program_tests += \
 	tests/program/fortran_test.sh \
 	tests/program/horovod_test.sh \
 	tests/program/host_certificate_test.sh \
+	tests/program/host_key_test.sh \
 	tests/program/host_cut_test.sh \
 	tests/program/host_failure_test.sh \
 	tests/program/host_fault_test.sh \

@@ -8,8 +8,9 @@
  *
  * A host with an address of this machine is handed over to the local transport. A host is handed
  * over to the external ssh if it is behind a proxy, if its configuration has another line that
- * libssh2 cannot follow, if only a certificate authority vouches for its key, or if it accepts no
- * key which libssh2 can use while there is an RSA key, a certificate or a hardware token.
+ * libssh2 cannot follow, if only a certificate authority vouches for its key, if it is known by an
+ * RSA key that libssh2 cannot check, or if it accepts no key which libssh2 can use while there is
+ * an RSA key, a certificate or a hardware token.
  *
  * Fails when the configuration is bad, the name is unknown, no address answers, the host does not
  * speak ssh, its key is not the known one, no key of ours is accepted, the process of the host has
@@ -72,10 +73,16 @@ static void transport_ssh_stop(struct ssh_transport *transport)
     transport->connect = NULL;
 }
 
+/* Until the login has succeeded, a configuration that could not be read may be the cause: it may
+ * have another name, port, user or key for the host. */
 static void fail_transport(struct ssh_transport *transport, int exit_status, const char *text)
 {
+    const char *unread = transport->stage < SSH_STAGE_CHANNEL ? transport->config.unread : NULL;
+    char longer[1200];
+    snprintf(longer, sizeof longer, "%.700s%s%.400s", text, unread ? "; " : "",
+             unread ? unread : "");
     transport_ssh_stop(transport);
-    host_transport_failed(transport->job->connect, exit_status, text);
+    host_transport_failed(transport->job->connect, exit_status, longer);
 }
 
 static void on_transport_ssh_deadline(uv_timer_t *timer)
@@ -98,12 +105,15 @@ static void on_transport_ssh_deadline(uv_timer_t *timer)
 /* ---- handing over to the external ssh ---- */
 
 /* The command line with options that override the configuration, as far as it is known;
- * transport_command.c adds the rest. */
-static const char *external_ssh(const struct ssh_config *config)
+ * transport_command.c adds the rest. With StrictHostKeyChecking=no ssh would accept a key that has
+ * changed, which we never do; ssh accepts a new one also with accept-new. */
+static void external_ssh(char *text, size_t size, const struct ssh_config *config, bool for_key)
 {
-    return config->has_session_type ? "ssh -oSessionType=default -oStdinNull=no "
-                                      "-oForkAfterAuthentication=no %h"
-                                    : "ssh %h";
+    snprintf(text, size, "ssh%s%s %%h",
+             config->has_session_type
+                 ? " -oSessionType=default -oStdinNull=no -oForkAfterAuthentication=no"
+                 : "",
+             for_key && config->strict == STRICT_NO ? " -oStrictHostKeyChecking=accept-new" : "");
 }
 
 static bool has_ssh_client(void)
@@ -114,12 +124,19 @@ static bool has_ssh_client(void)
     return rc == 0;
 }
 
+/* `for_key`: because of the key of the host. */
+static void leave_to_ssh_for(struct ssh_transport *transport, const char *why, bool for_key)
+{
+    char text[400], command[200];
+    snprintf(text, sizeof text, "reached by the external ssh: %.360s", why);
+    external_ssh(command, sizeof command, &transport->config, for_key);
+    transport_ssh_stop(transport);
+    host_transport_needs_command(transport->job->connect, command, text);
+}
+
 static void leave_to_ssh(struct ssh_transport *transport, const char *why)
 {
-    char text[400];
-    snprintf(text, sizeof text, "reached by the external ssh: %.360s", why);
-    transport_ssh_stop(transport);
-    host_transport_needs_command(transport->job->connect, external_ssh(&transport->config), text);
+    leave_to_ssh_for(transport, why, false);
 }
 
 /* ---- the channel ---- */
@@ -245,11 +262,24 @@ static void leave_host_key_to_ssh(struct ssh_transport *transport, const char *t
     char longer[800];
     if (has_ssh_client()) {
         snprintf(longer, sizeof longer, "host key: %s", text);
-        leave_to_ssh(transport, longer);
+        leave_to_ssh_for(transport, longer, true);
     } else {
         snprintf(longer, sizeof longer, "%s; install ssh, or add the key itself", text);
         fail_transport(transport, STATUS_REFUSED, longer);
     }
+}
+
+/* Hands a host over that is known by a key of a type which libssh2 cannot check. `only`: unless it
+ * is known by another one, too. False if it is not, or no external ssh is there. */
+static bool leave_unasked_key_to_ssh(struct ssh_transport *transport, bool only)
+{
+    char text[200];
+    const char *known = ssh_trust_unasked(transport->trust, only);
+    if (!known || !has_ssh_client())
+        return false;
+    ssh_host_key_say_unasked(text, sizeof text, known);
+    leave_host_key_to_ssh(transport, text);
+    return true;
 }
 
 /* True if the host's identity is verified; otherwise the transport has ended. */
@@ -276,6 +306,8 @@ static void on_connected(void *context, const struct ssh_connected *connected)
     struct ssh_transport *transport = context;
     transport->connect = NULL;
     if (!connected->process) {
+        if (connected->no_common && leave_unasked_key_to_ssh(transport, false))
+            return;
         fail_transport(transport, connected->no_resource ? STATUS_RESOURCE : STATUS_UNREACHABLE,
                        connected->text);
         return;
@@ -344,7 +376,8 @@ static void on_resolved(void *context, struct addrinfo *addresses, const char *p
         leave_to_ssh(transport, transport->config.ssh_only);
     } else {
         read_known_hosts(transport);
-        connect_host(transport);
+        if (!leave_unasked_key_to_ssh(transport, true))
+            connect_host(transport);
     }
 }
 

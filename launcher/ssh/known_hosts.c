@@ -26,7 +26,7 @@ struct known_file {
 struct known_hosts {
     struct known_file *files;
     size_t nfiles;
-    bool incomplete; /* a file could not be read */
+    char *unread; /* the first file that could not be read, and why; NULL if all could be */
 };
 
 /* A position in the files. */
@@ -73,7 +73,8 @@ static void read_file(struct known_hosts *known, const char *path, struct string
         add_file(known, path, text.data, text.length);
         return;
     }
-    known->incomplete = true;
+    if (!known->unread)
+        known->unread = xasprintf("%s cannot be read: %s", path, problem);
     if (warnings)
         string_list_take(warnings, xasprintf("%s is not used: %s", path, problem));
     text_buffer_fini(&text);
@@ -98,9 +99,9 @@ struct known_hosts *known_hosts_parse(const char *text, size_t length, const cha
     return known;
 }
 
-bool known_hosts_complete(const struct known_hosts *known)
+const char *known_hosts_unread(const struct known_hosts *known)
 {
-    return !known->incomplete;
+    return known->unread;
 }
 
 void known_hosts_destroy(struct known_hosts *known)
@@ -112,6 +113,7 @@ void known_hosts_destroy(struct known_hosts *known)
         free(known->files[i].text);
     }
     free(known->files);
+    free(known->unread);
     free(known);
 }
 

@@ -44,9 +44,10 @@ struct known_hosts *known_hosts_read(char *const *paths, size_t npaths,
 struct known_hosts *known_hosts_parse(const char *text, size_t length, const char *path);
 void known_hosts_destroy(struct known_hosts *known);
 
-/* False if an existing file could not be read: then an unknown host may be known in that file, and
- * its key should not be accepted as new. */
-bool known_hosts_complete(const struct known_hosts *known);
+/* "FILE cannot be read: CAUSE" for the first existing file that could not be read: an unknown host
+ * may be known in that file, and its key should not be accepted as new. NULL if all could be read.
+ * Borrowed. */
+const char *known_hosts_unread(const struct known_hosts *known);
 
 /* The verdict on a key in the form of the ssh protocol ("blob": string type, ...). The host is
  * looked up as `name` (a name or an address, any case), with its port; a HostKeyAlias goes with

@@ -377,6 +377,7 @@ void ssh_config_fini(struct ssh_config *config)
     free(config->identity_agent);
     free(config->proxy);
     free(config->ssh_only);
+    free(config->unread);
     string_list_fini(&config->identity_files);
     string_list_fini(&config->certificates);
     string_list_fini(&config->known_hosts);

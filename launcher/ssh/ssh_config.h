@@ -28,6 +28,8 @@ struct ssh_config {
     char *proxy;           /* owned; "ProxyJump bastion" or "ProxyCommand ..."; or NULL */
     char *ssh_only;        /* owned; "RevokedHostKeys FILE", or another line that libssh2 cannot
                             * follow; or NULL */
+    char *unread;          /* owned; "FILE cannot be read: CAUSE", of the configuration, which ssh
+                            * passes over without a word; or NULL */
     int family;            /* AF_UNSPEC, AF_INET, AF_INET6 */
     bool has_session_type; /* this ssh knows SessionType, StdinNull and ForkAfterAuthentication; a
                             * client before OpenSSH 8.7 would refuse these options */

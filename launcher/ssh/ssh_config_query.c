@@ -13,6 +13,7 @@
 #include "launcher/process/program_find.h"
 #include "launcher/process/spawn.h"
 #include "launcher/ssh/ssh_config.h"
+#include "launcher/ssh/ssh_config_expand.h"
 #include "lib/base/text.h"
 
 #include <errno.h>
@@ -196,6 +197,36 @@ static int fail_with_its_words(const struct ssh_config_query *query, int wait_st
     return err->code;
 }
 
+/* 0 if the file can be read or is not there; else an errno. */
+static int try_to_read(const char *path)
+{
+    char byte;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int code = fd < 0 && errno != ENOENT && errno != ENOTDIR ? errno : 0;
+    if (fd < 0)
+        return code;
+    if (read(fd, &byte, 1) < 0 && errno != EAGAIN && errno != EINTR)
+        code = errno;
+    close(fd);
+    return code;
+}
+
+/* ssh passes over a file of its configuration that cannot be read, and says nothing. */
+static char *find_unread_file(void)
+{
+    char *home = ssh_config_home();
+    char *files[] = { xasprintf("%s/.ssh/config", home), xstrdup("/etc/ssh/ssh_config") };
+    char *unread = NULL;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        int code = try_to_read(files[i]);
+        if (code != 0 && !unread)
+            unread = xasprintf("%s cannot be read: %s", files[i], strerror(code));
+        free(files[i]);
+    }
+    free(home);
+    return unread;
+}
+
 static int understand(const struct ssh_config_query *query, int wait_status,
                       struct ssh_config *config, struct err *err)
 {
@@ -206,6 +237,8 @@ static int understand(const struct ssh_config_query *query, int wait_status,
     int rc = length < OUTPUT_MAX
                  ? ssh_config_parse(config, text, length, err)
                  : fail(err, HVD_ERR_PROTOCOL, "ssh -G has printed more than 1 MiB");
+    if (rc == HVD_OK)
+        config->unread = find_unread_file();
     free(text);
     return rc;
 }

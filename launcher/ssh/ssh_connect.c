@@ -63,7 +63,11 @@ static void end_without(struct ssh_connect *connect, const char *problem, bool n
     if (connect->attempts > 1)
         snprintf(times, sizeof times, " (%d times)", connect->attempts);
     snprintf(text, sizeof text, "%s%s", problem, times);
-    const struct ssh_connected connected = { .text = text, .no_resource = no_resource };
+    const struct ssh_connected connected = {
+        .text = text,
+        .no_resource = no_resource,
+        .no_common = connect->state.result == SSH_RESULT_NO_COMMON,
+    };
     ssh_connect_cancel(connect);
     connect->on_end(connect->context, &connected);
 }

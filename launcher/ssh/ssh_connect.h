@@ -31,6 +31,7 @@ struct ssh_connected {
     const struct ssh_report *report; /* SHAKEN, with the host's key; borrowed for the call */
     const char *text;                /* its address as "198.51.100.11 port 22", or the cause */
     bool no_resource; /* the cause is that hvdssh, a process or a descriptor is missing */
+    bool no_common;   /* the cause is that libssh2 and the host have no algorithm in common */
 };
 
 /* Called once, later. */

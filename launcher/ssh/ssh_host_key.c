@@ -37,6 +37,26 @@ char *ssh_host_key_order(const struct string_list *known_types)
     return text_buffer_take(&buffer);
 }
 
+static bool is_asked_for(const char *type)
+{
+    for (size_t i = 0; i < sizeof host_keys / sizeof *host_keys; i++)
+        if (strcmp(host_keys[i], type) == 0)
+            return true;
+    return false;
+}
+
+const char *ssh_host_key_unasked(const struct string_list *known_types, bool only)
+{
+    const char *unasked = NULL;
+    for (size_t i = 0; i < known_types->count; i++) {
+        if (!is_asked_for(known_types->items[i]))
+            unasked = unasked ? unasked : known_types->items[i];
+        else if (only)
+            return NULL;
+    }
+    return unasked;
+}
+
 /* ---- the verdict ---- */
 
 const char *ssh_host_key_name(const struct ssh_config *config, int *port)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The text of a refused host key, after "HOST: host key: ": what is wrong with the key, and the
  * command that mends it. A key is unknown, has changed, has another type than the known one, is
- * revoked, or is vouched for by a certificate authority only. */
+ * revoked, or is vouched for by a certificate authority only. A known_hosts file that could not be
+ * read is named, because it may have the key. */
 #include "launcher/ssh/ssh_host_key_impl.h"
 
 #include "launcher/base/xalloc.h"
@@ -62,24 +63,15 @@ static void mend(char *text, size_t size, const struct ssh_host_key *key, const 
     }
 }
 
-/* The key may be known, but a file could not be read. */
-static void say_unread(char *text, size_t size, const struct ssh_host_key *key)
-{
-    struct shown_key shown = ssh_host_key_show(key);
-    snprintf(text, size,
-             "unknown (a known_hosts file could not be read): %s %s; make that file readable first "
-             "(--verbose names it)",
-             shown.type, shown.fingerprint);
-}
-
 static void say_unknown(char *text, size_t size, const struct ssh_host_key *key,
                         const struct known_hosts_found *found)
 {
     char line[600];
     struct shown_key shown = ssh_host_key_show(key);
     (void)found;
-    if (key->incomplete) {
-        say_unread(text, size, key);
+    if (key->unread) {
+        snprintf(text, size, "not in the files that can be read: %s %s", shown.type,
+                 shown.fingerprint);
         return;
     }
     mend(line, sizeof line, key, shown.type);
@@ -97,10 +89,8 @@ static void say_other_type(char *text, size_t size, const struct ssh_host_key *k
     char line[600];
     struct shown_key shown = ssh_host_key_show(key);
     mend(line, sizeof line, key, shown.type);
-    snprintf(text, size, "not the one in %s:%d, which is %s%s: %s %s; if it is right: %s",
-             found->path, found->line, found->type,
-             strcmp(found->type, "ssh-rsa") == 0 ? " and of no use to libssh2" : "", shown.type,
-             shown.fingerprint, line);
+    snprintf(text, size, "not the one in %s:%d, which is %s: %s %s; if it is right: %s",
+             found->path, found->line, found->type, shown.type, shown.fingerprint, line);
 }
 
 /* The command that removes the known key; `path` is the file that has it. */
@@ -165,4 +155,12 @@ void ssh_host_key_refusal(char *text, size_t size, const struct ssh_host_key *ke
         [KNOWN_HOSTS_NEEDS_CA] = say_needs_ca,
     };
     say[found->verdict](text, size, key, found);
+    size_t length = strlen(text);
+    if (key->unread && found->verdict != KNOWN_HOSTS_REVOKED)
+        snprintf(text + length, size - length, "; %s", key->unread);
+}
+
+void ssh_host_key_say_unasked(char *text, size_t size, const char *known)
+{
+    snprintf(text, size, "known as %s, which libssh2 cannot check", known);
 }

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct ssh_trust {
     const char *host;
@@ -50,15 +51,32 @@ const struct string_list *ssh_trust_types(const struct ssh_trust *trust)
     return &trust->types;
 }
 
+const char *ssh_trust_unasked(const struct ssh_trust *trust, bool only)
+{
+    return ssh_host_key_unasked(&trust->types, only);
+}
+
+/* The key differs from the known ones in its type, and the host may have one of theirs as well. */
+static const char *needs_other_type(const struct ssh_trust *trust, const struct ssh_host_key *key,
+                                    const struct known_hosts_found *found)
+{
+    char type[64];
+    if (found->verdict != KNOWN_HOSTS_CHANGED ||
+        !known_hosts_blob_type(type, sizeof type, key->blob, key->nbytes) ||
+        strcmp(type, found->type) == 0)
+        return NULL;
+    return ssh_trust_unasked(trust, false);
+}
+
 static enum ssh_host_key_answer ssh_trust_look_up(const struct ssh_trust *trust,
                                                   struct ssh_host_key *key,
                                                   struct known_hosts_found *found)
 {
     int port;
     const char *name = ssh_host_key_name(trust->config, &port);
-    key->incomplete = !known_hosts_complete(trust->known);
+    key->unread = known_hosts_unread(trust->known);
     *found = known_hosts_check(trust->known, name, port, key->blob, key->nbytes);
-    return ssh_host_key_decide(found->verdict, !key->incomplete, trust->config->strict,
+    return ssh_host_key_decide(found->verdict, !key->unread, trust->config->strict,
                                trust->accept_new);
 }
 
@@ -78,6 +96,12 @@ enum ssh_host_key_answer ssh_trust_judge(struct ssh_trust *trust, const unsigned
     if (answer == SSH_HOST_KEY_ADD) {
         read_files(trust, NULL);
         answer = ssh_trust_look_up(trust, &key, &found);
+    }
+    const char *other =
+        answer == SSH_HOST_KEY_REFUSE ? needs_other_type(trust, &key, &found) : NULL;
+    if (other) {
+        ssh_host_key_say_unasked(text, size, other);
+        return SSH_HOST_KEY_NEEDS_SSH;
     }
     if (answer == SSH_HOST_KEY_REFUSE || answer == SSH_HOST_KEY_NEEDS_SSH)
         ssh_host_key_refusal(text, size, &key, &found);

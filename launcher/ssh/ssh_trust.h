@@ -18,6 +18,10 @@ void ssh_trust_destroy(struct ssh_trust *trust);
 /* The kinds of keys that are known for the host. */
 const struct string_list *ssh_trust_types(const struct ssh_trust *trust);
 
+/* The kind by which the host is known and for which libssh2 cannot ask it, such as "ssh-rsa"; NULL
+ * if there is none. `only`: NULL, too, if it is known by another kind. */
+const char *ssh_trust_unasked(const struct ssh_trust *trust, bool only);
+
 /* Decides about the host's key; NULL is refused. `text` explains why the key is refused, or cannot
  * be judged without the external ssh, or reports that it was added, or why it was accepted but not
  * added; "" for a known key. */

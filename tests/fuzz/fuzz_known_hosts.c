@@ -198,7 +198,7 @@ static void append(const struct text_buffer *text, const struct host *host, int 
     int rc = known_hosts_add(path, host->name, host->port, hashed, blob.bytes, blob.nbytes, &err);
     PROMISE(rc == HVD_OK);
     struct known_hosts *known = known_hosts_read((char *[]){ path }, 1, NULL);
-    PROMISE(known_hosts_complete(known));
+    PROMISE(!known_hosts_unread(known));
     struct known_hosts_found found = check(known, host, &blob);
     bool revoked = before->verdict == KNOWN_HOSTS_REVOKED;
     PROMISE(found.verdict == (revoked ? KNOWN_HOSTS_REVOKED : KNOWN_HOSTS_MATCH));

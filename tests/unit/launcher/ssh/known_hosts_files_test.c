@@ -60,7 +60,7 @@ static struct known_hosts_found look(const char *const *paths, size_t npaths, co
         copies[i] = strdup(paths[i]);
     struct known_hosts *known = known_hosts_read(copies, npaths, &warnings);
     struct known_hosts_found found = known_hosts_check(known, name, port, key.blob, key.nbytes);
-    ck_assert_int_eq(known_hosts_complete(known), warnings.count == 0);
+    ck_assert_int_eq(known_hosts_unread(known) == NULL, warnings.count == 0);
     for (size_t i = 0; i < npaths; i++) {
         if (found.path && strcmp(found.path, paths[i]) == 0)
             found.path = paths[i];
@@ -95,6 +95,10 @@ static void expect_warning(const char *reason)
     ck_assert_int_eq(look(paths, 1, "a", 22).verdict, KNOWN_HOSTS_UNKNOWN);
     ck_assert_uint_eq(warnings.count, 1);
     ck_assert_str_eq(warnings.items[0], expected);
+    snprintf(expected, sizeof expected, "%s cannot be read: %s", path, reason);
+    struct known_hosts *known = known_hosts_read((char *[]){ path, folder }, 2, NULL);
+    ck_assert_str_eq(known_hosts_unread(known), expected);
+    known_hosts_destroy(known);
 }
 
 START_TEST(a_directory_is_a_warning)

@@ -2,6 +2,7 @@
 /* Which host keys are asked for, who is trusted, and what people are told. */
 #include "launcher/ssh/ssh_host_key_prefer.h"
 #include "launcher/ssh/ssh_trust.h"
+#include "tests/support/host_keys.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>
@@ -101,9 +102,8 @@ static const struct {
       22,
       "ssh-rsa",
       KNOWN_HOSTS_CHANGED,
-      { "not the one in /etc/known:7, which is ssh-rsa and of no use to "
-        "libssh2",
-        print, "ssh-keyscan -t ed25519 real.name >> /etc/known" } },
+      { "not the one in /etc/known:7, which is ssh-rsa: ", print,
+        "ssh-keyscan -t ed25519 real.name >> /etc/known" } },
     { NULL,
       22,
       NULL,
@@ -134,7 +134,7 @@ START_TEST(a_refusal_names_the_key_and_what_mends_it)
         .known_hosts = { files, 1, 1 },
         .nuser_files = 1,
     };
-    struct ssh_host_key key = { "nick", &config, false, blob, sizeof blob - 1 };
+    struct ssh_host_key key = { "nick", &config, NULL, blob, sizeof blob - 1 };
     struct known_hosts_found found = { refusals[_i].verdict, file, 7, refusals[_i].known_type };
     char text[700];
     ssh_host_key_refusal(text, sizeof text, &key, &found);
@@ -157,18 +157,56 @@ START_TEST(an_alias_has_no_port)
 }
 END_TEST
 
-START_TEST(a_file_that_cannot_be_read_is_to_be_mended_first)
+/* Rows: a verdict, what is said of the key, and whether the file that cannot be read is named. */
+static const struct {
+    enum known_hosts_verdict verdict;
+    const char *holds;
+    bool is_named;
+} unread[] = {
+    { KNOWN_HOSTS_UNKNOWN, "not in the files that can be read: ssh-ed25519 SHA256:", true },
+    { KNOWN_HOSTS_CHANGED, "HAS CHANGED: ", true },
+    { KNOWN_HOSTS_NEEDS_CA, "certificate authority only", true },
+    { KNOWN_HOSTS_REVOKED, "REVOKED: ", false },
+};
+
+START_TEST(a_file_that_cannot_be_read_is_named)
 {
     struct ssh_config config = { .host_name = (char[]){ "real.name" },
                                  .port = 22,
                                  .known_hosts = { files, 1, 1 },
                                  .nuser_files = 1 };
-    struct ssh_host_key key = { "nick", &config, true, blob, sizeof blob - 1 };
-    struct known_hosts_found found = { KNOWN_HOSTS_UNKNOWN, NULL, 0, NULL };
+    struct ssh_host_key key = { "nick", &config, "/other cannot be read: Why", blob,
+                                sizeof blob - 1 };
+    struct known_hosts_found found = { unread[_i].verdict, file, 7, "ssh-ed25519" };
     char text[700];
     ssh_host_key_refusal(text, sizeof text, &key, &found);
-    ck_assert_msg(strstr(text, "make that file readable first"), "%s", text);
+    ck_assert_msg(strstr(text, unread[_i].holds), "%s", text);
+    ck_assert_int_eq(strstr(text, "; /other cannot be read: Why") != NULL, unread[_i].is_named);
     ck_assert_msg(!strstr(text, ">>"), "%s", text);
+}
+END_TEST
+
+/* Rows: the known kinds, and those that no host is asked for: one of all, and one if there are only
+ * such. */
+static const struct {
+    const char *known[3], *unasked, *only;
+} unasked[] = {
+    { { NULL }, NULL, NULL },
+    { { "ssh-ed25519", "ecdsa-sha2-nistp521" }, NULL, NULL },
+    { { "ssh-rsa" }, "ssh-rsa", "ssh-rsa" },
+    { { "ssh-dss", "ssh-rsa" }, "ssh-dss", "ssh-dss" },
+    { { "ssh-ed25519", "ssh-rsa" }, "ssh-rsa", NULL },
+    { { "ssh-rsa", "ssh-ed25519" }, "ssh-rsa", NULL },
+};
+
+START_TEST(kinds_that_libssh2_cannot_check_are_found)
+{
+    struct string_list known = { 0 };
+    for (int i = 0; i < 3 && unasked[_i].known[i]; i++)
+        string_list_add(&known, unasked[_i].known[i], strlen(unasked[_i].known[i]));
+    ck_assert_pstr_eq(ssh_host_key_unasked(&known, false), unasked[_i].unasked);
+    ck_assert_pstr_eq(ssh_host_key_unasked(&known, true), unasked[_i].only);
+    string_list_fini(&known);
 }
 END_TEST
 
@@ -231,6 +269,42 @@ START_TEST(of_two_hosts_with_one_alias_only_one_key_is_added)
 }
 END_TEST
 
+static void write_known(const char *text)
+{
+    FILE *stream = fopen(path, "w");
+    ck_assert_ptr_nonnull(stream);
+    fputs(text, stream);
+    ck_assert_int_eq(fclose(stream), 0);
+}
+
+/* Rows: what known_hosts have, and what becomes of an ed25519 key. */
+static const struct {
+    const char *known;
+    enum ssh_host_key_answer answer;
+    const char *holds;
+} others[] = {
+    { "name " RSA "\n", SSH_HOST_KEY_NEEDS_SSH, "known as ssh-rsa, which libssh2 cannot check" },
+    { "name " RSA "\nname " ED1 "\n", SSH_HOST_KEY_REFUSE, "HAS CHANGED" },
+    { "elsewhere " RSA "\n", SSH_HOST_KEY_REFUSE, "unknown: " },
+};
+
+START_TEST(a_host_with_another_key_that_cannot_be_checked_needs_ssh)
+{
+    struct ssh_config config = { .host_name = (char[]){ "name" },
+                                 .port = 22,
+                                 .strict = STRICT_YES,
+                                 .known_hosts = { own_files, 1, 1 },
+                                 .nuser_files = 1 };
+    char text[700];
+    write_known(others[_i].known);
+    struct ssh_trust *trust = ssh_trust_create("name", &config, false, NULL);
+    ck_assert_int_eq(ssh_trust_judge(trust, good_key, sizeof good_key - 1, text, sizeof text),
+                     others[_i].answer);
+    ck_assert_msg(strstr(text, others[_i].holds), "%s", text);
+    ssh_trust_destroy(trust);
+}
+END_TEST
+
 /* Rows: the user's file, or NULL for none, and what is to be done. */
 static const struct {
     const char *user_file, *holds, *holds_not;
@@ -251,7 +325,7 @@ START_TEST(the_line_to_type_works_as_it_stands)
                                  .port = 22,
                                  .known_hosts = { user_files, places[_i].user_file != NULL, 1 },
                                  .nuser_files = places[_i].user_file != NULL };
-    struct ssh_host_key key = { "nick", &config, false, blob, sizeof blob - 1 };
+    struct ssh_host_key key = { "nick", &config, NULL, blob, sizeof blob - 1 };
     struct known_hosts_found found = { KNOWN_HOSTS_UNKNOWN, NULL, 0, NULL };
     char text[700];
     setenv("HOME", folder, 1);
@@ -290,13 +364,18 @@ int main(void)
                         sizeof decisions / sizeof *decisions);
     tcase_add_loop_test(tcase, a_refusal_names_the_key_and_what_mends_it, 0,
                         sizeof refusals / sizeof *refusals);
-    tcase_add_test(tcase, a_file_that_cannot_be_read_is_to_be_mended_first);
+    tcase_add_loop_test(tcase, a_file_that_cannot_be_read_is_named, 0,
+                        sizeof unread / sizeof *unread);
+    tcase_add_loop_test(tcase, kinds_that_libssh2_cannot_check_are_found, 0,
+                        sizeof unasked / sizeof *unasked);
     tcase_add_test(tcase, an_alias_has_no_port);
     suite_add_tcase(suite, tcase);
     TCase *trust = tcase_create("trust");
     tcase_add_checked_fixture(trust, make_folder, remove_folder);
     tcase_add_loop_test(trust, of_two_hosts_with_one_alias_only_one_key_is_added, 0,
                         sizeof seconds / sizeof *seconds);
+    tcase_add_loop_test(trust, a_host_with_another_key_that_cannot_be_checked_needs_ssh, 0,
+                        sizeof others / sizeof *others);
     tcase_add_loop_test(trust, the_line_to_type_works_as_it_stands, 0,
                         sizeof places / sizeof *places);
     tcase_add_test(trust, a_key_that_is_not_told_is_refused);
