@@ -9,7 +9,7 @@
 # with (besides tests/fuzz/corpus/TARGET/), and findings/TARGET-*, each an input that breaks a promise: build/tests/fuzz/fuzz_TARGET
 # FILE or fuzz/search/bin/TARGET FILE shows it again. The table at the end says of each target: how many inputs it has taken, how many in a
 # second, how many of them are new in its corpus, edges in all that is linked, lines and branches of the files that tests/fuzz/targets
-# names, findings. Status 1 if there are findings.
+# names, findings; then the inputs of all targets. Status 1 if there are findings.
 set -eu
 
 mode=$1
@@ -62,7 +62,8 @@ reached() {
 
 table() {
     printf '%-13s %12s %8s %6s %6s %8s %9s %9s\n' target executions per-s new edges lines branches findings
-    awk '{ printf "%-13s %12s %8s %6s %6s %8s %9s %9s\n", $1, $2, $3, $4, $5, $7, $8, $6 }' "$1"
+    awk '{ printf "%-13s %12s %8s %6s %6s %8s %9s %9s\n", $1, $2, $3, $4, $5, $7, $8, $6; all += $2 }
+        END { printf "%-13s %12.0f\n", "all", all }' "$1"
 }
 
 results=fuzz/results.$$ # so that several may run beside each other
