@@ -87,6 +87,7 @@ static int start_engine(struct world *world, const struct settings *settings,
         .addresses = &assignment->addresses,
         .linker = linker,
         .failure = &world->failure,
+        .elastic = environment->elastic,
         .handles = handles,
     };
     world->engine = engine_create(&options, err);

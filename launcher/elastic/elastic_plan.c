@@ -250,6 +250,22 @@ void elastic_plan_on_ended(struct elastic_plan *plan, int worker, bool finished,
     elastic_plan_decide(plan, now_ms);
 }
 
+void elastic_plan_on_late(struct elastic_plan *plan, int worker, const char *why, uint64_t now_ms)
+{
+    if (plan->over || !elastic_plan_knows(plan, worker))
+        return;
+    struct plan_worker *at = &plan->workers[worker];
+    if (at->state != PLAN_ALIVE || !at->member)
+        return;
+    elastic_say_too_late(plan, worker, why);
+    elastic_plan_remove(plan, worker, now_ms);
+    at->stop_ms = now_ms;
+    plan->failed = worker;
+    elastic_plan_break(plan, now_ms);
+    elastic_plan_blame_host(plan, worker, now_ms);
+    elastic_plan_decide(plan, now_ms);
+}
+
 void elastic_plan_on_drained(struct elastic_plan *plan, int worker, uint64_t now_ms)
 {
     if (plan->over || !elastic_plan_knows(plan, worker))

@@ -16,6 +16,9 @@
  * further one, at most `cooldown_high_ms`; never without a cool-down. What is left is intended at
  * once if it is at least `min`. Else workers are started in free slots and intended with the rest.
  *
+ * A member that does not submit a tensor within the time that the user has set fails likewise. The
+ * process of this worker still runs, so it is given up, removed and stopped at once.
+ *
  * Growth. A worker is started in each free slot while the world runs on. When all of these workers
  * wait at the rendezvous, or a second after the first of them, the members and those that wait are
  * intended. Workers that fail before that do not disturb the world, but count for their host.
@@ -146,6 +149,10 @@ void elastic_plan_on_world(struct elastic_plan *plan, int epoch, const int *work
 /* A worker has ended: its process has exited, with status 0 or otherwise; or its host is lost; or
  * it could not be started. The plan also hears of the ends that it has asked for. */
 void elastic_plan_on_ended(struct elastic_plan *plan, int worker, bool finished, uint64_t now_ms);
+
+/* A rank of the last world has not submitted a tensor within the time that the user has set, which
+ * has broken this world: `why`, one line. Each other rank may say so. The worker is given up. */
+void elastic_plan_on_late(struct elastic_plan *plan, int worker, const char *why, uint64_t now_ms);
 
 /* The host of a worker is to be left. */
 void elastic_plan_on_drained(struct elastic_plan *plan, int worker, uint64_t now_ms);

@@ -199,6 +199,12 @@ void elastic_say_given_up(struct elastic_plan *plan, int worker)
              elastic_seconds(plan->options.timeout_ms));
 }
 
+void elastic_say_too_late(struct elastic_plan *plan, int worker, const char *why)
+{
+    snprintf(elastic_plan_queue(plan, ELASTIC_GIVE_UP, worker)->action.text, ELASTIC_TEXT_SIZE,
+             "%s", why);
+}
+
 /* Some of the workers that were started together. */
 struct started_workers {
     const struct elastic_plan *plan;

@@ -37,7 +37,8 @@ enum rank_end_kind {
     RANK_END_FAILED,       /* something failed in this rank: words say what */
 
     /* An end of all ranks: `rank` is RANK_NONE, and words say more. */
-    RANK_END_TIMEOUT,         /* some rank has not come, or not submitted, in time */
+    RANK_END_TIMEOUT,         /* some rank has not come, or not submitted, in time: `because_of` in
+                               * an elastic job, which gives this rank up */
     RANK_END_RENDEZVOUS_LOST, /* the connection to the rendezvous has ended, or is not understood */
     RANK_END_BY_REQUEST,      /* a user or a batch system has ended the job */
     RANK_END_KINDS

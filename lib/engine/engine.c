@@ -65,6 +65,7 @@ struct engine *engine_create(const struct engine_options *options, struct err *e
     engine->local_size = options->welcome->rank_info.local_size;
     engine->star = options->welcome->star;
     engine->one_host = engine->local_size == engine->size;
+    engine->elastic = options->elastic;
     engine->failure = options->failure;
     engine->linker = options->linker;
     in_flight_init(&engine->in_flight, options->handles);

@@ -36,6 +36,7 @@ struct engine_options {
                                              * only */
     struct linker *linker;                  /* taken over, also on failure */
     struct failure *failure;                /* borrowed */
+    bool elastic;                           /* a lost rank ends the world, not the job */
     int64_t handles; /* generation of the last handle of an earlier world; 0: there was none */
 };
 

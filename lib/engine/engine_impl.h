@@ -65,6 +65,7 @@ struct engine {
     struct settings settings;
     int rank, size;
     bool one_host;  /* of all ranks */
+    bool elastic;   /* a lost rank ends the world, not the job */
     int star;       /* of the world's tree */
     int local_size; /* ranks of this host */
     struct failure *failure;

@@ -46,6 +46,7 @@ struct stall {
 
     uint64_t warned_ns; /* begin of the round that led to the last warning; 0: never */
     bool aborted;
+    int late_rank; /* of the world: see stall_late_rank() */
     struct outgoing outgoing[STALL_ROUNDS][STALL_MESSAGES];
     enum stall_action action;
     char text[WARNING_SIZE];
@@ -121,6 +122,11 @@ enum stall_action stall_act(struct stall *stall, const char **text)
     return action;
 }
 
+int stall_late_rank(const struct stall *stall)
+{
+    return stall->late_rank;
+}
+
 /* ---- the root: what a round has shown ---- */
 
 /* The names that still wait for some rank. The others are removed: their rank was wrong, or no
@@ -157,6 +163,16 @@ static int worst(const struct stall_answer *answer, unsigned stalled)
     return worst;
 }
 
+static int first_late_rank(const struct stall *stall, const struct stall_answer *answer, int index)
+{
+    const struct rank_ranges *missing = &answer->name[index].missing;
+    const struct rank_ranges *late = missing->count > 0 ? missing : &answer->silent;
+    if (late->count == 0)
+        return -1;
+    int rank = late->range[0].first;
+    return stall->options.world_ranks ? stall->options.world_ranks[rank] : rank;
+}
+
 /* Warns about the names in `stalled`, unless the last warning is too recent, or aborts. */
 static void speak(struct stall *stall, unsigned stalled)
 {
@@ -167,6 +183,7 @@ static void speak(struct stall *stall, unsigned stalled)
     if (options->shutdown_ns && answer->name[index].age_ms >= options->shutdown_ns / MS) {
         stall->aborted = true;
         stall->action = STALL_ABORT;
+        stall->late_rank = first_late_rank(stall, answer, index);
         stall_abort_text(stall->text, sizeof stall->text, names, answer, index,
                          options->shutdown_ns / SECOND, options->world_ranks);
         return;
@@ -199,6 +216,7 @@ static void judge_deadlock(struct stall *stall, uint64_t now_ns)
     if (all && still) {
         stall->aborted = true;
         stall->action = STALL_ABORT;
+        stall->late_rank = -1;
         stall_deadlock_text(stall->text, sizeof stall->text, &round->probe.names, &round->answer,
                             options->world_ranks);
         return;

@@ -140,4 +140,8 @@ bool stall_told(const struct stall *stall, int index, struct stall_told *told);
 /* The action to take now, once; `*text` is borrowed until the next call. */
 enum stall_action stall_act(struct stall *stall, const char **text);
 
+/* After STALL_ABORT: the first rank of the world that has not submitted the name, or that has not
+ * answered if all others have submitted it; -1: the ranks wait for each other. */
+int stall_late_rank(const struct stall *stall);
+
 #endif

@@ -200,6 +200,12 @@ void elastic_driver_on_ended(struct elastic_driver *driver, int worker, enum job
     driver_act(driver);
 }
 
+void elastic_driver_on_late(struct elastic_driver *driver, int worker, const char *why)
+{
+    elastic_plan_on_late(driver->plan, worker, why, uv_now(driver->loop));
+    driver_act(driver);
+}
+
 void elastic_driver_on_drained(struct elastic_driver *driver, int worker)
 {
     elastic_plan_on_drained(driver->plan, worker, uv_now(driver->loop));

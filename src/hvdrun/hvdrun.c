@@ -311,6 +311,12 @@ static void on_worker_ended(void *context, int worker, enum job_worker_end end)
     elastic_driver_on_ended(run->elastic, worker, end);
 }
 
+static void on_worker_late(void *context, int worker, const char *why)
+{
+    struct run *run = context;
+    elastic_driver_on_late(run->elastic, worker, why);
+}
+
 static void on_host_drained(void *context, int worker)
 {
     struct run *run = context;
@@ -324,7 +330,8 @@ static void start_elastic(struct run *run)
                                                          .on_listens = on_gloo_listens,
                                                          .on_update = on_gloo_update,
                                                          .on_waiting = on_worker_waiting,
-                                                         .on_world = on_world_made };
+                                                         .on_world = on_world_made,
+                                                         .on_late = on_worker_late };
     if (!run->options.elastic)
         return;
     run->elastic = elastic_driver_create(&run->loop, &run->setup, run->job,

@@ -51,6 +51,42 @@ ok "and it is said why" \
 end_job
 is "to the end" 0 "$status"
 
+# ---- ranks that do not submit ----
+
+stall_times="--stall-check-warning-time-seconds 1 --stall-check-shutdown-time-seconds 2"
+# shellcheck disable=SC2086
+elastic -np 3 --min-np 1 -H localhost:3 $stall_times
+all_joined 0 0 1 2
+: >"$tmp/hang.1"
+ok "a rank that hangs is lost after the time of the stall check, and those that waited go on" all_joined 1 0 2
+like "hvdrun names it and what it has not submitted" \
+    "^hvdrun: lost rank 1 on localhost \(worker 1, pid [0-9]+\): allreduce 'step' has waited [0-9]+ s for rank 1 " "$tmp/err"
+ok "its process is ended" until_true workers_are 0 2
+rm "$tmp/hang.1"
+end_job
+is "and the job ends well" 0 "$status"
+unlike "no other rank is lost" 'lost rank [02]' "$tmp/err"
+unlike "or fails" '^failed' "$tmp/out"
+ok "and nobody is left behind" no_survivors
+
+# shellcheck disable=SC2086
+elastic -np 3 --min-np 1 -H localhost:3 $stall_times
+all_joined 0 0 1 2
+: >"$tmp/hang.0"
+ok "rank 0 may be the one" all_joined 1 1 2
+rm "$tmp/hang.0"
+end_job
+is "and the job ends well" 0 "$status"
+
+# shellcheck disable=SC2086
+elastic -np 3 --min-np 1 -H localhost:3 $stall_times
+all_joined 0 0 1 2
+kill -STOP "$(pid_of 2)"
+ok "a rank that a signal has stopped is lost likewise" all_joined 1 0 1
+ok "and its process is ended" until_true workers_are 0 1
+end_job
+is "and the job ends well" 0 "$status"
+
 # The shell starts a process that leaves its session, and becomes the worker.
 elastic_with() {
     rm -f "$tmp/end"

@@ -149,6 +149,12 @@ static void on_world_made(void *context, int epoch, const int *workers, int size
     elastic_driver_on_world(elastic.driver, epoch, workers, size);
 }
 
+static void on_worker_late(void *context, int worker, const char *why)
+{
+    (void)context;
+    elastic_driver_on_late(elastic.driver, worker, why);
+}
+
 static bool on_launchers_signal(struct sim_process *process, int signum)
 {
     if (signum == SIGCHLD)
@@ -192,7 +198,8 @@ static void start_job(struct sim_process *launcher)
                                                     .on_worker_ended = on_worker_ended,
                                                     .on_drained = on_drained };
     static const struct job_rendezvous_events events = { .on_waiting = on_worker_waiting,
-                                                         .on_world = on_world_made };
+                                                         .on_world = on_world_made,
+                                                         .on_late = on_worker_late };
     struct err err = { 0 };
     world.rendezvous = job_rendezvous_create(&launcher->loop, &world.options, &world.key, &err);
     struct job_rendezvous_interface rendezvous = job_rendezvous_interface(world.rendezvous);

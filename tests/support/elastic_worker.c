@@ -5,6 +5,8 @@
  *                                    takes
  *   elastic_worker DIRECTORY once    the same in one world: the first call that fails ends it
  *
+ * Worker W submits nothing any more from the step on at which DIRECTORY/hang.W exists.
+ *
  * Prints a line for each world that it joins, when it is removed, and at the end. Exits with 1 when
  * a call fails in a way that an elastic job does not explain, or when a sum or a count is wrong. */
 #include "lib/hvd.h"
@@ -32,6 +34,17 @@ static int is_end(void)
     return access(path, F_OK) == 0;
 }
 
+static void hang_if_asked(void)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/hang.%s", directory, getenv("HVD_WORKER"));
+    if (access(path, F_OK) != 0)
+        return;
+    printf("worker %s hangs\n", getenv("HVD_WORKER"));
+    for (;;)
+        pause();
+}
+
 /* A new worker takes over what the others have counted. */
 static int synchronise(void)
 {
@@ -51,6 +64,7 @@ static int train(void)
 {
     int rc = synchronise();
     while (rc == HVD_OK) {
+        hang_if_asked();
         int64_t mine[3] = { 1, is_end(), hvd_hosts_updated() > 0 }, all[3];
         rc = hvd_allreduce("step", mine, all, 3, HVD_INT64, HVD_SUM);
         if (rc != HVD_OK)

@@ -331,6 +331,84 @@ START_TEST(a_late_worker_with_a_fixed_place_does_not_hold_up_the_others)
 }
 END_TEST
 
+#define STALLED "allreduce 'a' has waited 60 s for rank 1"
+
+static void is_late(int worker)
+{
+    elastic_plan_on_late(plan, worker, STALLED, now_ms);
+}
+
+START_TEST(a_rank_that_does_not_submit_is_lost_and_those_that_waited_are_not)
+{
+    struct elastic_options options = two_to_four;
+    options.min = 1;
+    begin_on_one_host(&options);
+    is_late(1);
+    EXPECT("lost 1 " STALLED " -1 =0 !1");
+    waits(0);
+    EXPECT("");
+    world();
+    fails(1); /* it was stopped */
+    EXPECT("");
+    finishes(0);
+    EXPECT("done");
+    finish();
+}
+END_TEST
+
+START_TEST(a_rank_of_which_all_others_say_so_is_lost_once)
+{
+    begin_on_two_hosts(&two_to_four);
+    is_late(3);
+    EXPECT("lost 3 " STALLED " -3 -2 =0,1 !3");
+    is_late(3);
+    is_late(3);
+    EXPECT("");
+    finish();
+}
+END_TEST
+
+START_TEST(a_late_rank_without_which_there_is_no_world_is_replaced)
+{
+    struct elastic_options options = two_to_four;
+    options.cooldown_low_ms = options.cooldown_high_ms = 1000;
+    begin_on_one_host(&options);
+    is_late(1);
+    EXPECT("lost 1 " STALLED " -1 !1");
+    waits(0);
+    fails(1);
+    pass(1000);
+    EXPECT("+a:2 =0,2");
+    finish();
+}
+END_TEST
+
+START_TEST(a_late_rank_that_is_the_last_one_ends_the_job)
+{
+    struct elastic_options options = two_to_four;
+    options.min = 1;
+    begin_on_one_host(&options);
+    fails(0);
+    EXPECT("=1");
+    is_late(1);
+    EXPECT("lost 1 " STALLED " -1 fail no rank is left that could go on");
+    finish();
+}
+END_TEST
+
+START_TEST(a_worker_that_is_in_no_world_is_not_late)
+{
+    begin_on_one_host(&two_to_four);
+    hosts("a:3");
+    EXPECT("+a:2");
+    is_late(2);
+    is_late(7);
+    is_late(-1);
+    EXPECT("");
+    finish();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("elastic_plan_timeout");
@@ -353,6 +431,11 @@ int main(void)
     tcase_add_test(rules, all_workers_that_are_late_are_lost_and_those_that_came_are_not);
     tcase_add_test(rules, a_worker_without_which_there_is_no_world_is_not_given_up);
     tcase_add_test(rules, a_late_worker_with_a_fixed_place_does_not_hold_up_the_others);
+    tcase_add_test(rules, a_rank_that_does_not_submit_is_lost_and_those_that_waited_are_not);
+    tcase_add_test(rules, a_rank_of_which_all_others_say_so_is_lost_once);
+    tcase_add_test(rules, a_late_rank_without_which_there_is_no_world_is_replaced);
+    tcase_add_test(rules, a_late_rank_that_is_the_last_one_ends_the_job);
+    tcase_add_test(rules, a_worker_that_is_in_no_world_is_not_late);
     suite_add_tcase(suite, rules);
     return unit_run(suite);
 }

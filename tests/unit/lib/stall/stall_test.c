@@ -232,6 +232,7 @@ START_TEST(the_shutdown_time_ends_the_world)
         stall_world.spoken[1].text,
         "allreduce 'a' has waited 120 s for rank 4 (HOROVOD_STALL_SHUTDOWN_TIME_SECONDS"
         " is 120); rank 4 on node4: reading file 4?");
+    ck_assert_int_eq(stall_late_rank(stall_world.ranks[0].stall), 4);
     stall_world_end();
 }
 END_TEST
@@ -297,6 +298,7 @@ START_TEST(a_rank_that_does_not_answer_is_named)
         ck_assert_stall_said("allreduce 'a' has waited 6");
         ck_assert_stall_said(who);
         ck_assert_int_eq(stall_world.spoken[stall_world.nspoken - 1].action, STALL_ABORT);
+        ck_assert_int_eq(stall_late_rank(stall_world.ranks[0].stall), stopped);
         stall_world_end();
     }
 }
@@ -330,6 +332,7 @@ START_TEST(a_root_that_does_not_answer_is_named_by_rank_1)
     ck_assert_str_eq(stall_world.spoken[0].text,
                      "allreduce 'a' has waited 180 s\n  no answer from rank 0");
     ck_assert_int_eq(stall_world.spoken[stall_world.nspoken - 1].action, STALL_ABORT);
+    ck_assert_int_eq(stall_late_rank(stall_world.ranks[1].stall), 0);
     stall_world_end();
 }
 END_TEST
@@ -355,6 +358,7 @@ START_TEST(ranks_that_are_all_stuck_are_told)
     ck_assert_int_eq(stall_world.nspoken, 1);
     ck_assert_int_eq(stall_world.spoken[0].action, STALL_ABORT);
     ck_assert_stall_said("deadlock: every rank waits: ");
+    ck_assert_int_eq(stall_late_rank(stall_world.ranks[0].stall), -1);
     stall_world_end();
 }
 END_TEST
