@@ -133,25 +133,49 @@ static bool is_missing(const void *context, int rank)
     return worker->host == of->host && !worker->waiting;
 }
 
-/* "ranks 3, 5 on b, rank 6 on c and 2 others have not called hvd_init", or their number if the
- * first host does not fit. The number of others always fits. */
+/* A worker that has ended may still stand in the intended world, until the next one is intended. */
+static bool is_missing_worker(const void *context, int number)
+{
+    const struct forming_host *of = context;
+    const struct plan_worker *worker = &of->plan->workers[number];
+    return worker->state == PLAN_ALIVE && worker->intended && worker->host == of->host &&
+           !worker->waiting;
+}
+
+/* "ranks 3, 5 on b (workers 3, 7)"; returns the number of ranks, and the length in `*length`. */
+static int elastic_name_missing(const struct forming_host *of, char *text, size_t size, int *length)
+{
+    char names[RANK_NAMES_SIZE], numbers[RANK_NAMES_SIZE];
+    const struct elastic_plan *plan = of->plan;
+    int count = rank_names_text(names, sizeof names, plan->intended_count, is_missing, of);
+    int workers =
+        rank_names_numbers(numbers, sizeof numbers, plan->worker_count, is_missing_worker, of);
+    *length = snprintf(text, size, "%s on %s", names, plan->hosts.hosts[of->host]->found.name);
+    if (workers > 0 && *length >= 0 && (size_t)*length < size)
+        *length += snprintf(text + *length, size - (size_t)*length, " (worker%s %s)",
+                            plural(workers), numbers);
+    return count;
+}
+
+/* "ranks 3, 5 on b (workers 3, 7), rank 6 on c (worker 8) and 2 others have not called hvd_init",
+ * or their number if the first host does not fit. The number of others always fits. */
 static void elastic_describe_missing(const struct elastic_plan *plan, char *text, size_t size)
 {
     int missing = 0, named = 0, before = -1;
     size_t used = 0, room = size - sizeof " and 131071 others have not called hvd_init";
     for (int rank = 0; rank < plan->intended_count; rank++) {
-        char names[256], piece[600];
+        char piece[900];
         const struct forming_host of = { plan, plan->workers[plan->intended[rank]].host };
         if (of.host == before) /* the ranks of a host stand together */
             continue;
         before = of.host;
-        int count = rank_names_text(names, sizeof names, plan->intended_count, is_missing, &of);
-        int length = snprintf(piece, sizeof piece, "%s%s on %s", used > 0 ? ", " : "", names,
-                              plan->hosts.hosts[of.host]->found.name);
-        bool fits = count > 0 && missing == named && used + (size_t)length < room;
+        int length, count = elastic_name_missing(&of, piece, sizeof piece, &length);
+        size_t comma = used > 0 ? sizeof ", " - 1 : 0;
+        bool fits = count > 0 && missing == named && used + comma + (size_t)length < room;
         if (fits) {
-            memcpy(text + used, piece, (size_t)length + 1);
-            used += (size_t)length;
+            memcpy(text + used, ", ", comma);
+            memcpy(text + used + comma, piece, (size_t)length + 1);
+            used += comma + (size_t)length;
             named += count;
         }
         missing += count;

@@ -154,9 +154,9 @@ EOF
 rm -f "$tmp/end"
 start env HOROVOD_STALL_CHECK_TIME_SECONDS=1 "$HVDRUN" -np 3 --min-np 1 -H localhost:3 \
     sh "$tmp/late_worker" "$ELASTIC_WORKER" "$tmp"
-# says_missing RANK
+# says_missing RANK: the one of worker 1.
 says_missing() {
-    until_said "^hvdrun: no world for [0-9]+ s: rank $1 on localhost has not called hvd_init; the job ends in [0-9]+ s \(--elastic-timeout\)\$" \
+    until_said "^hvdrun: no world for [0-9]+ s: rank $1 on localhost \(worker 1\) has not called hvd_init; the job ends in [0-9]+ s \(--elastic-timeout\)\$" \
         "$tmp/err"
 }
 ok "a rank that does not call hvd_init is named before the job ends" says_missing 1

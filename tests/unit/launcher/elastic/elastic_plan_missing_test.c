@@ -25,8 +25,8 @@ START_TEST(ranks_that_have_not_called_hvd_init_are_named_after_the_time_of_a_sta
     pass(59999);
     EXPECT("");
     pass(1);
-    EXPECT("warn no world for 60 s: rank 1 on a, rank 2 on b have not called hvd_init; the job "
-           "ends in 540 s (--elastic-timeout)");
+    EXPECT("warn no world for 60 s: rank 1 on a (worker 1), rank 2 on b (worker 2) have not "
+           "called hvd_init; the job ends in 540 s (--elastic-timeout)");
     finish();
 }
 END_TEST
@@ -41,8 +41,8 @@ START_TEST(ranks_that_do_not_come_back_are_named_too)
     pass(ELASTIC_HEAR_MS);
     EXPECT("=0,1,2,3");
     pass(60000);
-    EXPECT("warn no world for 60 s: rank 3 on b has not called hvd_init; the job ends in 540 s "
-           "(--elastic-timeout)");
+    EXPECT("warn no world for 60 s: rank 3 on b (worker 3) has not called hvd_init; the job ends "
+           "in 540 s (--elastic-timeout)");
     waits(3);
     EXPECT("");
     world();
@@ -55,8 +55,8 @@ START_TEST(a_late_event_says_how_long_it_has_been_in_fact)
 {
     begin_with_one_of_three(&patient);
     pass(60700);
-    EXPECT("warn no world for 60 s: rank 1 on a, rank 2 on b have not called hvd_init; the job "
-           "ends in 540 s (--elastic-timeout)");
+    EXPECT("warn no world for 60 s: rank 1 on a (worker 1), rank 2 on b (worker 2) have not "
+           "called hvd_init; the job ends in 540 s (--elastic-timeout)");
     finish();
 }
 END_TEST
@@ -72,8 +72,8 @@ START_TEST(the_same_ranks_are_named_again_only_after_five_times_as_long)
     pass(239999);
     EXPECT("");
     pass(1);
-    EXPECT("warn no world for 360 s: rank 1 on a, rank 2 on b have not called hvd_init; the job "
-           "ends in 240 s (--elastic-timeout)");
+    EXPECT("warn no world for 360 s: rank 1 on a (worker 1), rank 2 on b (worker 2) have not "
+           "called hvd_init; the job ends in 240 s (--elastic-timeout)");
     finish();
 }
 END_TEST
@@ -88,8 +88,8 @@ START_TEST(other_ranks_are_named_a_minute_after_the_line_before)
     EXPECT("");
     ck_assert_uint_eq(elastic_plan_next_ms(plan), 121000);
     pass(40000);
-    EXPECT("warn no world for 120 s: rank 2 on b has not called hvd_init; the job ends in 480 s "
-           "(--elastic-timeout)");
+    EXPECT("warn no world for 120 s: rank 2 on b (worker 2) has not called hvd_init; the job "
+           "ends in 480 s (--elastic-timeout)");
     finish();
 }
 END_TEST
@@ -144,8 +144,8 @@ START_TEST(a_job_that_ends_by_then_says_why_and_nothing_before)
     options.timeout_ms = options.warning_ms;
     begin_with_one_of_three(&options);
     pass(60000);
-    EXPECT("fail no world within 60 s (--elastic-timeout): rank 1 on a, rank 2 on b have not "
-           "called hvd_init");
+    EXPECT("fail no world within 60 s (--elastic-timeout): rank 1 on a (worker 1), "
+           "rank 2 on b (worker 2) have not called hvd_init");
     finish();
 }
 END_TEST
