@@ -106,7 +106,7 @@ int set_steady_waiting(const struct process_set *set, int index, struct waiting 
     bool is_sure = state->phase == STEADY_ON && number == state->done &&
                    state->committed != state->done &&
                    steady_operation_at(set, number)->what.count == 1;
-    struct rank_ranges *ranks = is_sure ? &waiting->missing : &waiting->unsure;
+    struct rank_ranges *ranks = is_sure ? &waiting->missing : &waiting->unheard;
     for (int rank = 0; rank < set->size; rank++)
         if (state->received[rank] <= number && rank != set->rank)
             rank_ranges_add(ranks, rank, rank + 1);

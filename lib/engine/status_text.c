@@ -112,7 +112,7 @@ static void put_waiting(struct page *page, const struct process_set *set,
     if (find_told(set, waiting->name, &told))
         put_missing(&page->text, set, told.missing, &nobody, told.silent);
     else
-        put_missing(&page->text, set, &waiting->missing, &waiting->unsure, &nobody);
+        put_missing(&page->text, set, &waiting->missing, &waiting->unsure, &waiting->unheard);
     list_text_add(&page->text, "\n");
 }
 

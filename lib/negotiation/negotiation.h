@@ -204,7 +204,8 @@ struct waiting {
                                  * here */
     struct rank_ranges unsure;  /* in each of these ranges below this rank at least one rank has
                                  * not; which one is not known here */
-};                              /* both empty: the ranks above are waited for */
+    struct rank_ranges unheard; /* of the set: may have submitted the name */
+};                              /* all empty: the ranks above are waited for */
 
 /* 1 and number `index`, from 0 on in no particular order; 0 beyond the last. */
 int negotiation_waiting(const struct negotiation *negotiation, int index, struct waiting *waiting);

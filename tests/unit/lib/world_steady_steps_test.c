@@ -315,6 +315,7 @@ static void *ask_in_thread(void *is_over)
         engine_report(world_engine(world), &report, sizeof report.text);
         process_exit();
         REQUIRE(strstr(report.text, "last finished") || strstr(report.text, "allreduce"));
+        REQUIRE(!strstr(report.text, "some of 1)")); /* a single rank is named, or not known of */
     }
     return NULL;
 }
