@@ -558,6 +558,7 @@ tests_unit_launcher_cleanup_cleanup_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=proc
 
 # Threads that cannot be had, and how many there were.
 tests_unit_launcher_output_output_writer_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pthread_create
+tests_unit_launcher_output_stdin_reader_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pthread_create
 
 # A disk that is full.
 tests_unit_launcher_ssh_known_hosts_files_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=write

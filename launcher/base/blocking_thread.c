@@ -4,8 +4,6 @@
 
 #include "launcher/base/blocking_thread.h"
 
-#include "launcher/base/uv_must.h"
-
 #include <signal.h>
 #include <stdbool.h>
 #include <time.h>
@@ -24,15 +22,16 @@ static void handle_interrupt(void)
     sigaction(INTERRUPT, &action, NULL);
 }
 
-void blocking_thread_start(pthread_t *thread, void *(*body)(void *), void *argument)
+int blocking_thread_start(pthread_t *thread, void *(*body)(void *), void *argument)
 {
     sigset_t blocked, before;
     handle_interrupt();
     sigfillset(&blocked);
     sigdelset(&blocked, INTERRUPT);
     pthread_sigmask(SIG_SETMASK, &blocked, &before);
-    uv_must(-pthread_create(thread, NULL, body, argument), "thread");
+    int rc = -pthread_create(thread, NULL, body, argument);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return rc;
 }
 
 /* Joins the thread if it ends within `nanoseconds`. The deadline is not on the wall clock, which

@@ -8,8 +8,8 @@
 #include <pthread.h>
 
 /* Runs `body`. The thread blocks all signals but one of ours. Its system calls fail with EINTR when
- * it must stop, so `body` must check then. Ends the process if no thread can be created. */
-void blocking_thread_start(pthread_t *thread, void *(*body)(void *), void *argument);
+ * it must stop, so `body` must check then. 0, or a status of libuv: no thread can be created. */
+int blocking_thread_start(pthread_t *thread, void *(*body)(void *), void *argument);
 
 /* Interrupts the thread until it has ended, and joins it. Before this call the caller must set the
  * flag that `body` checks. */

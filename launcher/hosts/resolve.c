@@ -130,7 +130,7 @@ static struct question *resolve_start_question(const char *name, int port, int f
     question->name = xstrdup(name);
     question->hints = (struct addrinfo){ .ai_family = family, .ai_socktype = SOCK_STREAM };
     snprintf(question->service, sizeof question->service, "%d", port);
-    blocking_thread_start(&thread, resolve_ask, question);
+    uv_must(blocking_thread_start(&thread, resolve_ask, question), "thread");
     pthread_detach(thread);
     return question;
 }

@@ -123,16 +123,25 @@ static void on_stdin_read(void *context, const char *data, size_t length)
         job_host_stdin(job->hosts[0], data, length);
 }
 
+/* Without a thread that could read stdin the job goes on, and rank 0 reads the end. */
+static void job_open_stdin(struct job *job)
+{
+    struct err err;
+    job->stdin_reader = stdin_reader_create(job->loop, STDIN_FILENO, on_stdin_read, job, &err);
+    job->stdin_unread = !job->stdin_reader;
+    if (job->stdin_unread)
+        job_output_say(job->output, "stdin is not read, and rank 0 finds it empty: %s", err.text);
+}
+
 static void on_stdin_credit(void *context, uint32_t nbytes)
 {
     struct job *job = context;
-    if (job->options->stdin_closed) {
+    if (!job->options->stdin_closed && !job->stdin_reader && !job->stdin_unread)
+        job_open_stdin(job);
+    if (job->stdin_reader)
+        stdin_reader_want(job->stdin_reader, nbytes);
+    else
         job_host_stdin(job->hosts[0], NULL, 0);
-        return;
-    }
-    if (!job->stdin_reader)
-        job->stdin_reader = stdin_reader_create(job->loop, STDIN_FILENO, on_stdin_read, job);
-    stdin_reader_want(job->stdin_reader, nbytes);
 }
 
 static void on_exited(void *context, const struct agent_exited *exited)

@@ -113,6 +113,7 @@ struct job {
     struct job_output *output;
     struct stderr_reader *stderr_readers; /* of each rank */
     struct stdin_reader *stdin_reader;
+    bool stdin_unread; /* there is no reader, because no thread could be created */
     struct job_check check;
     struct job_start start;
     struct job_suspension suspension;

@@ -189,7 +189,7 @@ void output_writer_start(struct output_writer *writer)
     if (writer->has_thread || atomic_load(&writer->stopped))
         return;
     writer->has_thread = true;
-    blocking_thread_start(&writer->thread, output_writer_run, writer);
+    uv_must(blocking_thread_start(&writer->thread, output_writer_run, writer), "thread");
 }
 
 void output_sink_write(struct output_sink *sink, const void *data, size_t length)

@@ -145,8 +145,16 @@ static void init_condition(pthread_cond_t *condition)
     pthread_condattr_destroy(&attributes);
 }
 
+static void stdin_reader_free(struct stdin_reader *reader)
+{
+    pthread_mutex_destroy(&reader->lock);
+    pthread_cond_destroy(&reader->changed);
+    free(reader);
+}
+
+/* The thread does nothing before bytes are wanted. */
 struct stdin_reader *stdin_reader_create(uv_loop_t *loop, int fd, stdin_read_fn on_read,
-                                         void *context)
+                                         void *context, struct err *err)
 {
     struct stdin_reader *reader = xcalloc(1, sizeof *reader);
     reader->fd = fd;
@@ -154,9 +162,14 @@ struct stdin_reader *stdin_reader_create(uv_loop_t *loop, int fd, stdin_read_fn 
     reader->context = context;
     pthread_mutex_init(&reader->lock, NULL);
     init_condition(&reader->changed);
+    int rc = blocking_thread_start(&reader->thread, stdin_reader_run, reader);
+    if (rc < 0) {
+        stdin_reader_free(reader);
+        fail(err, HVD_ERR_SYSTEM, "no thread: %s", uv_strerror(rc));
+        return NULL;
+    }
     uv_must(uv_async_init(loop, &reader->async, on_async), "event loop");
     reader->async.data = reader;
-    blocking_thread_start(&reader->thread, stdin_reader_run, reader);
     return reader;
 }
 
@@ -175,10 +188,7 @@ void stdin_reader_wake(struct stdin_reader *reader)
 
 static void on_async_closed(uv_handle_t *handle)
 {
-    struct stdin_reader *reader = handle->data;
-    pthread_mutex_destroy(&reader->lock);
-    pthread_cond_destroy(&reader->changed);
-    free(reader);
+    stdin_reader_free(handle->data);
 }
 
 void stdin_reader_destroy(struct stdin_reader *reader)

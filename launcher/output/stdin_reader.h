@@ -6,6 +6,8 @@
 #ifndef LAUNCHER_OUTPUT_STDIN_READER_H
 #define LAUNCHER_OUTPUT_STDIN_READER_H
 
+#include "lib/base/status.h"
+
 #include <stddef.h>
 #include <uv.h>
 
@@ -15,8 +17,9 @@ struct stdin_reader;
  * a read error. */
 typedef void (*stdin_read_fn)(void *context, const char *data, size_t length);
 
+/* NULL and `err`: no thread can be created. */
 struct stdin_reader *stdin_reader_create(uv_loop_t *loop, int fd, stdin_read_fn on_read,
-                                         void *context);
+                                         void *context, struct err *err);
 
 /* Allows `nbytes` more to be read. */
 void stdin_reader_want(struct stdin_reader *reader, size_t nbytes);

@@ -155,9 +155,9 @@ void output_writer_destroy(struct output_writer *writer)
 /* ---- launcher/output/stdin_reader.h ---- */
 
 struct stdin_reader *stdin_reader_create(uv_loop_t *loop, int fd, stdin_read_fn on_read,
-                                         void *context)
+                                         void *context, struct err *err)
 {
-    (void)loop, (void)fd, (void)on_read, (void)context;
+    (void)loop, (void)fd, (void)on_read, (void)context, (void)err;
     return NULL;
 }
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hvdrun's stdin: of a pipe all of it and its end; of a terminal nothing while hvdrun is in the
- * background, also if it went there in the midst of a read, and all of it when it is back. */
+ * background, also if it went there in the midst of a read, and all of it when it is back.
+ * Without a thread there is no reader. Linked with -Wl,--wrap=pthread_create. */
 #include "launcher/output/stdin_reader.h"
 #include "tests/support/unit.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -12,6 +15,17 @@
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+typedef void *body_fn(void *arg);
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, body_fn *body, void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, body_fn *body, void *arg);
+
+static bool has_no_threads;
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, body_fn *body, void *arg)
+{
+    return has_no_threads ? EAGAIN : __real_pthread_create(thread, attr, body, arg);
+}
 
 static uv_loop_t loop;
 static char text[64];
@@ -29,7 +43,7 @@ static struct stdin_reader *begin(int fd)
     text[0] = '\0';
     ended = false;
     ck_assert_int_eq(uv_loop_init(&loop), 0);
-    struct stdin_reader *reader = stdin_reader_create(&loop, fd, on_read, NULL);
+    struct stdin_reader *reader = stdin_reader_create(&loop, fd, on_read, NULL, NULL);
     stdin_reader_want(reader, sizeof text - 1);
     return reader;
 }
@@ -116,6 +130,22 @@ START_TEST(a_terminal_does_not_end_because_of_a_stop)
 }
 END_TEST
 
+START_TEST(without_a_thread_there_is_no_reader_and_the_loop_is_as_before)
+{
+    struct err err;
+    sigset_t before, after;
+    ck_assert_int_eq(uv_loop_init(&loop), 0);
+    sigprocmask(SIG_SETMASK, NULL, &before);
+    has_no_threads = true;
+    ck_assert_ptr_null(stdin_reader_create(&loop, 0, on_read, NULL, &err));
+    has_no_threads = false;
+    ck_assert_str_eq(err.text, "no thread: resource temporarily unavailable");
+    sigprocmask(SIG_SETMASK, NULL, &after);
+    ck_assert_int_eq(sigismember(&after, SIGTERM), sigismember(&before, SIGTERM));
+    ck_assert_int_eq(uv_loop_close(&loop), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("stdin_reader");
@@ -123,6 +153,7 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, a_pipe_is_read_to_its_end);
     tcase_add_loop_test(tcase, a_terminal_does_not_end_because_of_a_stop, 0, 10);
+    tcase_add_test(tcase, without_a_thread_there_is_no_reader_and_the_loop_is_as_before);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
