@@ -47,9 +47,12 @@ static bool record_loss(struct job *job, int worker, int exit_status, const char
 void job_lose_worker(struct job *job, int worker, int exit_status, const char *why)
 {
     const struct report_rank *record = &job->report.ranks[worker];
+    char process[32] = "not started"; /* its host may still be connected to */
+    if (record->pid > 0)
+        snprintf(process, sizeof process, "pid %d", record->pid);
     if (record_loss(job, worker, exit_status, why))
-        job_output_say(job->output, "lost rank %d on %s (worker %d, pid %d): %s", record->rank,
-                       job_worker_host(job, worker), worker, record->pid, why);
+        job_output_say(job->output, "lost rank %d on %s (worker %d, %s): %s", record->rank,
+                       job_worker_host(job, worker), worker, process, why);
 }
 
 void job_give_up_worker(struct job *job, int worker, const char *why)

@@ -61,6 +61,18 @@ START_TEST(workers_are_added_while_others_run)
 }
 END_TEST
 
+START_TEST(a_worker_that_is_given_up_before_it_runs_has_no_process)
+{
+    start("sleep 600");
+    add(0, 1);
+    job_give_up_worker(job, 0, "has not called hvd_init within 1 s");
+    job_end(job);
+    run();
+    has("hvdrun: lost rank 0 on localhost (worker 0, not started): has not called hvd_init within");
+    has_not("pid 0");
+}
+END_TEST
+
 /* A process may say that it is any worker. */
 START_TEST(the_hello_of_a_worker_that_there_is_not_is_of_no_interest)
 {
@@ -280,6 +292,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(workers, setup, NULL);
     tcase_add_test(workers, a_worker_that_fails_does_not_stop_the_others);
     tcase_add_test(workers, workers_are_added_while_others_run);
+    tcase_add_test(workers, a_worker_that_is_given_up_before_it_runs_has_no_process);
     tcase_add_test(workers, the_hello_of_a_worker_that_there_is_not_is_of_no_interest);
     tcase_add_test(workers, a_worker_that_is_stopped_gets_sigterm_then_sigkill_and_is_no_loss);
     tcase_add_test(workers, a_worker_that_is_stopped_before_it_runs_is_stopped_as_soon_as_it_does);
