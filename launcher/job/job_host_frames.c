@@ -37,6 +37,15 @@ void job_host_take_step(struct job_host *host, enum host_step step)
     host->events->on_step(host->context, host->index, step);
 }
 
+/* The agent checks several steps before it says how far it has come. */
+static void job_host_pass_steps(struct job_host *host, enum host_step step)
+{
+    while (host->step < step)
+        job_host_take_step(host, host->step + 1);
+    if (host->step != step)
+        job_host_take_step(host, step);
+}
+
 static int on_job_host_frames_ready(struct job_host *host, struct wire_reader *body,
                                     struct err *err)
 {
@@ -49,7 +58,7 @@ static int on_job_host_frames_ready(struct job_host *host, struct wire_reader *b
     text_make_line(host->facts.cuda);
     host->phase = HOST_READY;
     host->history.ready_ms = uv_now(host->loop);
-    job_host_take_step(host, STEP_READY);
+    job_host_pass_steps(host, STEP_READY);
     host->events->on_ready(host->context, host->index);
     return HVD_OK;
 }
@@ -70,7 +79,7 @@ static int on_job_host_frames_failed(struct job_host *host, struct wire_reader *
     if (failed.rank == -1 && failed.exit_status == STATUS_HOST_LOST)
         host->awaits_cause = host->srun;
     if (failed.rank == -1)
-        job_host_take_step(host, (enum host_step)failed.step);
+        job_host_pass_steps(host, (enum host_step)failed.step);
     host->events->on_failed(host->context, host->index, &failed);
     return HVD_OK;
 }

@@ -54,6 +54,11 @@ run "$HVDRUN" -np 1 pwd
 is "ranks run in hvdrun's working directory" "[0]<stdout>:$tmp/cwd with blanks" "$(cat "$tmp/out")"
 cd "$OLDPWD" || exit 99
 
+# The steps
+run "$HVDRUN" --verbose -np 1 true
+is "--verbose names each step of a host, in its order" "agent directory command resources network binding ready" \
+    "$(sed -n 's/^hvdrun: [0-9.]* s: localhost: //p' "$tmp/err" | tr '\n' ' ' | sed 's/ $//')"
+
 # The environment
 # shellcheck disable=SC2016
 run env VALUE='two
