@@ -22,6 +22,7 @@ In a job that is not elastic, and when the ranks disagree about a collective, th
 """
 import copy
 import functools
+import os
 import sys
 from typing import Any, Callable, Dict, List, Sequence
 
@@ -161,7 +162,9 @@ def _join_next_world() -> None:
     except HorovodInternalError as error:
         if error.status != _REMOVED:
             raise
-        print(f"hvd.elastic: this process ends: {error}", file=sys.stderr, flush=True)
+        worker = os.environ.get("HVD_WORKER")
+        process = f"worker {worker}" if worker else "this process"
+        print(f"hvd.elastic: {process} has no place in the next world and ends well", file=sys.stderr, flush=True)
         raise SystemExit(0) from None
 
 
