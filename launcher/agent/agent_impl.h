@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The private interface of the agent, shared by agent.c (its life), agent_setup.c (the description
- * of the job), agent_environment.c, agent_binding.c, agent_ranks.c (processes), agent_streams.c
- * (output and stdin), agent_rank_stop.c (ending one rank), agent_exchange.c (requests to processes
- * here), agent_stacks.c (where ranks stand), agent_torch.c (the variables of torchrun),
- * agent_relay.c and agent_relay_answer.c (the rendezvous), agent_watch.c (heartbeats),
- * agent_tunnel.c and agent_tunnel_frames.c (hosts below this one) and agent_sweep.c (an agent that
- * only cleans up). A struct below belongs to the file that it names; the other files read it.
+ * of the job), agent_environment.c, agent_binding.c, agent_ranks.c (processes), agent_rank_ends.c
+ * (their ends), agent_streams.c (output and stdin), agent_rank_stop.c (ending one rank),
+ * agent_exchange.c (requests to processes here), agent_stacks.c (where ranks stand), agent_torch.c
+ * (the variables of torchrun), agent_relay.c and agent_relay_answer.c (the rendezvous),
+ * agent_watch.c (heartbeats), agent_tunnel.c and agent_tunnel_frames.c (hosts below this one) and
+ * agent_sweep.c (an agent that only cleans up). A struct below belongs to the file that it names;
+ * the other files read it.
  *
  *   receiving -> ready -> running -> sweeping -> done;   receiving -> refused
  *   any of them -> orphaned
@@ -250,7 +251,7 @@ struct agent_rank *agent_find_rank(struct agent *agent, int rank);
 void agent_signal_ranks(struct agent *agent, int signum);
 void agent_signal_everything(struct agent *agent, int signum);
 
-/* Reports each process that lives on after SIGKILL, up to this number. */
+/* agent_rank_ends.c. Reports each process that lives on after SIGKILL, up to this number. */
 enum { AGENT_STUCK_TOLD = 8 };
 void agent_tell_stuck(struct agent *agent);
 

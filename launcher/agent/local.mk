@@ -9,6 +9,7 @@ launcher_liblauncher_la_SOURCES += \
 	launcher/agent/agent_impl.h \
 	launcher/agent/agent_rank_stop.c \
 	launcher/agent/agent_ranks.c \
+	launcher/agent/agent_rank_ends.c \
 	launcher/agent/agent_relay.c launcher/agent/agent_relay.h \
 	launcher/agent/agent_relay_answer.c \
 	launcher/agent/agent_setup.c \

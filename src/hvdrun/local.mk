@@ -15,7 +15,7 @@ src_hvdrun_libhvdrun_la_SOURCES = \
 	src/hvdrun/hvdrun_options.c src/hvdrun/hvdrun_options.h \
 	src/hvdrun/identity_file.c src/hvdrun/identity_file.h \
 	src/hvdrun/job_rendezvous.c src/hvdrun/job_rendezvous.h \
-	src/hvdrun/job_setup.c src/hvdrun/job_setup.h \
+	src/hvdrun/job_setup.c src/hvdrun/job_setup_finish.c src/hvdrun/job_setup.h \
 	src/hvdrun/launcher_choice.c src/hvdrun/launcher_choice.h \
 	src/hvdrun/loop_leave.c src/hvdrun/loop_leave.h \
 	src/hvdrun/rank_files.c src/hvdrun/rank_files.h \
