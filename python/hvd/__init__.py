@@ -6,7 +6,18 @@
 
 Both have the calls of this module as well. doc/python.md has a table of all calls.
 """
+import sys as _sys
+
 from .exceptions import HorovodInternalError, HostsUpdatedInterrupt
+
+try:
+    import numpy as _numpy  # noqa: F401
+except ModuleNotFoundError as error:
+    if error.name != "numpy":
+        raise
+    raise ImportError(
+        f"hvd needs NumPy, which {_sys.executable} does not have: install it there (pip install numpy; Debian: python3-numpy)"
+    ) from None
 
 try:
     from . import _hvd

@@ -201,8 +201,16 @@ if hvd.rank() == 0:
     print(horovod.__version__, total.item())'
 untag
 is "a script of Horovod runs with the compatibility package" "0 0.28.1 2.0" "$status $(cat "$tmp/out")"
-run env PYTHONPATH="$compat" "$PYTHON" -c 'import horovod'
-like "which tells where hvd is if Python does not look there" "ImportError: .*add $STAGE$PYDIR, where it is, to PYTHONPATH" "$tmp/err"
+run env -u PYTHONPATH "$HVDRUN" --horovod libhvd -np 1 "$PYTHON" -c '
+import horovod.torch, hvd.torch, sys
+print(hvd.__path__[0], sys.path.count(sys.argv[1]))' "$STAGE$PYDIR"
+untag
+is "which finds hvd below its own prefix, where Python does not look" "0 $STAGE$PYDIR/hvd 0" "$status $(cat "$tmp/out")"
+mkdir -p "$tmp/elsewhere/share/hvdrun" && cp -r "$compat" "$tmp/elsewhere/share/hvdrun/compat"
+run env PYTHONPATH="$tmp/elsewhere/share/hvdrun/compat" "$PYTHON" -c 'import horovod'
+like "and says what to do if there is no hvd" 'ImportError: horovod on libhvd needs the package hvd, .*: pip install ' "$tmp/err"
+run "$PYTHON" -c 'import sys; sys.modules["numpy"] = None; import hvd'
+like "so does hvd without NumPy" "^ImportError: hvd needs NumPy, which .* does not have: install it there " "$tmp/err"
 for framework in tensorflow keras mxnet; do
     run env PYTHONPATH="$compat:$PYTHONPATH" "$PYTHON" -c "import horovod.$framework"
     like "horovod.$framework says what to do" "ImportError: horovod.$framework does not run on libhvd" "$tmp/err"

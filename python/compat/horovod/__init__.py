@@ -4,25 +4,50 @@
 It has the names that scripts import from Horovod 0.28.1; hvd.torch does the work.
 """
 import glob as _glob
+import importlib.machinery as _machinery
+import importlib.util as _util
 import os as _os
+import sys as _sys
 
 __version__ = "0.28.1"
 
 
-def _remedy() -> str:
-    """What to do without hvd. It may be installed below the prefix of this package, where this Python does not look."""
+def _installed_beside() -> str:
+    """The directory of the package hvd below the prefix of this package, "" if there is none."""
     prefix = _os.path.abspath(__file__)
     for _ in range(5):  # PREFIX/share/hvdrun/compat/horovod/__init__.py
         prefix = _os.path.dirname(prefix)
     found = sorted(_glob.glob(_os.path.join(_glob.escape(prefix), "lib*", "python3*", "*-packages", "hvd")))
-    if found:
-        return f"add {_os.path.dirname(found[-1])}, where it is, to PYTHONPATH"
-    return "pip install ./python in the sources of hvdrun, or use the Python for which hvdrun was configured"
+    return _os.path.dirname(found[-1]) if found else ""
 
 
-try:
-    from .runner import run
-except ModuleNotFoundError as error:
-    if error.name != "hvd":
+def _import_hvd() -> None:
+    """Import hvd, also from below the prefix of this package, where this Python does not look.
+
+    The directory does not become part of the path: it may have packages of another Python.
+    """
+    try:
+        import hvd  # noqa: F401
+
+        return
+    except ModuleNotFoundError as error:
+        if error.name != "hvd":
+            raise
+    directory = _installed_beside()
+    spec = _machinery.PathFinder.find_spec("hvd", [directory]) if directory else None
+    if spec is None or spec.loader is None:
+        raise ImportError(
+            "horovod on libhvd needs the package hvd, which this Python does not have: pip install ./python in the sources of "
+            "hvdrun, or use the Python for which hvdrun was configured"
+        )
+    _sys.modules["hvd"] = module = _util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del _sys.modules["hvd"]
         raise
-    raise ImportError("horovod on libhvd needs the package hvd, which this Python does not have: " + _remedy()) from error
+
+
+_import_hvd()
+
+from .runner import run  # noqa: E402
