@@ -7,6 +7,7 @@
  * alive and does not read still acknowledges. */
 #include "lib/link/link_tcp.h"
 
+#include "lib/link/congestion.h"
 #include "lib/link/socket.h"
 #include "lib/link/tcp_unanswered.h"
 
@@ -20,13 +21,6 @@
  * With the usual 208 KiB two ranks that exchange much wait for each other twice as long. With more
  * than this number the bytes under way leave the caches, and a single megabyte takes longer. */
 enum { UNIX_BUFFER = 256 * 1024 };
-
-/* The congestion control of TCP within one host, where no path is shared and no queue builds up.
- * The system's default may send at an estimated rate of the path (BBR); within a host this rate
- * measures how soon the receiver reads, and a megabyte takes half as long again. This algorithm has
- * no such estimate, and is always there and permitted. A socket that began with BBR is still paced,
- * at 1.2 to 2 times what the congestion window gives, which is no limit here. */
-#define WITHIN_HOST "reno"
 
 struct link_tcp {
     struct link link;
@@ -134,8 +128,7 @@ static bool stays_within_host(int fd)
 
 struct link *link_tcp_create(int fd)
 {
-    if (stays_within_host(fd))
-        (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, WITHIN_HOST, strlen(WITHIN_HOST));
+    congestion_choose(fd, stays_within_host(fd));
     return link_tcp_create_typed(fd, &link_tcp_type);
 }
 

@@ -3,13 +3,14 @@
 #include "lib/link/link_try.h"
 
 #include "lib/base/descriptor.h"
+#include "lib/link/congestion.h"
 
 enum { TRY_MS = 3000 };
 
 int link_try_begin(struct link_try *try, const struct socket_address *address, uint64_t now_ms,
                    struct err *err)
 {
-    int fd = socket_connect(address, err);
+    int fd = socket_connect_prepared(address, congestion_begin, err);
     try->connection.fd = fd;
     try->handshaking = false;
     try->until_ms = now_ms + TRY_MS;

@@ -8,6 +8,7 @@
 #include "lib/base/auth.h"
 #include "lib/base/descriptor.h"
 #include "lib/base/env_names.h"
+#include "lib/link/congestion.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -56,6 +57,7 @@ static int take_address(struct socket_address *address)
     int fd = descriptor_socket(address->storage.ss_family);
     if (fd < 0)
         return -1;
+    congestion_begin(fd);
     if (listener_set_options(fd, address->storage.ss_family) &&
         bind(fd, (struct sockaddr *)&address->storage, address->length) == 0 &&
         listen(fd, SOMAXCONN) == 0 && socket_local_address(fd, address))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 lib_libhvd_internal_la_SOURCES += \
 	lib/link/arrivals.c lib/link/arrivals.h \
+	lib/link/congestion.c lib/link/congestion.h \
 	lib/link/link.h \
 	lib/link/link_accept.c lib/link/link_accept.h \
 	lib/link/link_connection.c lib/link/link_connection.h \

@@ -129,10 +129,18 @@ static int socket_refuse(int family, int error, struct err *err)
 
 int socket_connect(const struct socket_address *address, struct err *err)
 {
+    return socket_connect_prepared(address, NULL, err);
+}
+
+int socket_connect_prepared(const struct socket_address *address, void (*prepare)(int fd),
+                            struct err *err)
+{
     int fd = descriptor_socket(address->storage.ss_family);
     if (fd < 0)
         return fail_errno(err, errno == EAFNOSUPPORT ? HVD_ERR_PEER_LOST : HVD_ERR_SYSTEM, errno,
                           "socket");
+    if (prepare)
+        prepare(fd);
     if (connect(fd, (const struct sockaddr *)&address->storage, address->length) == 0 ||
         errno == EINPROGRESS || errno == EINTR)
         return fd;

@@ -36,6 +36,12 @@ bool socket_address_is_unix(const char *text);
  * HVD_ERR_ENVIRONMENT when it does not exist, HVD_ERR_TIMEOUT when it exists but is too busy
  * now. */
 int socket_connect(const struct socket_address *address, struct err *err);
+
+/* The same, with a call of `prepare` (NULL: none) for the socket before it connects. */
+int socket_connect_prepared(const struct socket_address *address, void (*prepare)(int fd),
+                            struct err *err);
+
+/* HVD_OK once the connection stands. */
 int socket_connect_result(int fd, struct err *err);
 
 /* The address that `fd` is bound to; false if there is none. */

@@ -2,6 +2,7 @@
 /* Links over sockets: where the system refuses to send, and what is set on those within a host. */
 #include "lib/link/link_tcp.h"
 
+#include "lib/link/congestion.h"
 #include "tests/support/unit.h"
 
 #include <arpa/inet.h>
@@ -83,7 +84,8 @@ static struct sockaddr_storage address_of(int family, const char *host, socklen_
     return address;
 }
 
-/* Connected, from one address to another; false if this machine does not know them. */
+/* Connected, from one address to another, as the sockets of links are; false if this machine does
+ * not know them. */
 static bool connect_pair(int family, const char *from, const char *to, int pair[2])
 {
     socklen_t length;
@@ -91,6 +93,8 @@ static bool connect_pair(int family, const char *from, const char *to, int pair[
     struct sockaddr_storage its = address_of(family, to, &length);
     int listener = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     pair[0] = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    congestion_begin(listener);
+    congestion_begin(pair[0]);
     bool known = bind(listener, (void *)&its, length) == 0 && listen(listener, 1) == 0 &&
                  getsockname(listener, (void *)&its, &length) == 0 &&
                  bind(pair[0], (void *)&own, length) == 0 &&
@@ -120,10 +124,54 @@ static const struct {
     { AF_INET, "127.0.0.1", "127.0.0.2", false },
 };
 
+static const char *system_congestion(void)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const char *name = congestion(fd);
+    close(fd);
+    return name;
+}
+
+static const struct {
+    const char *system;
+    bool replaced;
+} systems[] = {
+    { "bbr", true }, { "reno", false }, { "cubic", false }, { "dctcp", false }, { "", false },
+};
+
+START_TEST(only_a_default_that_paces_for_ever_is_replaced_before_the_connection)
+{
+    ck_assert_int_eq(congestion_is_replaced(systems[_i].system), systems[_i].replaced);
+}
+END_TEST
+
+START_TEST(a_socket_that_is_to_be_a_link_begins_without_bbr)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    congestion_begin(fd);
+    ck_assert_str_ne(congestion(fd), "bbr");
+    close(fd);
+}
+END_TEST
+
+START_TEST(a_socket_that_is_not_tcp_begins_as_it_is)
+{
+    int pair[2];
+    char byte = 'x';
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    congestion_begin(pair[0]);
+    ck_assert_int_eq(write(pair[0], &byte, 1), 1);
+    ck_assert_int_eq(read(pair[1], &byte, 1), 1);
+    for (int i = 0; i < 2; i++)
+        close(pair[i]);
+}
+END_TEST
+
 START_TEST(a_link_within_a_host_is_held_to_no_estimate_and_any_other_is_as_the_system_says)
 {
     int pair[2];
-    char before[16];
+    char system[16];
+    strcpy(system, system_congestion());
     int family = connections[_i].family;
     if (!connect_pair(family, connections[_i].from, connections[_i].to, pair)) {
         ck_assert_msg(family == AF_INET6, "no connection from %s to %s: %s", connections[_i].from,
@@ -132,9 +180,8 @@ START_TEST(a_link_within_a_host_is_held_to_no_estimate_and_any_other_is_as_the_s
         return;
     }
     for (int i = 0; i < 2; i++) {
-        strcpy(before, congestion(pair[i]));
         struct link *link = link_tcp_create(pair[i]);
-        ck_assert_str_eq(congestion(pair[i]), connections[_i].within ? "reno" : before);
+        ck_assert_str_eq(congestion(pair[i]), connections[_i].within ? "reno" : system);
         link_close(link);
     }
 }
@@ -150,6 +197,10 @@ int main(void)
     tcase_add_loop_test(
         tcase, a_link_within_a_host_is_held_to_no_estimate_and_any_other_is_as_the_system_says, 0,
         sizeof connections / sizeof *connections);
+    tcase_add_loop_test(tcase, only_a_default_that_paces_for_ever_is_replaced_before_the_connection,
+                        0, sizeof systems / sizeof *systems);
+    tcase_add_test(tcase, a_socket_that_is_to_be_a_link_begins_without_bbr);
+    tcase_add_test(tcase, a_socket_that_is_not_tcp_begins_as_it_is);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

@@ -10,6 +10,8 @@
 #include "tests/support/unit.h"
 
 #include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -194,6 +196,27 @@ START_TEST(a_port_that_was_used_a_moment_ago_is_free)
 }
 END_TEST
 
+START_TEST(no_connection_that_it_accepts_has_begun_with_bbr)
+{
+    struct listener listener;
+    struct socket_address address;
+    char text[80], congestion[16] = "";
+    socklen_t length = sizeof congestion - 1;
+    int accepted;
+    ck_assert_int_eq(listener_open(&listener, &any, 0, true, &err), HVD_OK);
+    snprintf(text, sizeof text, "127.0.0.1:%d", listener.port);
+    ck_assert_int_eq(socket_address_parse(&address, text, &err), HVD_OK);
+    int fd = socket_connect(&address, &err);
+    while ((accepted = descriptor_accept(listener.fd)) < 0)
+        poll(&(struct pollfd){ .fd = listener.fd, .events = POLLIN }, 1, 10000);
+    ck_assert_int_eq(getsockopt(accepted, IPPROTO_TCP, TCP_CONGESTION, congestion, &length), 0);
+    ck_assert_str_ne(congestion, "bbr");
+    descriptor_close(accepted);
+    descriptor_close(fd);
+    descriptor_close(listener.fd);
+}
+END_TEST
+
 /* All of loopback is let in; so the interface that was not chosen is loopback by another name. */
 START_TEST(who_comes_by_a_door_that_was_not_chosen_is_closed)
 {
@@ -293,6 +316,7 @@ int main(void)
     tcase_add_test(tcase, ranks_begin_at_different_ports_of_a_range);
     tcase_add_test(tcase, a_range_is_used_up_to_the_last_port_and_then_named);
     tcase_add_test(tcase, a_port_that_was_used_a_moment_ago_is_free);
+    tcase_add_test(tcase, no_connection_that_it_accepts_has_begun_with_bbr);
     tcase_add_test(tcase, a_unix_socket_has_a_name_of_its_own_and_leaves_none);
     tcase_add_test(tcase, without_a_unix_socket_there_is_the_port);
     tcase_add_test(tcase, who_comes_by_a_door_that_was_not_chosen_is_closed);
