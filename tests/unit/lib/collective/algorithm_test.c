@@ -146,6 +146,28 @@ START_TEST(other_operations_of_ranks_that_outnumber_the_processors_stay_direct)
 }
 END_TEST
 
+/* Ranks and processors of one host, TCP or not, bytes. */
+static const struct outnumbered_row broadcast_rows[] = {
+    { 4, 2, true, 64 * KI + 4, ALGORITHM_TREE }, { 4, 2, true, 64 * MI, ALGORITHM_TREE },
+    { 8, 2, true, 1 * MI, ALGORITHM_TREE },      { 3, 2, true, 1 * MI, ALGORITHM_TREE },
+    { 4, 2, false, 1 * MI, ALGORITHM_RING },     { 4, 4, true, 1 * MI, ALGORITHM_RING },
+    { 4, 0, true, 1 * MI, ALGORITHM_RING },      { 2, 2, true, 1 * MI, ALGORITHM_RING },
+};
+
+START_TEST(ranks_that_outnumber_the_processors_broadcast_along_the_tree_over_tcp)
+{
+    const struct outnumbered_row *row = &broadcast_rows[_i];
+    struct algorithm_case what =
+        allreduce_on_one_host(row->nbytes, row->size, row->processors, row->tcp);
+    what.kind = OPERATION_BROADCAST;
+    ck_assert_str_eq(algorithm_name(algorithm_choose(&what, &thresholds, -1)),
+                     algorithm_name(row->chosen));
+    what.hosts = 2;
+    what.nbytes = 64 * MI;
+    ck_assert_int_eq(algorithm_choose(&what, &thresholds, -1), ALGORITHM_RING);
+}
+END_TEST
+
 /* Broadcasts of ranks that share memory with those of their host. */
 static const struct row shared_rows[] = {
     { OPERATION_BROADCAST, 64 * KI, 3, 1, 3, ALGORITHM_LINEAR },
@@ -295,6 +317,9 @@ int main(void)
     tcase_add_loop_test(tests, the_table_chooses, 0, nrows);
     tcase_add_loop_test(tests, ranks_that_crowd_the_processors_use_the_tree, 0,
                         sizeof crowded_rows / sizeof *crowded_rows);
+    tcase_add_loop_test(tests,
+                        ranks_that_outnumber_the_processors_broadcast_along_the_tree_over_tcp, 0,
+                        sizeof broadcast_rows / sizeof *broadcast_rows);
     tcase_add_loop_test(tests, ranks_that_outnumber_the_processors_use_the_ring_over_tcp, 0,
                         sizeof outnumbered_rows / sizeof *outnumbered_rows);
     tcase_add_test(tests, other_operations_of_ranks_that_outnumber_the_processors_stay_direct);
