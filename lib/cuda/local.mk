@@ -28,7 +28,8 @@ lib_cuda_libcuda_module_la_SOURCES = \
 	lib/cuda/nccl.c lib/cuda/nccl.h \
 	lib/cuda/nccl_abi.h \
 	lib/cuda/reducer.c lib/cuda/reducer.h \
-	lib/cuda/reducer_impl.h
+	lib/cuda/reducer_impl.h \
+	lib/cuda/ticket.c
 lib_cuda_libcuda_module_la_CFLAGS = $(AM_CFLAGS)
 
 pkglib_LTLIBRARIES += lib/cuda/hvd_cuda.la

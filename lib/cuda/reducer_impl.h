@@ -80,12 +80,20 @@ void cuda_group_destroy(struct cuda_group *group);
 /* True in the thread of a group. */
 bool cuda_group_is_calling(void);
 
-/* reducer.c: the group's thread has launched the ticket, or it has failed. */
+/* reducer.c: the group of the set, with one more request that it does not end without; NULL and
+ * `err` on failure. The second function takes that request back. */
+struct cuda_group *cuda_reducer_group(struct cuda_reducer *reducer, int set, struct err *err);
+void cuda_reducer_let(struct cuda_reducer *reducer, struct cuda_group *group);
+
+/* ticket.c: the group's thread has launched the ticket, or it has failed. */
 void cuda_ticket_done(struct cuda_ticket *ticket, int rc, const struct err *err);
 
 /* What was launched and has not been answered for fails: its communicator is about to be aborted,
  * and then its events pass without a result. `why` is the failure; NULL: the world has ended. */
 void cuda_tickets_fail(struct cuda_group *group, const struct err *why);
+
+/* Nobody will ask for the tickets of the group: the collectives of its set are over. */
+void cuda_tickets_drop(const struct cuda_group *group);
 
 /* group_agree.c: makes sure that the ranks of the set agree on the way, and have a communicator. */
 int cuda_group_agree(struct cuda_group *group, struct err *err);
