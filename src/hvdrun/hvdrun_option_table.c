@@ -29,7 +29,14 @@ static const char watching[] = "Timeline, stalled ranks, log of the library";
 static const char others[] = "For Horovod itself and for NCCL; libhvd does not read them";
 static const char other[] = "Other";
 
-enum { RIVALS_HOSTS = 1, RIVALS_MARKS, RIVALS_STALL, RIVALS_LOG_TIME, RIVALS_AUTOTUNE };
+enum {
+    RIVALS_HOSTS = 1,
+    RIVALS_MARKS,
+    RIVALS_STALL,
+    RIVALS_LOG_TIME,
+    RIVALS_AUTOTUNE,
+    RIVALS_HIERARCHY
+};
 enum { MEGABYTES_MAX = 65536, SECONDS_MAX = 999999999 };
 
 /* A request for a property that hvdrun always has. */
@@ -407,6 +414,22 @@ static const struct option_row rows[] = {
       .min = 0,
       .max = 1 << 20,
       .group = tuning },
+    { .names = { "--hierarchical-allreduce" },
+      .help = "reduce in GPUs by NCCL within each host, by the library between hosts",
+      .kind = OPTION_SETS,
+      .offset = MEMBER(set),
+      .sets = ENV_HIERARCHICAL_ALLREDUCE,
+      .constant = "1",
+      .rivals = RIVALS_HIERARCHY,
+      .group = tuning },
+    { .names = { "--no-hierarchical-allreduce" },
+      .help = "never do so; without both: where links between hosts are encrypted",
+      .kind = OPTION_SETS,
+      .offset = MEMBER(set),
+      .sets = ENV_HIERARCHICAL_ALLREDUCE,
+      .constant = "0",
+      .rivals = RIVALS_HIERARCHY,
+      .group = tuning },
     { .names = { "--autotune" },
       .help = "tune fusion, waiting time and the thresholds of algorithms during training",
       .kind = OPTION_SETS,
@@ -614,8 +637,7 @@ static const struct option_row rows[] = {
       .kind = OPTION_FLAG,
       .offset = MEMBER(no_cache),
       .group = other },
-    WITHOUT("the same; libhvd chooses the algorithm itself", "--no-hierarchical-allreduce"),
-    WITHOUT("the same", "--no-hierarchical-allgather"),
+    WITHOUT("the same; libhvd chooses the algorithm itself", "--no-hierarchical-allgather"),
     WITHOUT("the same", "--no-torus-allreduce"),
     WITHOUT("the same", "--no-mpi-threads-disable"),
     WITHOUT("accepted for mpirun; root may run jobs", "--allow-run-as-root", "-allow-run-as-root"),

@@ -23,7 +23,6 @@ static const char no_mpi[] = "hvdrun has no MPI controller";
 static const char no_jsrun[] = "hvdrun has no jsrun controller";
 
 const struct option_row refused_options[] = {
-    REFUSED(no_algorithm, "--hierarchical-allreduce"),
     REFUSED(no_algorithm, "--hierarchical-allgather"),
     REFUSED(no_algorithm, "--torus-allreduce"),
     REFUSED(no_mpi, "--mpi"),

@@ -38,6 +38,8 @@ START_TEST(tuning_flags_become_variables_of_the_ranks)
         { "--thread-affinity", "0,1", "HOROVOD_THREAD_AFFINITY=0,1" },
         { "--tcp", NULL, "NCCL_IB_DISABLE=1" },
         { "--disable-cache", NULL, "" },
+        { "--hierarchical-allreduce", NULL, "HOROVOD_HIERARCHICAL_ALLREDUCE=1" },
+        { "--no-hierarchical-allreduce", NULL, "HOROVOD_HIERARCHICAL_ALLREDUCE=0" },
         { "--autotune", NULL, "HOROVOD_AUTOTUNE=1" },
         { "--no-autotune", NULL, "HOROVOD_AUTOTUNE=0" },
         { "--autotune-log-file", "t.csv", "HOROVOD_AUTOTUNE_LOG=t.csv" },
