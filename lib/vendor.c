@@ -55,6 +55,8 @@ int vendor_open_cuda(const struct vendor_place *place, int *device, struct err *
         .allgather = hvd_allgather_tensor,
         .allreduce = hvd_allreduce_tensor,
         .alltoall = hvd_alltoall,
+        .alltoall_async = hvd_alltoall_async,
+        .wait = hvd_wait,
         .broadcast = hvd_broadcast_tensor,
         .reducescatter = hvd_reducescatter,
         .process_set_ranks = hvd_process_set_ranks,

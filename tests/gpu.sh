@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # gpu.sh BUILDDIR [-np 'N...']: on a machine with a GPU of NVIDIA: runs the unit tests of lib/cuda, then collectives of tensors
 # in its memory at 2 and 4 ranks on this GPU, through the host, out of the memory of other ranks and, where each rank has a GPU, with
-# NCCL. It prints how fast the driver copies, and hvd-bandwidth's table of all collectives, and runs tests/gpu/torch_cases.py where PyTorch has CUDA. It is no
+# NCCL, also as if half of the ranks were on another host. It prints how fast the driver copies, and hvd-bandwidth's table of all collectives, and runs tests/gpu/torch_cases.py where PyTorch has CUDA. It is no
 # part of "make check". CUDA_HOME has cuda.h (/usr/local/cuda), GPU_BYTES is the size of the largest tensors (67108864), PYTHON
 # the interpreter.
 set -eu
@@ -23,6 +23,7 @@ trap 'rm -rf "$work"' EXIT
 make -C "$build" check TESTS='tests/unit/lib/cuda/cuda_device_test tests/unit/lib/cuda/cuda_ordinal_test
     tests/unit/lib/cuda/kernels_ptx_test tests/unit/lib/cuda/nccl_test tests/unit/lib/cuda/nccl_gather_test
     tests/unit/lib/cuda/nccl_alltoall_test tests/unit/lib/cuda/nccl_failure_test
+    tests/unit/lib/cuda/hierarchy_test tests/unit/lib/cuda/hierarchy_failure_test tests/unit/lib/cuda/hierarchy_plan_test
     tests/unit/lib/cuda/ipc_test tests/unit/lib/cuda/ipc_failure_test tests/unit/lib/cuda/ipc_lock_test tests/program/cuda_toolkit_test.sh'
 
 stage=$work/stage
@@ -33,10 +34,13 @@ libdir=$(make -s --no-print-directory -C "$build" print-directories prefix="$sta
 
 bytes=${GPU_BYTES:-67108864}
 # in_job RANKS NCCL IPC [OPTION]... COMMAND [ARGUMENT]...
-in_job() {
+in_job() { in_job_by "" "$@"; }
+in_job_by() {
+    by=$1
+    shift
     ranks_of_job=$1 with_nccl=$2 with_ipc=$3
     shift 3
-    "$stage/bin/hvdrun" -np "$ranks_of_job" -x HVD_CUDA_SHARE=1 -x HVD_CUDA_NCCL="$with_nccl" -x HVD_CUDA_IPC="$with_ipc" "$@"
+    ${by:+sh "$by" --job} "$stage/bin/hvdrun" -np "$ranks_of_job" -x HVD_CUDA_SHARE=1 -x HVD_CUDA_NCCL="$with_nccl" -x HVD_CUDA_IPC="$with_ipc" "$@"
 }
 
 python=${PYTHON:-python3} with_torch=yes
@@ -56,4 +60,13 @@ for np in $ranks; do
         in_job "$np" "$nccl" "$ipc" "$stage/bin/hvd-bandwidth" --device cuda --operation all -b 4K -f 4 -e "$bytes"
         [ -z "$with_torch" ] || in_job "$np" "$nccl" "$ipc" -x PYTHONPATH="$packages" "$python" "$here/gpu/torch_cases.py"
     done
+    [ "$gpus" -ge "$np" ] && [ "$np" -ge 3 ] || continue
+    sh "$here/gpu/two_hosts.sh" --can || {
+        echo "gpu.sh: no UTS namespaces here: NCCL within hosts and libhvd between them is left out" >&2
+        continue
+    }
+    echo "ranks $np, as if on two hosts, --hierarchical-allreduce"
+    two=$here/gpu/two_hosts.sh
+    in_job_by "$two" "$np" 1 0 -x HVD_DEVICE=cuda --hierarchical-allreduce sh "$two" "$work/collectives" "$bytes"
+    in_job_by "$two" "$np" 1 0 --hierarchical-allreduce sh "$two" "$stage/bin/hvd-bandwidth" --device cuda -b 4K -f 4 -e "$bytes"
 done

@@ -71,6 +71,9 @@ unit_tests = \
 	tests/unit/lib/negotiation/description_test \
 	tests/unit/lib/cuda/cuda_device_test \
 	tests/unit/lib/cuda/cuda_ordinal_test \
+	tests/unit/lib/cuda/hierarchy_failure_test \
+	tests/unit/lib/cuda/hierarchy_plan_test \
+	tests/unit/lib/cuda/hierarchy_test \
 	tests/unit/lib/cuda/ipc_failure_test \
 	tests/unit/lib/cuda/ipc_lock_test \
 	tests/unit/lib/cuda/ipc_test \
@@ -253,6 +256,16 @@ tests_unit_lib_cuda_nccl_failure_test_SOURCES = tests/unit/lib/cuda/nccl_failure
 tests_unit_lib_cuda_nccl_failure_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 tests_unit_lib_cuda_nccl_failure_test_LDADD = $(nccl_libraries)
 tests_unit_lib_cuda_nccl_failure_test_LDFLAGS = $(AM_LDFLAGS) -no-install
+hierarchy_ranks = tests/support/hierarchy_ranks.h tests/support/log_capture.h $(nccl_ranks)
+tests_unit_lib_cuda_hierarchy_test_SOURCES = tests/unit/lib/cuda/hierarchy_test.c $(hierarchy_ranks)
+tests_unit_lib_cuda_hierarchy_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_lib_cuda_hierarchy_test_LDADD = $(nccl_libraries)
+tests_unit_lib_cuda_hierarchy_test_LDFLAGS = $(AM_LDFLAGS) -no-install
+tests_unit_lib_cuda_hierarchy_failure_test_SOURCES = tests/unit/lib/cuda/hierarchy_failure_test.c $(hierarchy_ranks)
+tests_unit_lib_cuda_hierarchy_failure_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_lib_cuda_hierarchy_failure_test_LDADD = $(nccl_libraries)
+tests_unit_lib_cuda_hierarchy_failure_test_LDFLAGS = $(AM_LDFLAGS) -no-install
+tests_unit_lib_cuda_hierarchy_plan_test_LDADD = lib/cuda/libcuda_module.la $(LDADD)
 ipc_ranks = tests/support/ipc_ranks.h $(nccl_ranks)
 tests_unit_lib_cuda_ipc_test_SOURCES = tests/unit/lib/cuda/ipc_test.c $(ipc_ranks)
 tests_unit_lib_cuda_ipc_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib

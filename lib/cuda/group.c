@@ -4,9 +4,9 @@
  *   waits for a request, or, while a communicator is at work, for a millisecond; while the memory
  *     of other ranks is open, for a tenth of a second
  *   request: agree, if need be; prescale, reduce, postscale on the stream, out of the memory of the
- *     other ranks (ipc.h), or through the library; group_collective.c, group_rows.c and
- *     group_host.c have the collectives beside allreduce
- *   at work: has it passed? has NCCL failed, or the world broken? then the communicator is aborted
+ *     other ranks (ipc.h), in two levels (hierarchy.h), or through the library; group_collective.c,
+ *     group_rows.c and group_host.c have the collectives beside allreduce
+ *   at work: group_work.c
  *
  * What fails, fails the request. */
 #include "lib/base/quiet_thread.h"
@@ -36,27 +36,6 @@ bool cuda_group_is_over(struct cuda_group *group)
     return stops || group->reducer->library->world_is_broken();
 }
 
-static int group_await_nccl(struct cuda_group *group, int result, const char *call, struct err *err)
-{
-    const struct nccl *nccl = group->reducer->nccl;
-    while (result == NCCL_IN_PROGRESS) {
-        if (cuda_group_is_over(group))
-            return fail(err, HVD_ERR_SYSTEM, "%s: the world ended before it was done", call);
-        nanosleep(&(struct timespec){ .tv_nsec = POLL_NS / 10 }, NULL);
-        int rc = nccl->comm_error(group->comm, &result);
-        result = rc == NCCL_OK ? result : rc;
-    }
-    return result == NCCL_OK ? HVD_OK : nccl_fail(nccl, result, call, err);
-}
-
-int cuda_group_complete(struct cuda_group *group, int result, const char *call, struct err *err)
-{
-    int rc = group_await_nccl(group, result, call, err);
-    if (rc < 0)
-        cuda_group_part(group, err);
-    return rc;
-}
-
 int cuda_group_await(struct cuda_group *group, struct err *err)
 {
     const struct cuda_driver *driver = group->reducer->device->driver;
@@ -69,50 +48,6 @@ int cuda_group_await(struct cuda_group *group, struct err *err)
         else
             nanosleep(&(struct timespec){ .tv_nsec = AWAIT_NAP_NS }, NULL);
     return result == CUDA_OK ? HVD_OK : cuda_driver_fail(driver, result, "cuEventQuery", err);
-}
-
-/* ---- what NCCL has at work ---- */
-
-/* HVD_OK, or why what is at work will never pass, as far as NCCL knows. */
-static int group_check_nccl(struct cuda_group *group, struct err *err)
-{
-    int result = NCCL_OK;
-    const struct nccl *nccl = group->reducer->nccl;
-    int rc = nccl->comm_error(group->comm, &result);
-    result = rc == NCCL_OK ? result : rc;
-    return result == NCCL_OK || result == NCCL_IN_PROGRESS
-               ? HVD_OK
-               : nccl_fail(nccl, result, "ncclCommGetAsyncError", err);
-}
-
-/* Kernels that wait for a rank that is lost, or a network that NCCL has found broken, end with the
- * communicator. */
-static void group_check_work(struct cuda_group *group)
-{
-    struct err err;
-    const struct cuda_device *device = group->reducer->device;
-    if (cuda_device_enter(device, &err) < 0)
-        return;
-    if (device->driver->event_query(group->launched) != CUDA_NOT_READY)
-        group->at_work = false;
-    cuda_device_leave(device);
-    if (group->at_work && group->reducer->library->world_is_broken())
-        cuda_group_part(group, NULL);
-    else if (group->at_work && group_check_nccl(group, &err) < 0)
-        cuda_group_part(group, &err);
-}
-
-/* Waits until NCCL has nothing at work, after which nothing on the stream waits for other ranks. */
-static int group_finish_nccl(struct cuda_group *group, struct err *err)
-{
-    while (group->at_work) {
-        group_check_work(group);
-        if (group->path == GROUP_UNKNOWN)
-            return fail(err, HVD_ERR_SYSTEM, "the world ended before NCCL was done");
-        if (group->at_work)
-            nanosleep(&(struct timespec){ .tv_nsec = POLL_NS / 10 }, NULL);
-    }
-    return HVD_OK;
 }
 
 /* ---- a request ---- */
@@ -144,6 +79,34 @@ static int group_scale(struct cuda_group *group, const struct hvd_device_allredu
                               err);
 }
 
+static int group_record_launched(struct cuda_group *group, struct err *err)
+{
+    const struct cuda_driver *driver = group->reducer->device->driver;
+    int result = driver->event_record(group->launched, group->stream);
+    return result == CUDA_OK ? HVD_OK : cuda_driver_fail(driver, result, "cuEventRecord", err);
+}
+
+int cuda_group_mark_launched(struct cuda_group *group, struct err *err)
+{
+    int rc = cuda_device_enter(group->reducer->device, err);
+    if (rc < 0)
+        return rc;
+    rc = group_record_launched(group, err);
+    cuda_device_leave(group->reducer->device);
+    return rc;
+}
+
+int cuda_group_prescale(struct cuda_group *group, const struct hvd_device_allreduce *allreduce,
+                        struct err *err)
+{
+    int rc = cuda_device_enter(group->reducer->device, err);
+    if (rc < 0)
+        return rc;
+    rc = group_scale(group, allreduce, allreduce->input, allreduce->prescale, err);
+    cuda_device_leave(group->reducer->device);
+    return rc;
+}
+
 static int group_allreduce(struct cuda_group *group, const struct hvd_device_allreduce *allreduce,
                            struct err *err)
 {
@@ -168,13 +131,9 @@ static int group_allreduce(struct cuda_group *group, const struct hvd_device_all
 /* In the GPU's context. */
 static int group_launch(struct cuda_group *group, const struct cuda_ticket *ticket, struct err *err)
 {
-    const struct cuda_driver *driver = group->reducer->device->driver;
     int rc = ticket->is_collective ? cuda_group_collective(group, &ticket->collective, err)
                                    : group_allreduce(group, &ticket->allreduce, err);
-    if (rc < 0)
-        return rc;
-    int result = driver->event_record(group->launched, group->stream);
-    return result == CUDA_OK ? HVD_OK : cuda_driver_fail(driver, result, "cuEventRecord", err);
+    return rc == HVD_OK ? group_record_launched(group, err) : rc;
 }
 
 static int group_launch_in_context(struct cuda_group *group, const struct cuda_ticket *ticket,
@@ -194,7 +153,7 @@ static int reduce_without_nccl(struct cuda_group *group,
 {
     if (group->size == 1 || !ipc_takes(allreduce->dtype, allreduce->op, allreduce->count))
         return reduce_on_host(group, allreduce, err);
-    int rc = group_finish_nccl(group, err);
+    int rc = cuda_group_finish_nccl(group, err);
     if (rc == HVD_OK)
         rc = cuda_ipc_agree(group, err);
     if (rc < 0)
@@ -213,6 +172,8 @@ static int group_carry_out(struct cuda_group *group, const struct cuda_ticket *t
         return cuda_group_can_collective(group, &ticket->collective)
                    ? group_launch_in_context(group, ticket, err)
                    : cuda_group_collective_on_host(group, &ticket->collective, err);
+    if (cuda_hierarchy_takes(group, &ticket->allreduce))
+        return cuda_hierarchy_allreduce(group, &ticket->allreduce, err);
     return group->path == GROUP_NCCL &&
                    nccl_numbers(ticket->allreduce.dtype, ticket->allreduce.op, &dtype, &op)
                ? group_launch_in_context(group, ticket, err)
@@ -256,7 +217,7 @@ static void *group_run(void *arg)
         if (ticket)
             cuda_ticket_done(ticket, group_carry_out(group, ticket, &err), &err);
         else if (group->at_work)
-            group_check_work(group);
+            cuda_group_check_work(group);
         else if (group->ipc.state == IPC_OPEN && group->reducer->library->world_is_broken())
             cuda_group_part(group, NULL);
     }

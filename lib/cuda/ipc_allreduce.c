@@ -2,23 +2,10 @@
 /* An allreduce out of the buffers of all ranks; see ipc.h. */
 #include "lib/cuda/reducer_impl.h"
 
-/* How an operation combines two elements; an average is a sum until the last rank. */
-static const struct {
-    bool exists;
-    enum kernel_act act, last;
-} ipc_acts[] = {
-    [HVD_AVERAGE] = { true, KERNEL_SUM, KERNEL_AVERAGE },
-    [HVD_SUM] = { true, KERNEL_SUM, KERNEL_SUM },
-    [HVD_ADASUM] = { false, KERNEL_SUM, KERNEL_SUM },
-    [HVD_MIN] = { true, KERNEL_MIN, KERNEL_MIN },
-    [HVD_MAX] = { true, KERNEL_MAX, KERNEL_MAX },
-    [HVD_PRODUCT] = { true, KERNEL_PRODUCT, KERNEL_PRODUCT },
-};
-
 bool ipc_takes(enum hvd_dtype dtype, enum hvd_op op, size_t count)
 {
-    return (size_t)op < sizeof ipc_acts / sizeof *ipc_acts && ipc_acts[op].exists &&
-           kernel_exists(ipc_acts[op].last, dtype) &&
+    enum kernel_act act, last;
+    return cuda_kernels_acts(op, &act, &last) && kernel_exists(last, dtype) &&
            count >= IPC_LEAST / kernel_element_bytes(dtype);
 }
 
@@ -79,15 +66,16 @@ static int ipc_combine(struct cuda_group *group, const struct piece *piece, stru
     const struct cuda_ipc *ipc = &group->ipc;
     const struct hvd_device_allreduce *allreduce = piece->allreduce;
     uint64_t own = piece_at(group, piece, ipc->rank, ipc->rank);
+    enum kernel_act act, last;
     size_t count = piece_before(piece, ipc->rank + 1) - piece_before(piece, ipc->rank);
     int rc = HVD_OK;
+    cuda_kernels_acts(allreduce->op, &act, &last);
     for (int i = 1; i < ipc->size && rc == HVD_OK; i++) {
         int peer = (ipc->rank + i) % ipc->size;
         bool is_last = i == ipc->size - 1;
-        rc = cuda_kernels_reduce(
-            &ipc->kernels, group->reducer->device, group->stream,
-            is_last ? ipc_acts[allreduce->op].last : ipc_acts[allreduce->op].act, allreduce->dtype,
-            own, piece_at(group, piece, peer, ipc->rank), count, ipc->size, err);
+        rc = cuda_kernels_reduce(&ipc->kernels, group->reducer->device, group->stream,
+                                 is_last ? last : act, allreduce->dtype, own,
+                                 piece_at(group, piece, peer, ipc->rank), count, ipc->size, err);
     }
     if (rc == HVD_OK)
         rc = ipc_scale(group, piece, own, count, allreduce->postscale, err);

@@ -6,6 +6,26 @@
 
 enum { KERNEL_THREADS = 256, KERNEL_BLOCKS = 1024 }; /* of a launch, at most */
 
+bool cuda_kernels_acts(enum hvd_op op, enum kernel_act *act, enum kernel_act *last)
+{
+    static const struct {
+        bool exists;
+        enum kernel_act act, last;
+    } acts[] = {
+        [HVD_AVERAGE] = { true, KERNEL_SUM, KERNEL_AVERAGE },
+        [HVD_SUM] = { true, KERNEL_SUM, KERNEL_SUM },
+        [HVD_ADASUM] = { false, KERNEL_SUM, KERNEL_SUM },
+        [HVD_MIN] = { true, KERNEL_MIN, KERNEL_MIN },
+        [HVD_MAX] = { true, KERNEL_MAX, KERNEL_MAX },
+        [HVD_PRODUCT] = { true, KERNEL_PRODUCT, KERNEL_PRODUCT },
+    };
+    if ((size_t)op >= sizeof acts / sizeof *acts || !acts[op].exists)
+        return false;
+    *act = acts[op].act;
+    *last = acts[op].last;
+    return true;
+}
+
 static int kernels_find(struct cuda_kernels *kernels, const struct cuda_device *device, int acts,
                         struct err *err)
 {

@@ -9,6 +9,10 @@
 #include "lib/cuda/cuda_device.h"
 #include "lib/cuda/kernels_ptx.h"
 
+/* How an operation combines two elements; `last` is for the last two, where an average, until then
+ * a sum, is divided. False if there are no kernels for it. */
+bool cuda_kernels_acts(enum hvd_op op, enum kernel_act *act, enum kernel_act *last);
+
 struct cuda_kernels {
     struct cuda_module_image *module;
     struct cuda_function *functions[KERNEL_ACTS][KERNEL_DTYPES]; /* NULL: there is none */

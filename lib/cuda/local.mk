@@ -15,7 +15,14 @@ lib_cuda_libcuda_module_la_SOURCES = \
 	lib/cuda/group_agree.c \
 	lib/cuda/group_collective.c \
 	lib/cuda/group_host.c \
+	lib/cuda/group_records.c \
 	lib/cuda/group_rows.c \
+	lib/cuda/group_work.c \
+	lib/cuda/hierarchy.c lib/cuda/hierarchy.h \
+	lib/cuda/hierarchy_agree.c \
+	lib/cuda/hierarchy_impl.h \
+	lib/cuda/hierarchy_plan.c lib/cuda/hierarchy_plan.h \
+	lib/cuda/hierarchy_within.c \
 	lib/cuda/ipc.h \
 	lib/cuda/ipc_agree.c \
 	lib/cuda/ipc_allreduce.c \

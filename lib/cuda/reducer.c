@@ -53,8 +53,10 @@ int cuda_reducer_create(struct cuda_reducer **reducer, struct cuda_device *devic
     const struct nccl *nccl;
     int with_nccl = read_switch(options, CUDA_ENV_NCCL, err);
     int with_ipc = with_nccl < -1 ? with_nccl : read_switch(options, CUDA_ENV_IPC, err);
+    int hierarchical =
+        with_ipc < -1 ? with_ipc : read_switch(options, ENV_HIERARCHICAL_ALLREDUCE, err);
     *reducer = NULL;
-    if (with_ipc < -1)
+    if (hierarchical < -1)
         return err->code;
     int rc = find_nccl(with_nccl, &nccl, err);
     if (rc < 0 || (!nccl && with_ipc == 0))
@@ -66,6 +68,7 @@ int cuda_reducer_create(struct cuda_reducer **reducer, struct cuda_device *devic
     made->library = options->library;
     made->nccl = nccl;
     made->ipc = with_ipc == 0 ? IPC_NEVER : with_ipc == 1 ? IPC_WANTED : IPC_IF_POSSIBLE;
+    made->hierarchical = hierarchical;
     made->encrypts = encrypts(options->get(ENV_ENCRYPT));
     pthread_mutex_init(&made->lock, NULL);
     rc = reducer_start(made, err);

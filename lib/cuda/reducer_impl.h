@@ -3,6 +3,7 @@
 #ifndef LIB_CUDA_REDUCER_IMPL_H
 #define LIB_CUDA_REDUCER_IMPL_H
 
+#include "lib/cuda/hierarchy.h"
 #include "lib/cuda/ipc.h"
 #include "lib/cuda/kernels.h"
 #include "lib/cuda/nccl.h"
@@ -47,13 +48,14 @@ struct cuda_group {
     struct cuda_event *launched; /* behind what was launched last */
     bool at_work;                /* that has not passed yet, as far as known */
     enum group_path path;
-    bool has_pools; /* all ranks can allocate memory in order of a stream */
-    struct nccl_comm *comm;
+    bool has_pools;         /* all ranks can allocate memory in order of a stream */
+    struct nccl_comm *comm; /* of all ranks */
     bool is_stuck;     /* no call ends what NCCL has on the stream: nothing waits for it any more */
     bool may_ipc;      /* all ranks are on one host, and none has HVD_CUDA_IPC=0 */
     struct err no_ipc; /* why not */
     bool wants_ipc;    /* a rank has HVD_CUDA_IPC=1 */
     struct cuda_ipc ipc;
+    struct cuda_hierarchy hierarchy;
     int epoch, serial, size, *ranks; /* of the agreement */
     struct cuda_group *next;
 };
@@ -63,7 +65,8 @@ struct cuda_reducer {
     const struct device_module_library *library;
     const struct nccl *nccl; /* NULL: there is none */
     enum ipc_wish ipc;
-    bool encrypts; /* HVD_ENCRYPT is not "off" */
+    bool encrypts;    /* HVD_ENCRYPT is not "off" */
+    int hierarchical; /* what HOROVOD_HIERARCHICAL_ALLREDUCE says; -1: it is not set */
     struct cuda_kernels kernels;
     pthread_mutex_t lock;
     struct cuda_group *groups; /* under the lock */
@@ -95,9 +98,42 @@ void cuda_tickets_fail(struct cuda_group *group, const struct err *why);
 /* Nobody will ask for the tickets of the group: the collectives of its set are over. */
 void cuda_tickets_drop(const struct cuda_group *group);
 
+/* group_records.c: what each rank gives to the agreement, in this process's own layout: all ranks
+ * have the same library. */
+struct group_record {
+    int32_t version;      /* of NCCL; 0: there is none */
+    int32_t ipc;          /* enum ipc_wish */
+    int32_t encrypts;     /* 1: what goes to other hosts has to be encrypted, as HVD_ENCRYPT says */
+    int32_t pools;        /* 1: the GPU has memory pools, which cuMemAllocAsync() needs */
+    int32_t hierarchical; /* HOROVOD_HIERARCHICAL_ALLREDUCE; -1: it is not set */
+    struct cuda_uuid gpu;
+    struct nccl_id id; /* of the set's first rank */
+    char host[64];
+    char boot[40]; /* of its kernel: hosts may have one name; "" if not known */
+};
+
+/* `first`: the rank is the set's first, and makes the id. */
+int cuda_group_make_record(const struct cuda_group *group, bool first, struct group_record *record,
+                           struct err *err);
+
+/* Decides how the group moves tensors: every rank has the same records, and comes to the same
+ * result. Stores for each rank the first rank of its host. */
+int cuda_group_judge(struct cuda_group *group, struct group_record *records, int *host_of,
+                     struct err *err);
+
 /* group_agree.c: makes sure that the ranks of the set agree on the way, and have a communicator. */
 int cuda_group_agree(struct cuda_group *group, struct err *err);
 void cuda_group_part(struct cuda_group *group, const struct err *why);
+
+/* Makes a communicator, all ranks of which come. */
+int cuda_group_connect(struct cuda_group *group, struct nccl_comm **comm, const struct nccl_id *id,
+                       int rank, int size, struct err *err);
+
+/* group.c: scales the input of the allreduce into its output; records the event behind what was
+ * launched last. */
+int cuda_group_prescale(struct cuda_group *group, const struct hvd_device_allreduce *allreduce,
+                        struct err *err);
+int cuda_group_mark_launched(struct cuda_group *group, struct err *err);
 
 /* group_collective.c. True if NCCL can carry it out, the same on all ranks. Then put it on the
  * group's stream, in the GPU's context; or let the library carry it out (group_host.c). */
@@ -141,8 +177,17 @@ int cuda_group_await(struct cuda_group *group, struct err *err);
 int cuda_group_gather(const struct cuda_group *group, const char *name, const void *own,
                       void *records, size_t nbytes, struct err *err);
 
+/* group_work.c. HVD_OK, or why what is at work will never pass, as far as NCCL knows. */
+int cuda_group_check_nccl(const struct cuda_group *group, struct err *err);
+
+/* Finds out whether what is at work has passed. If it never will, the communicators are gone. */
+void cuda_group_check_work(struct cuda_group *group);
+
+/* Waits until NCCL has nothing at work, after which nothing on the stream waits for other ranks. */
+int cuda_group_finish_nccl(struct cuda_group *group, struct err *err);
+
 /* Waits until NCCL has done what it has begun (`result`), or the group is over. After a failure the
- * communicator is gone, so that NCCL uses no memory any more. */
+ * communicators are gone, so that NCCL uses no memory any more. */
 int cuda_group_complete(struct cuda_group *group, int result, const char *call, struct err *err);
 
 #endif

@@ -12,7 +12,7 @@
 #include "lib/hvd_device.h"
 
 /* Changes with any struct below, hvd_device.h or struct err. */
-enum { DEVICE_MODULE_VERSION = 7 };
+enum { DEVICE_MODULE_VERSION = 8 };
 
 #define DEVICE_MODULE_SYMBOL "hvd_device_module"
 
@@ -24,6 +24,9 @@ struct device_module_library {
                      const struct hvd_options *options);
     int (*alltoall)(const struct hvd_tensor *tensor, const int64_t *splits, int nsplits,
                     const struct hvd_options *options, struct hvd_result *result);
+    int (*alltoall_async)(const struct hvd_tensor *tensor, const int64_t *splits, int nsplits,
+                          const struct hvd_options *options, int64_t *handle);
+    int (*wait)(int64_t handle);
     int (*broadcast)(const struct hvd_tensor *tensor, int root, const struct hvd_options *options);
     int (*reducescatter)(const struct hvd_tensor *tensor, enum hvd_op op,
                          const struct hvd_options *options);

@@ -86,6 +86,32 @@ refused "what is demanded and cannot be ends the job" \
 directly gpus=2 2 -x HVD_CUDA_IPC=2
 refused "a value that is not 0 or 1 is refused" "HVD_CUDA_IPC: '2' is not 0 or 1"
 
+# Large allreduces through NCCL within hosts and through the library between them
+if sh "$srcdir/tests/gpu/two_hosts.sh" --can 2>/dev/null; then
+    # on_two_hosts [OPTION]...: four ranks, which take themselves for ranks of two hosts.
+    on_two_hosts() {
+        run sh "$srcdir/tests/gpu/two_hosts.sh" --job "$HVDRUN" -np 4 -x LD_LIBRARY_PATH="$STAGE$LIBDIR:$stand_in" \
+            -x STAND_IN_CUDA=gpus=4 -x HVD_CUDA_NCCL=1 -x HOROVOD_LOG_LEVEL=info "$@" sh "$srcdir/tests/gpu/two_hosts.sh" "$HVD_BANDWIDTH" -b 1M -e 1M -n 1 --device cuda \
+            --operation allreduce
+    }
+    levels='process set 0: large allreduces of GPUs go through NCCL within each of 2 hosts, and between hosts through the library, on 2 of'
+    on_two_hosts --encrypt require
+    is "ranks on two hosts reduce a large tensor with encryption" 0 "$status"
+    like "through NCCL within each host and through the library between them" "$levels" "$tmp/err"
+    like "and no element is wrong" '^\[0\]<stdout>:result ranks=4 operation=allreduce .* wrong=0$' "$tmp/out"
+    on_two_hosts --encrypt require --no-hierarchical-allreduce
+    is "they go through the host where the option says so" 0 "$status"
+    unlike "... without a line" "$levels" "$tmp/err"
+    on_two_hosts --encrypt off
+    unlike "without encryption NCCL has all of it" "$levels" "$tmp/err"
+    on_two_hosts --encrypt off --hierarchical-allreduce
+    like "unless the option wants it so" "$levels" "$tmp/err"
+    on_two_hosts -x HOROVOD_HIERARCHICAL_ALLREDUCE=yes
+    refused "a value that is not 0 or 1 is refused" "HOROVOD_HIERARCHICAL_ALLREDUCE: 'yes' is not 0 or 1"
+else
+    skip "ranks on two hosts reduce a large tensor with encryption" "no UTS namespaces here"
+fi
+
 # What is there
 nccl='NCCL: 2\.[0-9]+\.[0-9]+'
 run env LD_LIBRARY_PATH="$stand_in" STAND_IN_CUDA=gpus=2 "$HVDRUN" --check-build

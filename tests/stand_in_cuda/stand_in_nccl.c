@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { RANKS_MAX = 8, SLOT = 1 << 20, INVALID_ARGUMENT = 4, SYSTEM_ERROR = 2 };
+enum { RANKS_MAX = 8, SLOT = 1 << 22, INVALID_ARGUMENT = 4, SYSTEM_ERROR = 2 };
 enum { BOX = 1 << 16 };
 
 /* What a rank calls for; it must be the same on all ranks. */
