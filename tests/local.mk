@@ -504,6 +504,7 @@ unit_tests += \
 	tests/unit/launcher/output/output_lines_test \
 	tests/unit/launcher/output/output_writer_test \
 	tests/unit/src/service/port_file_test \
+	tests/unit/launcher/process/process_place_test \
 	tests/unit/launcher/process/process_tree_test \
 	tests/unit/launcher/process/program_find_test \
 	tests/unit/launcher/process/program_output_test \
