@@ -18,6 +18,7 @@
 static pid_t supervisor;
 static int stream[2];         /* the supervisor's stdin is [1] */
 static int reports[2];        /* pids come out of [0] */
+static int out[2];            /* the supervisor's stdout is [1], if it is not 0 */
 static bool ignores_children; /* as whoever starts the supervisor may */
 static int exit_status = 7;   /* of an agent that ends */
 
@@ -64,6 +65,12 @@ static void start_hidden_process(void)
         close(fd);
     for (;;)
         pause();
+}
+
+static int close_stdout_and_live_on(void)
+{
+    close(STDOUT_FILENO);
+    return live_on();
 }
 
 static int leave_something_and_live_on(void)
@@ -125,6 +132,11 @@ static void start_supervisor(int (*agent)(void), uint32_t hang_up_ms)
     if (ignores_children)
         signal(SIGCHLD, SIG_IGN);
     dup2(stream[1], STDIN_FILENO);
+    if (out[1] > 0) {
+        dup2(out[1], STDOUT_FILENO);
+        close(out[0]);
+        close(out[1]);
+    }
     close(stream[0]);
     close(stream[1]);
     int status = supervisor_fork(hang_up_ms);
@@ -220,6 +232,21 @@ START_TEST(the_group_of_an_agent_that_was_killed_goes_too)
 }
 END_TEST
 
+/* Both live on. */
+START_TEST(stdout_ends_when_the_agent_closes_it)
+{
+    char byte;
+    ck_assert_int_eq(pipe(out), 0);
+    start_supervisor(close_stdout_and_live_on, 60000);
+    close(out[1]);
+    pid_t agent = next_report();
+    ck_assert_int_eq(read(out[0], &byte, 1), 0);
+    close(out[0]);
+    kill(agent, SIGKILL);
+    ck_assert_int_eq(wait_for(supervisor), 128 + SIGKILL);
+}
+END_TEST
+
 START_TEST(an_agent_is_told_when_its_supervisor_is_killed)
 {
     start_supervisor(live_on, 60000);
@@ -282,6 +309,7 @@ static Suite *suite(void)
     tcase_add_test(ends, a_supervisor_that_was_started_with_sigchld_ignored_hears_of_its_agent);
     tcase_add_test(ends, nothing_is_left_of_an_agent_that_was_killed);
     tcase_add_test(ends, the_group_of_an_agent_that_was_killed_goes_too);
+    tcase_add_test(ends, stdout_ends_when_the_agent_closes_it);
     tcase_add_test(ends, an_agent_is_told_when_its_supervisor_is_killed);
     tcase_add_loop_test(ends, signals_are_passed_on, 0, 3);
     tcase_add_test(ends, an_agent_that_heeds_the_end_of_its_link_is_let_be);

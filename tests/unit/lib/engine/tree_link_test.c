@@ -98,6 +98,24 @@ START_TEST(frames_come_in_order_whatever_is_moved_at_a_time)
 }
 END_TEST
 
+START_TEST(a_link_that_is_full_makes_no_progress_and_loses_nothing)
+{
+    char text[CAPACITY + 1] = { 0 };
+    memset(text, 'x', CAPACITY);
+    start(CAPACITY);
+    put(&ends[0], TREE_DECISION, text); /* with its head it is larger than the link */
+    ck_assert_int_eq(tree_link_send(&ends[0], &err), 1);
+    ck_assert_int_eq(tree_link_send(&ends[0], &err), 0);
+    ck_assert(!tree_link_flushed(&ends[0]));
+    ck_assert_int_eq(tree_link_receive(&ends[1], &err), 1);
+    ck_assert_int_eq(tree_link_receive(&ends[1], &err), 0);
+    ck_assert_int_eq(tree_link_send(&ends[0], &err), 1);
+    ck_assert(tree_link_flushed(&ends[0]));
+    expect(&ends[1], TREE_DECISION, text);
+    stop();
+}
+END_TEST
+
 START_TEST(what_was_said_before_the_end_is_heard_though_nothing_can_be_sent)
 {
     start(steps[_i]);
@@ -194,6 +212,7 @@ int main(void)
     tcase_add_loop_test(tcase, data_in_parts_come_in_order_whatever_is_moved_at_a_time, 0, 8);
     tcase_add_loop_test(tcase, what_was_said_before_the_end_is_heard_though_nothing_can_be_sent, 0,
                         sizeof steps / sizeof *steps);
+    tcase_add_test(tcase, a_link_that_is_full_makes_no_progress_and_loses_nothing);
     tcase_add_test(tcase, what_there_was_no_memory_to_say_is_an_error_and_not_lost);
     tcase_add_test(tcase, an_ended_link_swallows_what_is_put);
     tcase_add_test(tcase, what_is_no_frame_is_refused);
