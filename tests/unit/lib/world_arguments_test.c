@@ -139,6 +139,7 @@ static void make_mistakes_in_devices(void)
     REFUSED(hvd_register_device(NULL), "device is NULL");
     REFUSED(hvd_register_device(&(const struct hvd_device){ .name = "d" }), "alloc_pinned is NULL");
     REFUSED(hvd_unregister_device(-4), "-4");
+    REFUSED(hvd_unregister_device(0), "0");
 }
 
 static int update(void *arg)
