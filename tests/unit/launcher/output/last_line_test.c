@@ -22,6 +22,9 @@ static const struct {
     { { "a\xc2", "\x9bmb\n" }, "a??mb" },
     { { "a\x9bmb" }, "a?mb" },
     { { "\x1b[31", "\nnext\n" }, "next" },
+    { { "\x1b[1A1", "\x1b[1Z2", "\x1b[1a3", "\x1b[1z4" }, "1234" }, /* a letter ends it */
+    { { "\x1b[@[`{mred" }, "red" },                                 /* what is beside does not */
+    { { "a\x1f", "b\x7f", "c~d" }, "a b c~d" },
 };
 
 START_TEST(the_last_line_with_something_in_it_is_kept)

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
 enum { MUCH = 1024 * 1024 }; /* more than a pipe holds */
@@ -125,6 +126,22 @@ START_TEST(what_is_lost_is_pending_until_it_is_told)
 }
 END_TEST
 
+/* The thread is in the middle of what was queued first when the reader goes. */
+START_TEST(what_is_queued_behind_what_is_lost_is_lost_with_it)
+{
+    signal(SIGPIPE, SIG_IGN);
+    output_sink_write(sink, much, MUCH);
+    read_bytes(1);
+    output_sink_write(sink, "more", 4);
+    close(ends[0]);
+    ends[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    while (!broken_sink)
+        uv_run(&loop, UV_RUN_ONCE);
+    ck_assert_int_eq(broken_errnum, EPIPE);
+    ck_assert_uint_eq(output_writer_pending(writer), 0);
+}
+END_TEST
+
 /* The loop hears of the full device after the writer was given up. */
 START_TEST(what_was_given_up_is_not_pending)
 {
@@ -190,6 +207,7 @@ int main(void)
     TCase *lost = tcase_create("lost");
     tcase_add_checked_fixture(lost, set_up, tear_down);
     tcase_add_test(lost, what_is_lost_is_pending_until_it_is_told);
+    tcase_add_test(lost, what_is_queued_behind_what_is_lost_is_lost_with_it);
     tcase_add_test(lost, what_was_given_up_is_not_pending);
     suite_add_tcase(suite, lost);
     TCase *thread = tcase_create("thread");
