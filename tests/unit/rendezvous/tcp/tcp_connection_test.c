@@ -107,6 +107,20 @@ START_TEST(who_reads_too_slowly_is_hung_up_on)
 }
 END_TEST
 
+/* However little it is: at the rate that is demanded a second would do. */
+START_TEST(who_is_sent_little_has_time_to_read_it)
+{
+    static char answer[MEDIUM];
+    int fd = port_dial_narrow();
+    port_say(fd, "M");
+    while (stand_in.accepted == 0 || stand_in.open > 0)
+        port_turn();
+    put_forward(TCP_PORT_WRITE_MS - 1000);
+    ck_assert_int_eq(port_hear(fd, answer, sizeof answer), sizeof answer);
+    close(fd);
+}
+END_TEST
+
 START_TEST(when_much_is_queued_for_all_large_queues_are_refused)
 {
     int fds[3];
@@ -252,6 +266,7 @@ int main(void)
     tcase_add_test(tcase, who_does_not_read_is_not_read_from);
     tcase_add_test(tcase, who_does_not_read_for_long_is_hung_up_on);
     tcase_add_test(tcase, who_reads_too_slowly_is_hung_up_on);
+    tcase_add_test(tcase, who_is_sent_little_has_time_to_read_it);
     tcase_add_test(tcase, when_much_is_queued_for_all_large_queues_are_refused);
     tcase_add_test(tcase, who_does_not_see_the_end_is_dropped);
     tcase_add_test(tcase, few_wait_for_clients_that_do_not_see_the_end);
