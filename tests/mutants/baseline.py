@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is known of a test without a change: how long it takes, which C files it links, and which functions it enters.
+
+One file of JSON for each test, which is good for as long as the program is the same, so that nothing is measured twice.
+"""
+import dataclasses
+import hashlib
+import json
+import pathlib
+import re
+import struct
+import subprocess
+
+SLOTS, OFFSET_BITS = 1 << 15, 40  # as in entered.c
+
+
+@dataclasses.dataclass
+class Measured:
+    of: str  # digest of the programs
+    why: str  # why it is left out, or empty
+    seconds: float
+    files: list
+    entered: list
+    failed: list = dataclasses.field(default_factory=list)  # sentences
+
+
+def digest(paths):
+    whole = hashlib.sha256()
+    for path in paths:
+        whole.update(path.read_bytes())
+    return whole.hexdigest()
+
+
+def kept(folder, test, of):
+    """What was measured of this test before, or None."""
+    path = folder / f"{test.replace('/', '+')}.json"
+    found = Measured(**json.loads(path.read_text())) if path.exists() else None
+    return found if found and found.of == of else None
+
+
+def keep(folder, test, measured):
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{test.replace('/', '+')}.json"
+    whole = path.with_suffix(".new")
+    whole.write_text(json.dumps(dataclasses.asdict(measured)))
+    whole.rename(path)
+
+
+def files_in(program):
+    """The names of the C files that a program links."""
+    symbols = subprocess.run(["nm", "-a", program], capture_output=True, text=True).stdout
+    return re.findall(r"^\S+ a (\S+\.c)$", symbols, re.MULTILINE)
+
+
+def object_number(name):
+    """As in entered.c."""
+    number = 2166136261
+    for byte in name.encode():
+        number = (number ^ byte) * 16777619 & 0xFFFFFFFF
+    return number & 0xFFFFFF
+
+
+def functions_in(program):
+    """The name of each function, by number of the object and offset."""
+    symbols = subprocess.run(["nm", program], capture_output=True, text=True).stdout
+    number = object_number(pathlib.Path(program).name) << OFFSET_BITS
+    return {number | int(at, 16): name for at, name in re.findall(r"^(\S+) [tT] (\w+)", symbols, re.MULTILINE)}
+
+
+def entered_functions(table, *names):
+    """Those of a table that entered.c filled; `names` are of functions_in()."""
+    entries = [entry for (entry,) in struct.iter_unpack("=Q", table) if entry]
+    return sorted({known[entry] for known in names for entry in entries if entry in known})
+
+
+def new_table(path):
+    path.write_bytes(bytes(8 * SLOTS))
+    return path
