@@ -6,6 +6,7 @@ if HAVE_CHECK
 noinst_LTLIBRARIES += tests/support/libsupport.la
 tests_support_libsupport_la_SOURCES = \
 	tests/support/credentials.h \
+	tests/support/descriptors.h \
 	tests/support/elastic_plan_fixture.h \
 	tests/support/elements.c tests/support/elements.h \
 	tests/support/json.c tests/support/json.h \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Directories and files on a path that others could have touched: what is made, what is refused. */
 #include "launcher/base/own_path.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/unit.h"
 
 #include <fcntl.h>
@@ -132,6 +133,7 @@ int main(void)
 {
     Suite *suite = suite_create("own_path");
     TCase *tcase = tcase_create("paths");
+    descriptors_watch(tcase);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, others_may_not_write_to_what_is_made_whatever_the_umask, 0,
                         sizeof masks / sizeof *masks);

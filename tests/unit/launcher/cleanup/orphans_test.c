@@ -2,6 +2,7 @@
 /* Processes that are known by their environment alone: all of the variables must be there. */
 #include "launcher/cleanup/orphans.h"
 
+#include "tests/support/descriptors.h"
 #include "tests/support/unit.h"
 
 #include <fcntl.h>
@@ -115,6 +116,7 @@ int main(void)
 {
     Suite *suite = suite_create("orphans");
     TCase *orphans = tcase_create("orphans");
+    descriptors_watch(orphans);
     tcase_add_checked_fixture(orphans, set_up, tear_down);
     tcase_add_test(orphans, who_has_all_variables_is_found_and_killed);
     tcase_add_test(orphans, who_has_only_some_is_left_alone);

@@ -2,6 +2,7 @@
 /* Hosts from a batch system: the variables and files of each, and the line said about bad ones. */
 #include "launcher/base/text_buffer.h"
 #include "launcher/hosts/host_environment.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/unit.h"
 
 #include <stdint.h>
@@ -355,6 +356,7 @@ int main(void)
 {
     Suite *suite = suite_create("host_environment");
     TCase *variables = tcase_create("variables");
+    descriptors_watch(variables);
     tcase_add_test(variables, without_a_batch_system_there_are_no_hosts);
     tcase_add_test(variables, slurm_allocations_are_read);
     tcase_add_test(variables, bad_slurm_allocations_are_refused_with_one_line);
@@ -362,6 +364,7 @@ int main(void)
     tcase_add_test(variables, hosts_that_lsf_repeats_add_up);
     tcase_add_test(variables, bad_lists_of_lsf_are_refused_with_one_line);
     TCase *files = tcase_create("files");
+    descriptors_watch(files);
     tcase_set_timeout(files, 60);
     tcase_add_checked_fixture(files, make_file, remove_file);
     tcase_add_test(files, files_of_batch_systems_are_read);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hostfiles as the file system gives them: regular files, pipes, and what is refused. */
 #include "launcher/hosts/host_list.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/unit.h"
 
 #include <fcntl.h>
@@ -169,6 +170,7 @@ static Suite *suite(void)
 {
     Suite *suite = suite_create("hostfile_read");
     TCase *files = tcase_create("files");
+    descriptors_watch(files);
     tcase_add_checked_fixture(files, make_folder, remove_folder);
     tcase_set_timeout(files, 30);
     tcase_add_test(files, a_regular_file_is_read);

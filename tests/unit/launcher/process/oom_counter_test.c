@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which counters of the kernel are read, and what counts as rising. The files are the test's. */
 #include "launcher/process/oom_counter.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/unit.h"
 
 #include <stdint.h>
@@ -118,6 +119,7 @@ int main(void)
 {
     Suite *suite = suite_create("oom_counter");
     TCase *tcase = tcase_create("counters");
+    descriptors_watch(tcase);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, the_counters_of_the_own_groups_are_found, 0,
                         (int)(sizeof places / sizeof *places));

@@ -3,8 +3,10 @@
  * themselves, so that the kernel's answer does not change. */
 #include "launcher/process/process_place.h"
 
+#include "tests/support/descriptors.h"
 #include "tests/support/unit.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -55,6 +57,20 @@ static void end_started(void)
     ck_assert_int_eq(waitpid(started, NULL, 0), started);
 }
 
+/* Also those of a sanitizer. */
+static int count_threads(void)
+{
+    char path[40];
+    int found = 0;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)started);
+    DIR *tasks = opendir(path);
+    ck_assert_ptr_nonnull(tasks);
+    for (struct dirent *entry; (entry = readdir(tasks));)
+        found += entry->d_name[0] != '.';
+    closedir(tasks);
+    return found;
+}
+
 static int count(const char *what)
 {
     int found = 0;
@@ -84,7 +100,7 @@ START_TEST(the_state_of_a_process_is_told)
     size_t length = strlen(text);
     ck_assert_uint_ge(length, 7);
     ck_assert_str_eq(text + length - 7, "state T");
-    ck_assert_int_eq(count("thread"), 0);
+    ck_assert_int_eq(count("thread"), count_threads() - 1);
     end_started();
 }
 END_TEST
@@ -108,10 +124,10 @@ START_TEST(threads_are_named_and_those_of_libhvd_are_left_out)
         thread_names[i] = names[i];
     start_stopped(3);
     process_place_text(started, text, sizeof text);
-    ck_assert_int_eq(count("; thread "), 2);
+    ck_assert_int_eq(count("; thread "), count_threads() - 2);
     ck_assert_int_eq(count("; thread loader: "), 1);
     ck_assert_int_eq(count("; thread hv: "), 1);
-    ck_assert_int_eq(count("state T"), 3);
+    ck_assert_int_eq(count("state T"), count_threads() - 1);
     process_thread_name(started, started, name, sizeof name);
     ck_assert_uint_gt(strlen(name), 0);
     ck_assert_ptr_null(strchr(name, '\n'));
@@ -123,13 +139,13 @@ START_TEST(of_many_threads_eight_are_described)
 {
     for (int i = 0; i < THREADS_MAX; i++)
         thread_names[i] = "worker";
-    start_stopped(6);
+    start_stopped(4);
     process_place_text(started, text, sizeof text);
-    ck_assert_int_eq(count("; thread worker: "), 6);
+    ck_assert_int_eq(count("; thread worker: "), 4);
     end_started();
     start_stopped(THREADS_MAX);
     process_place_text(started, text, sizeof text);
-    ck_assert_int_eq(count("; thread worker: "), 7);
+    ck_assert_int_eq(count("; thread "), 7);
     end_started();
 }
 END_TEST
@@ -252,6 +268,8 @@ int main(void)
 {
     Suite *suite = suite_create("process_place");
     TCase *places = tcase_create("places"), *ranks = tcase_create("ranks");
+    descriptors_watch(places);
+    descriptors_watch(ranks);
     tcase_add_test(places, a_process_that_is_gone_has_neither_place_nor_names);
     tcase_add_test(places, the_state_of_a_process_is_told);
     tcase_add_test(places, a_process_that_computes_runs);

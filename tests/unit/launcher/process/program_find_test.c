@@ -3,6 +3,7 @@
  * directory is an empty folder with some files. */
 #include "launcher/base/exit_status.h"
 #include "launcher/process/program_find.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/unit.h"
 
 #include <fcntl.h>
@@ -126,6 +127,7 @@ int main(void)
 {
     Suite *suite = suite_create("program_find");
     TCase *tcase = tcase_create("program_find");
+    descriptors_watch(tcase);
     suite_add_tcase(suite, tcase);
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_loop_test(tcase, a_command_is_found_as_execvp_finds_it, 0, ROWS(found));

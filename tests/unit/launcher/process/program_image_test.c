@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What of a program file is enough to run it. */
 #include "launcher/process/program_image.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/unit.h"
 
 #include <errno.h>
@@ -114,6 +115,7 @@ int main(void)
 {
     Suite *suite = suite_create("program_image");
     TCase *tcase = tcase_create("files");
+    descriptors_watch(tcase);
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, a_program_runs_without_what_lies_behind_its_segments);
     tcase_add_test(tcase, what_is_appended_does_not_count);

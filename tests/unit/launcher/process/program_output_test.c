@@ -3,6 +3,7 @@
 #include "launcher/base/xalloc.h"
 #include "launcher/process/cuda_info.h"
 #include "launcher/process/program_output.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/unit.h"
 
 #include <signal.h>
@@ -124,6 +125,7 @@ int main(void)
 {
     Suite *suite = suite_create("program_output");
     TCase *tcase = tcase_create("program_output");
+    descriptors_watch(tcase);
     suite_add_tcase(suite, tcase);
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, what_a_program_prints_is_read_to_its_end);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whose the other end of a connection is: real connections, through netlink and through /proc. */
 #include "launcher/process/socket_owner.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/unit.h"
 
 #include <netinet/in.h>
@@ -230,6 +231,7 @@ int main(void)
 {
     Suite *suite = suite_create("socket_owner");
     TCase *tcase = tcase_create("owner");
+    descriptors_watch(tcase);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, a_connection_of_this_process_is_ours, 0, WAYS);
     tcase_add_loop_test(tcase, a_client_of_ipv6_that_speaks_ipv4_is_found, 0, WAYS);

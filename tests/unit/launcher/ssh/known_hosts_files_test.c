@@ -3,6 +3,7 @@
  * there. Linked with -Wl,--wrap=write. */
 #include "launcher/ssh/known_hosts.h"
 #include "launcher/ssh/known_hosts_line.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/host_keys.h"
 #include "tests/support/unit.h"
 
@@ -411,7 +412,10 @@ static Suite *suite(void)
 {
     Suite *suite = suite_create("known_hosts_files");
     TCase *reading = tcase_create("reading"), *appending = tcase_create("appending");
+    descriptors_watch(reading);
+    descriptors_watch(appending);
     TCase *beside = tcase_create("beside ssh-keygen");
+    descriptors_watch(beside);
     tcase_add_test(reading, files_are_read_in_their_order);
     tcase_add_test(reading, a_directory_is_a_warning);
     tcase_add_test(reading, a_file_that_may_not_be_read_is_a_warning);

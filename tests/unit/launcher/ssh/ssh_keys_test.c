@@ -3,6 +3,7 @@
 #include "launcher/base/xalloc.h"
 #include "launcher/ssh/ssh_agent.h"
 #include "launcher/ssh/ssh_keys.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/unit.h"
 
 #include <sodium.h>
@@ -494,6 +495,7 @@ int main(void)
 {
     Suite *suite = suite_create("ssh_keys");
     TCase *forms = tcase_create("forms");
+    descriptors_watch(forms);
     tcase_add_loop_test(forms, a_key_in_opensshs_format_shows_its_kind_and_its_public_half, 0,
                         sizeof openssh_keys / sizeof *openssh_keys);
     tcase_add_test(forms, a_cut_key_is_garbage);
@@ -501,6 +503,7 @@ int main(void)
                         sizeof other_forms / sizeof *other_forms);
     suite_add_tcase(suite, forms);
     TCase *order_of = tcase_create("order");
+    descriptors_watch(order_of);
     tcase_add_checked_fixture(order_of, make_directory, remove_directory);
     tcase_add_loop_test(order_of, a_file_that_cannot_be_used_is_named_with_the_cause, 0,
                         sizeof files / sizeof *files);

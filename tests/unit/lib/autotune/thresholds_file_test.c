@@ -2,6 +2,7 @@
 /* The file of HVD_TUNING: what it may say, and what is said of anything else. */
 #include "lib/autotune/thresholds_file.h"
 
+#include "tests/support/descriptors.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>
@@ -130,6 +131,7 @@ int main(void)
 {
     Suite *suite = suite_create("thresholds_file");
     TCase *tcase = tcase_create("file");
+    descriptors_watch(tcase);
     tcase_add_loop_test(tcase, what_is_said_is_changed, 0, COUNT(good));
     tcase_add_loop_test(tcase, anything_else_is_refused_and_changes_nothing, 0, COUNT(bad));
     tcase_add_test(tcase, a_text_may_hold_any_bytes);

@@ -3,6 +3,7 @@
  * are made up here. */
 #include "lib/base/interfaces.h"
 
+#include "tests/support/descriptors.h"
 #include "tests/support/unit.h"
 
 #include <arpa/inet.h>
@@ -320,6 +321,7 @@ int main(void)
 {
     Suite *suite = suite_create("interfaces");
     TCase *tcase = tcase_create("interfaces");
+    descriptors_watch(tcase);
     suite_add_tcase(suite, tcase);
     tcase_add_loop_test(tcase, interfaces_are_put_in_order, 0, sizeof machines / sizeof *machines);
     tcase_add_test(tcase, of_too_many_the_best_are_kept);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What names the owner of a key, and what does not. */
 #include "lib/base/key_owner.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/unit.h"
 
 #include <string.h>
@@ -72,6 +73,7 @@ int main(void)
 {
     Suite *suite = suite_create("key_owner");
     TCase *tcase = tcase_create("key_owner");
+    descriptors_watch(tcase);
     suite_add_tcase(suite, tcase);
     tcase_add_loop_test(tcase, an_owner_is_a_job_or_a_worker_of_it, 0,
                         sizeof owners / sizeof *owners);

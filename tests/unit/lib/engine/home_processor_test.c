@@ -3,6 +3,7 @@
  * and to let them fail. */
 #include "lib/engine/home_processor.h"
 
+#include "tests/support/descriptors.h"
 #include "tests/support/unit.h"
 
 #include <errno.h>
@@ -278,6 +279,7 @@ int main(void)
 {
     Suite *suite = suite_create("home processor");
     TCase *tcase = tcase_create("home processor");
+    descriptors_watch(tcase);
     suite_add_tcase(suite, tcase);
     tcase_add_loop_test(tcase, a_rank_of_a_crowded_host_has_a_home, 0,
                         sizeof choices / sizeof *choices);

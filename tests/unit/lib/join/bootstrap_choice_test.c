@@ -3,6 +3,7 @@
 #include "lib/join/bootstrap_choice.h"
 
 #include "lib/hvd.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>
@@ -108,6 +109,7 @@ int main(void)
 {
     Suite *suite = suite_create("bootstrap_choice");
     TCase *tcase = tcase_create("bootstrap_choice");
+    descriptors_watch(tcase);
     suite_add_tcase(suite, tcase);
     tcase_add_loop_test(tcase, the_variables_decide, 0, sizeof good / sizeof *good);
     tcase_add_loop_test(tcase, a_choice_that_cannot_be_is_refused, 0, sizeof bad / sizeof *bad);

@@ -7,6 +7,7 @@
 #include "lib/link/listener.h"
 #include "lib/link/socket.h"
 #include "tests/support/credentials.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/unit.h"
 
 #include <arpa/inet.h>
@@ -577,6 +578,7 @@ int main(void)
 {
     Suite *suite = suite_create("link_connect");
     TCase *tcase = tcase_create("link_connect");
+    descriptors_watch(tcase);
     suite_add_tcase(suite, tcase);
     tcase_set_timeout(tcase, 60);
     tcase_add_checked_fixture(tcase, setup, teardown);

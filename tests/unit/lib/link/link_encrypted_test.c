@@ -4,6 +4,7 @@
 #include "lib/link/link_encrypted.h"
 
 #include "lib/base/auth.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/unit.h"
 
 #include <poll.h>
@@ -467,6 +468,7 @@ int main(void)
 {
     Suite *suite = suite_create("link_encrypted");
     TCase *tcase = tcase_create("link_encrypted");
+    descriptors_watch(tcase);
     suite_add_tcase(suite, tcase);
     tcase_set_timeout(tcase, 60);
     tcase_add_checked_fixture(tcase, setup, teardown);

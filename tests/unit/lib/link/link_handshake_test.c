@@ -3,6 +3,7 @@
  * gets a link, and no rank gets the link of another. */
 #include "lib/link/link_handshake.h"
 #include "tests/support/credentials.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/unit.h"
 
 #include <string.h>
@@ -456,6 +457,7 @@ int main(void)
 {
     Suite *suite = suite_create("link_handshake");
     TCase *tcase = tcase_create("link_handshake");
+    descriptors_watch(tcase);
     suite_add_tcase(suite, tcase);
     tcase_add_checked_fixture(tcase, setup, NULL);
     tcase_add_test(tcase, nothing_said_is_nothing_agreed);

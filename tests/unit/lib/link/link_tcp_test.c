@@ -3,6 +3,7 @@
 #include "lib/link/link_tcp.h"
 
 #include "lib/link/congestion.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/unit.h"
 
 #include <arpa/inet.h>
@@ -191,6 +192,7 @@ int main(void)
 {
     Suite *suite = suite_create("link_tcp");
     TCase *tcase = tcase_create("link_tcp");
+    descriptors_watch(tcase);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, a_link_that_cannot_send_ends_on_both_sides_behind_what_has_come, 0,
                         sizeof refusals / sizeof *refusals);

@@ -10,6 +10,7 @@
 #include "lib/base/wire.h"
 #include "lib/link/link_shm_impl.h"
 #include "lib/link/socket.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/unit.h"
 
 #include <dirent.h>
@@ -552,6 +553,7 @@ int main(void)
 {
     Suite *suite = suite_create("link_upgrade");
     TCase *tcase = tcase_create("link_upgrade");
+    descriptors_watch(tcase);
     suite_add_tcase(suite, tcase);
     tcase_set_timeout(tcase, 60);
     tcase_add_checked_fixture(tcase, setup, teardown);

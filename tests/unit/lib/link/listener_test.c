@@ -7,6 +7,7 @@
 #include "lib/link/link_accept.h"
 #include "lib/link/network.h"
 #include "lib/link/socket.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/unit.h"
 
 #include <arpa/inet.h>
@@ -306,6 +307,7 @@ int main(void)
 {
     Suite *suite = suite_create("listener");
     TCase *tcase = tcase_create("listener");
+    descriptors_watch(tcase);
     suite_add_tcase(suite, tcase);
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, one_port_is_reached_over_ipv4_and_ipv6);

@@ -2,6 +2,7 @@
 /* What is copied around the caches, or in parts, is what memcpy() would have copied, at any address
  * and of any size, and nothing beside it; a release store publishes it. */
 #include "lib/memory/copy.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/reduce_fill.h"
 #include "tests/support/unit.h"
 
@@ -95,6 +96,7 @@ int main(void)
 {
     Suite *suite = suite_create("copy");
     TCase *tcase = tcase_create("copy");
+    descriptors_watch(tcase);
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, copies_are_right_at_any_address);
     tcase_add_test(tcase, results_of_any_size_are_right);

@@ -5,6 +5,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/hvd.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/unit.h"
 
 #include <fcntl.h>
@@ -326,6 +327,7 @@ int main(void)
 {
     Suite *suite = suite_create("process_manager");
     TCase *tcase = tcase_create("process_manager");
+    descriptors_watch(tcase);
     suite_add_tcase(suite, tcase);
     tcase_add_test(tcase, rank_0_publishes_by_pmi1);
     tcase_add_test(tcase, the_others_find_it_by_pmi1);

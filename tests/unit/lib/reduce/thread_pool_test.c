@@ -3,6 +3,7 @@
  * and any size, whether they sleep, are awake, or cannot be had; and idle ones sleep.
  * Linked with -Wl,--wrap=pthread_create. */
 #include "lib/reduce/thread_pool.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/reduce_fill.h"
 #include "tests/support/unit.h"
 
@@ -212,6 +213,7 @@ int main(void)
 {
     Suite *suite = suite_create("thread_pool");
     TCase *tcase = tcase_create("thread_pool");
+    descriptors_watch(tcase);
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, results_are_those_of_the_loops_for_any_number_of_threads);
     tcase_add_test(tcase, without_a_pool_it_is_a_plain_call);

@@ -3,6 +3,7 @@
 #include "lib/serve/rank_server.h"
 
 #include "lib/hvd.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>
@@ -331,6 +332,7 @@ int main(void)
 {
     Suite *suite = suite_create("rank_server");
     TCase *tcase = tcase_create("rank_server");
+    descriptors_watch(tcase);
     suite_add_tcase(suite, tcase);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, all_ranks_come_and_learn_their_places);

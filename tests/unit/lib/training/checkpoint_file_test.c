@@ -4,6 +4,7 @@
 #include "lib/training/checkpoint_file.h"
 
 #include "lib/training/checkpoint_layout.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/unit.h"
 
 #include <dirent.h>
@@ -591,6 +592,7 @@ int main(void)
     };
     Suite *suite = suite_create("checkpoint_file");
     TCase *cases = tcase_create("checkpoint_file");
+    descriptors_watch(cases);
     suite_add_tcase(suite, cases);
     tcase_add_checked_fixture(cases, set_up, tear_down);
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
