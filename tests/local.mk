@@ -330,6 +330,7 @@ tests_unit_lib_collective_broadcast_linear_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wr
 tests_unit_lib_engine_home_processor_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sched_setaffinity
 tests_unit_lib_engine_broadcast_shared_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=broadcast_linear_start,--wrap=shared_heap_alloc,--wrap=shared_heap_free
+tests_unit_lib_memory_segment_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=madvise,--wrap=fallocate
 tests_unit_lib_engine_in_flight_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc,--wrap=reallocarray
 tests_unit_lib_engine_late_link_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=set_receive_from_parent,--wrap=linker_move,--wrap=set_want_data,--wrap=set_end
@@ -508,6 +509,7 @@ unit_tests += \
 	tests/unit/launcher/process/process_place_test \
 	tests/unit/launcher/process/process_tree_test \
 	tests/unit/launcher/process/program_find_test \
+	tests/unit/launcher/process/program_libraries_test \
 	tests/unit/launcher/process/program_output_test \
 	tests/unit/launcher/process/program_image_test \
 	tests/unit/launcher/base/own_path_test \

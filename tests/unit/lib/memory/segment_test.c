@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that processes share without a name: what it promises to those who map it, which
- * descriptors of others are refused, and that nothing is left of it. */
+ * descriptors of others are refused, and that nothing is left of it. Linked with
+ * -Wl,--wrap=madvise,--wrap=fallocate. */
 #include "lib/memory/segment.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/unit.h"
 
 #include <errno.h>
@@ -334,6 +336,76 @@ static rlim_t limit(__rlimit_resource_t resource, rlim_t value)
     return before;
 }
 
+/* ---- kernels before 5.14 ---- */
+
+enum { PIECE = 2 * MIB };
+
+int __real_madvise(void *address, size_t length, int advice);
+int __wrap_madvise(void *address, size_t length, int advice);
+int __real_fallocate(int fd, int mode, off_t offset, off_t length);
+int __wrap_fallocate(int fd, int mode, off_t offset, off_t length);
+
+static bool cannot_populate;
+static int ncalls, interrupted, refused; /* calls of fallocate(), and which of them fail so */
+static off_t longest;
+
+int __wrap_madvise(void *address, size_t length, int advice)
+{
+    if (cannot_populate && advice == MADV_POPULATE_WRITE) {
+        errno = EINVAL;
+        return -1;
+    }
+    return __real_madvise(address, length, advice);
+}
+
+int __wrap_fallocate(int fd, int mode, off_t offset, off_t length)
+{
+    ncalls++;
+    longest = length > longest ? length : longest;
+    if (ncalls == interrupted || ncalls == refused) {
+        errno = ncalls == interrupted ? EINTR : ENOSPC;
+        return -1;
+    }
+    return __real_fallocate(fd, mode, offset, length);
+}
+
+static void forget_calls(void)
+{
+    cannot_populate = true;
+    longest = 0;
+    ncalls = interrupted = refused = 0;
+}
+
+START_TEST(where_pages_cannot_be_populated_just_they_are_allocated_piece_by_piece)
+{
+    const long page = sysconf(_SC_PAGESIZE);
+    struct segment segment = make(8 * MIB);
+    struct err err;
+    forget_calls();
+    interrupted = 2;
+    ck_assert_int_eq(segment_populate(&segment, 3 * MIB + 1, 5 * MIB - 1, &err), HVD_OK);
+    ck_assert_int_eq(blocks(segment.fd), 5 * MIB / 512);
+    ck_assert_int_eq(ncalls, 4);
+    ck_assert_int_eq(longest, PIECE);
+    ck_assert_int_eq(segment_populate(&segment, (size_t)page, 1, &err), HVD_OK);
+    ck_assert_int_eq(blocks(segment.fd), (5 * MIB + page) / 512);
+    segment_close(&segment);
+}
+END_TEST
+
+START_TEST(where_pages_cannot_be_allocated_either_that_is_an_error)
+{
+    struct segment segment = make(8 * MIB);
+    struct err err;
+    forget_calls();
+    refused = 2;
+    ck_assert_int_eq(segment_populate(&segment, 0, 8 * MIB, &err), HVD_ERR_SYSTEM);
+    ck_assert_ptr_nonnull(strstr(err.text, "8388608 bytes of shared memory"));
+    ck_assert_int_eq(ncalls, 2);
+    segment_close(&segment);
+}
+END_TEST
+
 START_TEST(a_limit_of_the_process_is_an_error_and_no_signal)
 {
     const size_t too_many[] = { SIZE_MAX, SIZE_MAX / 2, (size_t)1 << 60 };
@@ -361,6 +433,7 @@ int main(void)
 {
     Suite *suite = suite_create("segment");
     TCase *tcase = tcase_create("segment");
+    descriptors_watch(tcase);
     tcase_add_test(tcase, a_segment_has_whole_pages_of_zeros);
     tcase_add_test(tcase, its_size_is_sealed_and_a_program_that_is_executed_does_not_get_it);
     tcase_add_test(tcase, its_descriptor_is_none_of_the_standard_streams);
@@ -371,6 +444,8 @@ int main(void)
     tcase_add_test(tcase, it_outlives_a_process_that_dies_and_is_gone_after_the_last);
     tcase_add_test(tcase,
                    pages_come_when_touched_or_asked_for_and_go_although_another_has_them_mapped);
+    tcase_add_test(tcase, where_pages_cannot_be_populated_just_they_are_allocated_piece_by_piece);
+    tcase_add_test(tcase, where_pages_cannot_be_allocated_either_that_is_an_error);
     tcase_add_test(tcase, a_limit_of_the_process_is_an_error_and_no_signal);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
