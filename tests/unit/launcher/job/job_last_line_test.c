@@ -379,6 +379,35 @@ START_TEST(a_report_on_stderr_knows_whether_a_line_is_open_there)
 }
 END_TEST
 
+/* How the first host was reached, and what the report says of that. */
+static const struct {
+    struct job_host host;
+    enum report_transport transport;
+} transports[] = {
+    { { .local = true, .agent = 7 }, HOST_TRANSPORT_NONE },
+    { { .history.reached_ms = 1, .local = true, .agent = 7 }, HOST_TRANSPORT_LOCAL },
+    { { .history.reached_ms = 1, .below = true, .agent = 7 }, HOST_TRANSPORT_AGENT },
+    { { .history.reached_ms = 1, .srun = true, .agent = 7 }, HOST_TRANSPORT_SRUN },
+    { { .history.reached_ms = 1, .agent = 7 }, HOST_TRANSPORT_COMMAND },
+    { { .history.reached_ms = 1 }, HOST_TRANSPORT_SSH },
+};
+
+START_TEST(the_report_says_how_a_host_was_reached)
+{
+    hosts[0] = transports[_i].host;
+    hosts[0].where = places[0];
+    hosts[0].phase = HOST_DONE;
+    host_list[1] = NULL; /* closed: the report has it already */
+    job.report.hosts[1].agent = 8;
+    job_says(0, "");
+    ck_assert_int_eq(job.report.hosts[0].transport, transports[_i].transport);
+    ck_assert_int_eq(job.report.hosts[0].agent, transports[_i].host.agent);
+    ck_assert_uint_eq(job.report.hosts[0].history.reached_ms,
+                      transports[_i].host.history.reached_ms);
+    ck_assert_int_eq(job.report.hosts[1].agent, 8);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("job_last_line");
@@ -407,6 +436,8 @@ int main(void)
     tcase_add_test(tc, a_report_that_is_lost_is_the_failure_of_a_job_that_went_well);
     tcase_add_test(tc, of_a_job_that_failed_it_is_a_warning);
     tcase_add_test(tc, a_report_on_stderr_knows_whether_a_line_is_open_there);
+    tcase_add_loop_test(tc, the_report_says_how_a_host_was_reached, 0,
+                        sizeof transports / sizeof *transports);
     suite_add_tcase(suite, tc);
     return unit_run(suite);
 }

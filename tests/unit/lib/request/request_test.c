@@ -143,6 +143,7 @@ static const struct row memory[] = {
     { NULL, ALLGATHER("x", .output = there, ROOM, .dtype = HVD_FLOAT32, .ndims = 1, .dims = none) },
     { NULL, ALLGATHER("x", here + 40, here, 160, TEN) },
     { NULL, ALLGATHER("x", here + 120, here, 160, TEN) },
+    { NULL, ALLGATHER("x", here + 41, here + 1, 160, TEN) }, /* rows, wherever the output begins */
     { "input is NULL, 40 bytes are to be read", ALLGATHER("x", NULL, there, ROOM, TEN) },
     { "output_size is 39, this rank alone gives 40 bytes", ALLGATHER("x", IN_OUT, 39, TEN) },
     { "input and output overlap in part", ALLGATHER("x", here + 41, here, 160, TEN) },
