@@ -2,10 +2,11 @@
  *
  * Which functions does a test enter, in all of its processes?
  *
- * Loaded with LD_PRELOAD into programs that -finstrument-functions compiled. Each function that is entered is put once
- * into a table in the file that ENTERED_FUNCTIONS names, which all processes share, also those that are killed. An
- * entry has the number of the object (object_number()) in the upper 24 bits, and the offset of the function in it. A
- * process whose environment was replaced, and objects that are loaded later, are not seen.
+ * Loaded with LD_PRELOAD into programs that -finstrument-functions compiled, or linked into them.
+ * Each function that is entered is put once into a table in the file that ENTERED_FUNCTIONS names,
+ * which all processes share, also those that are killed. An entry has the number of the object
+ * (object_number()) in the upper 24 bits, and the offset of the function in it. A process whose
+ * environment was replaced, and objects that are loaded later, are not seen.
  */
 #define _GNU_SOURCE // dl_iterate_phdr()
 
