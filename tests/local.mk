@@ -185,6 +185,7 @@ unit_tests = \
 	tests/unit/lib/memory/segment_test \
 	tests/unit/lib/base/settings_test \
 	tests/unit/lib/memory/shared_heap_test \
+	tests/unit/lib/link/shm_costs_test \
 	tests/unit/lib/link/shm_distance_test \
 	tests/unit/lib/link/shm_places_test \
 	tests/unit/lib/link/shm_ring_test \

@@ -100,6 +100,8 @@ struct operation *operation_start(struct operation_store *store, const struct op
     struct operation *operation = algorithms[task->algorithm].start[task->kind](store, task, err);
     if (operation && (task->kind == OPERATION_ALLREDUCE || task->kind == OPERATION_ADASUM))
         operation->reduced = task->count * dtype_size((int)task->dtype);
+    if (operation)
+        operation->exchanged = task->kind == OPERATION_ALLTOALL;
     return operation;
 }
 

@@ -112,6 +112,7 @@ struct operation_type {
 struct operation {
     const struct operation_type *type;
     size_t reduced; /* bytes of this rank's vector, if it is reduced; for links */
+    bool exchanged; /* each rank sends to each other rank, and nothing is reduced; for links */
     bool spoiled;   /* take() got bytes that must not be trusted: never done */
 };
 

@@ -95,6 +95,10 @@ struct link {
     /* The caller's: bytes of the vector from which the next bytes are offered, if an allreduce
      * reduces it; 0 if the bytes are only copied. */
     size_t reduced;
+
+    /* The caller's: the peer sends about as much to this rank at the same time, and the bytes are
+     * only copied, so that both processors are busy and the sum of all copies counts. */
+    bool exchanged;
 };
 
 static inline ssize_t link_try_send(struct link *link, const struct iovec *parts, int count,

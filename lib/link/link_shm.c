@@ -17,6 +17,7 @@
  * that, sent bytes are lost without an error, as over TCP. */
 #include "lib/link/link_shm_impl.h"
 
+#include "lib/base/clock.h"
 #include "lib/link/link_shm.h"
 #include "lib/link/shm_fetch.h"
 #include "lib/memory/copy.h"
@@ -50,13 +51,24 @@ int link_shm_failed(const struct link_shm *shm, struct err *err)
 
 /* ---- sending ---- */
 
+/* Copies bytes into the next entry, and notes what that costs. */
+static ssize_t put_entry(struct link_shm *shm, struct parts *rest)
+{
+    bool is_measured = shm->link.exchanged && parts_size(rest, SHM_COST_LEAST) == SHM_COST_LEAST;
+    uint64_t start_ns = is_measured ? monotonic_ns() : 0;
+    ssize_t put = shm_writer_put(&shm->out, rest, &shm->failure);
+    if (is_measured && put >= SHM_COST_LEAST)
+        shm->costs.put = shm_cost_sample(shm->costs.put, monotonic_ns() - start_ns, (size_t)put);
+    return put;
+}
+
 static ssize_t put_bytes(struct link_shm *shm, struct parts *rest)
 {
     ssize_t sent = 0, put = 1;
     shm->out.streams = shm->streams && shm_distance_is_far(&shm->distance);
     shm->out.near = shm_distance_is_near(&shm->distance);
     while (rest->count > 0 && sent < CALL_MOST && put > 0) {
-        put = shm_writer_put(&shm->out, rest, &shm->failure);
+        put = put_entry(shm, rest);
         sent += put > 0 ? put : 0;
         if (put > 0)
             shm_doorbell_ring(&shm->doorbell, SHM_WAITS_FOR_ENTRIES);
@@ -141,13 +153,25 @@ static enum shm_method choose_method(const struct link_shm *shm, bool mapped, si
     return shm_method_choose(&what);
 }
 
+/* True if the peer reads the next bytes of an exchange sooner than both sides copy them. */
+static bool is_fetched_sooner(struct link_shm *shm, size_t nbytes)
+{
+    const struct shm_side *other = shm->doorbell.other;
+    if (!shm->link.exchanged || nbytes < SHM_COST_LEAST)
+        return false;
+    shm->costs.get = atomic_load_explicit(&other->get, memory_order_relaxed);
+    shm->costs.fetch = atomic_load_explicit(&other->fetch, memory_order_relaxed);
+    return shm_costs_choose_fetch(&shm->costs);
+}
+
 /* The peer reads with a system call. */
 static int offer_address(struct link_shm *shm, const void *data, size_t nbytes)
 {
     struct shm_reference reference = { (uintptr_t)data, nbytes, 0 };
     size_t before = shm_runs_before(&shm->runs, data, nbytes);
     if (atomic_load_explicit(&shm->doorbell.other->can_fetch, memory_order_relaxed) != SHM_CAN ||
-        choose_method(shm, false, nbytes, before) != SHM_METHOD_FETCH)
+        (choose_method(shm, false, nbytes, before) != SHM_METHOD_FETCH &&
+         !is_fetched_sooner(shm, nbytes)))
         return 0;
     int rc = shm_writer_refer(&shm->out, SHM_PRIVATE, &reference, &shm->failure);
     if (rc > 0)

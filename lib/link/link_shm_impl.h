@@ -4,6 +4,7 @@
 #define LIB_LINK_LINK_SHM_IMPL_H
 
 #include "lib/link/link_shm.h"
+#include "lib/link/shm_costs.h"
 #include "lib/link/shm_distance.h"
 #include "lib/link/shm_doorbell.h"
 #include "lib/link/shm_exported.h"
@@ -45,6 +46,7 @@ struct link_shm {
     struct shm_writer out;
     struct shm_exported exported;
     struct shm_runs runs;   /* of memory that the peer has not mapped: private, or refused */
+    struct shm_costs costs; /* of ways to the peer */
     uint64_t offered, seen; /* bytes, ever; how many of them taken() has last reported */
     bool is_short;          /* the last try_send() had too little room */
 

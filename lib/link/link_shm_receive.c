@@ -14,6 +14,7 @@
  * bytes that came before such an entry. */
 #include "lib/link/link_shm_impl.h"
 
+#include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/min.h"
 #include "lib/link/shm_fetch.h"
@@ -185,11 +186,21 @@ int link_shm_consume(struct link *link, size_t nbytes, struct err *err)
 
 /* ---- copying ---- */
 
+/* The peer chooses by these costs. */
+static void note_cost(_Atomic uint32_t *cost, uint64_t start_ns, size_t nbytes)
+{
+    uint32_t before = atomic_load_explicit(cost, memory_order_relaxed);
+    uint32_t after = shm_cost_sample(before, monotonic_ns() - start_ns, nbytes);
+    if (after != before)
+        atomic_store_explicit(cost, after, memory_order_relaxed);
+}
+
 /* A pid becomes free for other processes only after the socket of its process has been closed. */
 static ssize_t fetch_private(struct link_shm *shm, struct parts *rest)
 {
     const struct shm_reference *reference = &shm->in.reference;
     size_t most = (size_t)size_min(reference->nbytes, PRIVATE_PIECE);
+    uint64_t start_ns = monotonic_ns();
     struct err reason;
     ssize_t got = shm_fetch(shm->pid, reference->at, rest, most, &reason);
     if (shm_doorbell_check(&shm->doorbell))
@@ -204,6 +215,8 @@ static ssize_t fetch_private(struct link_shm *shm, struct parts *rest)
         shm->failure = reason;
         return got;
     }
+    if (got >= SHM_COST_LEAST)
+        note_cost(&shm->doorbell.own->fetch, start_ns, (size_t)got);
     int rc = link_shm_receive_take(shm, (size_t)got);
     return rc < 0 ? rc : got;
 }
@@ -215,8 +228,12 @@ static ssize_t copy_piece(struct link_shm *shm, struct parts *rest)
     if (!piece)
         return shm->declines ? 0 : fetch_private(shm, rest);
     nbytes = parts_size(rest, nbytes);
+    bool is_measured = shm->in.kind == SHM_BYTES && nbytes >= SHM_COST_LEAST;
+    uint64_t start_ns = is_measured ? monotonic_ns() : 0;
     parts_scatter_by(rest, piece, nbytes,
                      shm_distance_is_near(&shm->distance) ? copy_cached : parts_copy);
+    if (is_measured)
+        note_cost(&shm->doorbell.own->get, start_ns, nbytes);
     int rc = use(shm, nbytes);
     return rc < 0 ? rc : (ssize_t)nbytes;
 }

@@ -20,6 +20,7 @@ lib_libhvd_internal_la_SOURCES += \
 	lib/link/network.c lib/link/network.h \
 	lib/link/parts.h \
 	lib/link/record.c lib/link/record.h \
+	lib/link/shm_costs.c lib/link/shm_costs.h \
 	lib/link/shm_distance.c lib/link/shm_distance.h \
 	lib/link/shm_distance_pair.c lib/link/shm_distance_pair.h \
 	lib/link/shm_doorbell.c lib/link/shm_doorbell.h \

@@ -41,6 +41,7 @@ struct shm_side {
     _Atomic uint32_t can_fetch;                /* enum shm_can: at the other's addresses */
     alignas(SHM_APART) _Atomic uint32_t read;  /* shm_ring.h: of the other's entries */
     alignas(SHM_APART) _Atomic uint64_t taken; /* how much of the peer's offers is taken */
+    _Atomic uint32_t get, fetch;               /* shm_costs.h: of the other's bytes, 0: not known */
     _Atomic uint32_t answered;                 /* number of segments that are mapped, or refused */
     _Atomic uint64_t refused;                  /* a bit for each slot whose segment is not mapped */
     _Atomic uint32_t asked;  /* link_shm_fill.c: number of unreadable pieces asked for */

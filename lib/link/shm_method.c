@@ -22,7 +22,8 @@ enum { KIB = 1024, MIB = 1024 * KIB };
  *     of 76, 16 MiB 1.56 ms instead of 1.34). With more ranks than processors exported memory wins
  *     earlier, and at any distance, since these ranks share the caches.
  *   private: a system call saves one of two copies, but the ring is faster at any size, unless each
- *     of its lines has to be fetched from a far processor. */
+ *     of its lines has to be fetched from a far processor. Bytes that two ranks exchange without
+ *     reducing them may also be fetched, by what was measured (shm_costs.h). */
 static const struct shm_method_row {
     int memory;
     int use;         /* one of these */

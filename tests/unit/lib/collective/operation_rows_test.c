@@ -253,6 +253,26 @@ START_TEST(rows_wait_until_all_numbers_have_come)
 }
 END_TEST
 
+START_TEST(an_alltoall_is_an_exchange_and_a_broadcast_is_not)
+{
+    static const int64_t splits[] = { 1, 1 };
+    unsigned char data[2][2] = { { 10, 11 }, { 12, 13 } };
+    world_size = 2;
+    for (int rank = 0; rank < 2; rank++)
+        prepare_alltoall(rank, data[rank], 1, HVD_UINT8, splits);
+    world_start();
+    ck_assert(world_operations[0]->exchanged);
+    world_end();
+    for (int rank = 0; rank < 2; rank++)
+        world_tasks[rank] = (struct operation_task){
+            .kind = OPERATION_BROADCAST, .dtype = HVD_UINT8, .output = data[rank], .count = 2
+        };
+    world_start();
+    ck_assert(!world_operations[0]->exchanged);
+    world_end();
+}
+END_TEST
+
 static const struct {
     size_t row;
     uint64_t own, number;
@@ -334,6 +354,7 @@ int main(void)
     tcase_add_loop_test(tcase, alltoall_gives_every_rank_its_rows_in_order_of_rank, 0, SHARES);
     tcase_add_test(tcase, alltoall_puts_many_own_rows_where_they_belong);
     tcase_add_test(tcase, rows_wait_until_all_numbers_have_come);
+    tcase_add_test(tcase, an_alltoall_is_an_exchange_and_a_broadcast_is_not);
     tcase_add_loop_test(tcase, absurd_numbers_of_rows_are_refused, 0,
                         sizeof absurd_numbers / sizeof *absurd_numbers);
     tcase_add_loop_test(tcase, absurd_numbers_that_are_known_are_refused, 0,

@@ -199,6 +199,70 @@ START_TEST(a_large_vector_of_private_memory_is_offered_after_a_while)
 }
 END_TEST
 
+/* As many vectors of one piece; returns how many were offered. */
+static int send_exchanged(int vectors)
+{
+    int offered = 0;
+    ends[0]->exchanged = true;
+    for (int i = 0; i < vectors; i++)
+        offered += send_vector(vector, SHM_COST_LEAST) > 0;
+    return offered;
+}
+
+/* What the receiver reports is replaced, since nobody knows how fast this machine is. */
+static void pretend_costs(uint32_t put, uint32_t get, uint32_t fetch)
+{
+    struct link_shm *shm = link_shm_of(ends[0]);
+    shm->costs.put = put;
+    atomic_store(&shm->doorbell.other->get, get);
+    atomic_store(&shm->doorbell.other->fetch, fetch);
+}
+
+START_TEST(both_methods_of_an_exchange_are_measured)
+{
+    const struct link_shm *shm = link_shm_of(ends[0]);
+    if (shm->pid == 0)
+        return;
+    ck_assert_int_eq(send_exchanged(SHM_COST_TRIALS), SHM_COST_TRIALS);
+    ck_assert_uint_gt(atomic_load(&shm->doorbell.other->fetch), 0);
+    ck_assert_uint_eq(atomic_load(&shm->doorbell.other->get), 0);
+    ck_assert_uint_eq(shm->costs.put, 0);
+    ck_assert_int_eq(send_exchanged(SHM_COST_TRIALS), 0);
+    ck_assert_uint_gt(atomic_load(&shm->doorbell.other->get), 0);
+    ck_assert_uint_gt(shm->costs.put, 0);
+}
+END_TEST
+
+START_TEST(what_is_exchanged_is_moved_by_the_method_that_costs_less)
+{
+    if (link_shm_of(ends[0])->pid == 0)
+        return;
+    send_exchanged(2 * SHM_COST_TRIALS);
+    pretend_costs(1 << 20, 1 << 20, 1);
+    ck_assert_int_eq(send_exchanged(1), 1);
+    pretend_costs(1, 1, 1 << 20);
+    ck_assert_int_eq(send_exchanged(1), 0);
+}
+END_TEST
+
+START_TEST(what_is_not_exchanged_and_what_is_small_is_not_tried)
+{
+    ck_assert_int_eq(link_offer(ends[0], vector, SHM_COST_LEAST, &err), 0);
+    ends[0]->exchanged = true;
+    ck_assert_int_eq(link_offer(ends[0], vector, SHM_COST_LEAST - 1, &err), 0);
+    ck_assert_uint_eq(link_shm_of(ends[0])->costs.choices, 0);
+}
+END_TEST
+
+START_TEST(what_is_exchanged_is_copied_where_it_cannot_be_read)
+{
+    link_close(ends[0]);
+    link_close(ends[1]);
+    shm_pair_open(false);
+    ck_assert_int_eq(send_exchanged(2 * SHM_COST_TRIALS), 0);
+}
+END_TEST
+
 START_TEST(an_offer_of_private_memory_is_not_shown)
 {
     size_t nbytes, sent = 0;
@@ -396,6 +460,10 @@ int main(void)
     tcase_add_test(tcase, offered_bytes_bring_the_next_measurement_nearer);
     tcase_add_test(tcase, what_lies_in_a_new_segment_is_copied_until_it_is_mapped);
     tcase_add_test(tcase, a_large_vector_of_private_memory_is_offered_after_a_while);
+    tcase_add_test(tcase, both_methods_of_an_exchange_are_measured);
+    tcase_add_test(tcase, what_is_exchanged_is_moved_by_the_method_that_costs_less);
+    tcase_add_test(tcase, what_is_not_exchanged_and_what_is_small_is_not_tried);
+    tcase_add_test(tcase, what_is_exchanged_is_copied_where_it_cannot_be_read);
     tcase_add_test(tcase, an_offer_of_private_memory_is_not_shown);
     tcase_add_test(tcase, offers_and_copies_keep_their_order);
     tcase_add_test(tcase, more_segments_than_slots_are_mapped_in_turn);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Measured costs of moving bytes; see shm_costs.h. */
+#include "lib/link/shm_costs.h"
+
+#include "lib/base/min.h"
+
+#define COST_MOST ((size_t)1 << 24) /* a quarter more still fits, as does the sum of two */
+
+uint32_t shm_cost_sample(uint32_t cost, uint64_t took_ns, size_t nbytes)
+{
+    size_t most = cost ? (size_t)cost + cost / 4 + 1 : COST_MOST;
+    size_t sample = took_ns < COST_MOST ? (size_t)took_ns * 1000 / nbytes : COST_MOST;
+    return (uint32_t)size_min(sample > 0 ? sample : 1, size_min(most, COST_MOST));
+}
+
+bool shm_costs_choose_fetch(struct shm_costs *costs)
+{
+    unsigned turn = costs->choices++ % SHM_COST_PERIOD;
+    if (turn < 2 * SHM_COST_TRIALS)
+        return turn < SHM_COST_TRIALS;
+    bool known = costs->put && costs->get && costs->fetch;
+    return known && (uint64_t)costs->fetch < (uint64_t)costs->put + costs->get;
+}

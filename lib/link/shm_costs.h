@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What it costs to move bytes to another rank of the host, measured as bytes move: the sender's
+ * copy into the ring, the receiver's copy out of the ring, and the receiver's system call that
+ * reads the sender's memory. Machines differ so much in the third that no table can choose: on an
+ * Intel Xeon an alltoall of 256 KiB and 1 MiB of 2 ranks takes 0.6 of the time with system calls,
+ * on other machines system calls lose at any size (bench/README.md).
+ *
+ * A cost is in picoseconds for a byte, and is close to the least that was seen lately: a lower
+ * sample counts at once, a higher one raises the cost by a quarter at most, since a process that
+ * was interrupted says nothing about copies. Pure, and cannot fail. A wrong cost, which a peer may
+ * report, loses speed and nothing else. */
+#ifndef LIB_LINK_SHM_COSTS_H
+#define LIB_LINK_SHM_COSTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    SHM_COST_LEAST = 32 * 1024, /* smaller pieces are neither measured nor read by system calls */
+    SHM_COST_TRIALS = 4,        /* choices in a row that try each of the two ways */
+    SHM_COST_PERIOD = 256       /* choices until both are tried again */
+};
+
+/* Of a link. Zeros: nothing is known. */
+struct shm_costs {
+    uint32_t put, get, fetch; /* 0: not known; `get` and `fetch` are the receiver's */
+    unsigned choices;         /* ever; wraps around */
+};
+
+/* The cost after a sample: `nbytes`, which are not 0, took `took_ns`. */
+uint32_t shm_cost_sample(uint32_t cost, uint64_t took_ns, size_t nbytes);
+
+/* True if the receiver should read the next bytes with a system call: if that costs less than both
+ * copies, or to find out. Both ranks send, so each processor would make one copy of each kind. */
+bool shm_costs_choose_fetch(struct shm_costs *costs);
+
+#endif
