@@ -122,7 +122,10 @@ static void last_error(struct tour *tour, int arg)
     float number = 0;
     (void)arg;
     int status = hvd_broadcast("tour.mistake", &number, 1, HVD_FLOAT32, tour->size);
-    tour_say(tour, "%s", hvd_last_error());
+    if (status == HVD_ERR_INVALID)
+        tour_say(tour, "%s", hvd_last_error());
+    else
+        tour_status(tour, status); /* another rank may be lost meanwhile */
     tour_expect(tour, status == HVD_ERR_INVALID);
 }
 
