@@ -80,7 +80,7 @@ static int move_set(struct process_set *set, bool links_came, struct err *err)
     if (set->ended.code != HVD_OK && linker_keeps_links(set->engine->linker))
         set_forget_links(set);
     if (links_came || set->links.expected) {
-        bool may_link = set->rank >= 0 && (set->state == SET_READY || set->ended.code == HVD_OK);
+        bool may_link = set->rank >= 0 && set->ended.code == HVD_OK;
         int rc = may_link ? set_take_links(set, err) : HVD_OK;
         if (rc < 0)
             return rc;
