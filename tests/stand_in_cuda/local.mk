@@ -23,4 +23,4 @@ tests_stand_in_cuda_libnccl_la_LIBADD = tests/stand_in_cuda/libcuda.la
 tests_stand_in_cuda_libnccl_la_LDFLAGS = $(AM_LDFLAGS) -version-info 2:0:0 -shared -rpath /nowhere
 
 # For a machine with a GPU, by hand
-EXTRA_DIST += tests/gpu.sh tests/gpu/collectives.c tests/gpu/torch_cases.py
+EXTRA_DIST += tests/gpu.sh tests/gpu/collectives.c tests/gpu/torch_cases.py tests/gpu/two_hosts.sh
