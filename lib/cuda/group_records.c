@@ -3,9 +3,9 @@
  *
  *   NCCL of all ranks       if all have it, no two share a GPU, and none has to encrypt what goes
  *                           to another host
- *   in two levels           allreduces of ranks on several hosts (hierarchy.h), if all have NCCL
- *                           and no two share a GPU: where HOROVOD_HIERARCHICAL_ALLREDUCE is 1, or
- *                           is not set and a rank has to encrypt
+ *   in two levels           allreduces of ranks on several hosts (hierarchy.h), if
+ *                           HOROVOD_HIERARCHICAL_ALLREDUCE is 1, all have NCCL, and no two share a
+ *                           GPU
  *   memory of other ranks   ipc.h
  *   through the host        else
  *
@@ -101,20 +101,14 @@ static void judge_ipc(struct cuda_group *group, const struct group_record *recor
     }
 }
 
-static const char *wish_text(int wish)
-{
-    return wish < 0 ? "not set" : wish ? "1" : "0";
-}
-
 static int judge_wishes(const struct cuda_group *group, const struct group_record *records,
                         struct err *err)
 {
     for (int i = 1; i < group->size; i++)
         if (records[i].hierarchical != records[0].hierarchical)
-            return fail(err, HVD_ERR_SYSTEM, "%s is %s on rank %d (%s), %s on rank %d (%s)",
-                        ENV_HIERARCHICAL_ALLREDUCE, wish_text(records[0].hierarchical),
-                        group->ranks[0], records[0].host, wish_text(records[i].hierarchical),
-                        group->ranks[i], records[i].host);
+            return fail(err, HVD_ERR_SYSTEM, "%s is %d on rank %d (%s), %d on rank %d (%s)",
+                        ENV_HIERARCHICAL_ALLREDUCE, records[0].hierarchical, group->ranks[0],
+                        records[0].host, records[i].hierarchical, group->ranks[i], records[i].host);
     return HVD_OK;
 }
 
@@ -154,12 +148,11 @@ static bool hosts_encrypt(const struct cuda_group *group, const struct group_rec
 static void judge_path(struct cuda_group *group, const struct group_record *records,
                        const int *host_of)
 {
-    int wish = records[0].hierarchical;
     bool nccl = records[0].version != 0 && !ranks_share_a_gpu(group, records);
     bool encrypts = hosts_encrypt(group, records, host_of);
     group->path = nccl && !encrypts ? GROUP_NCCL : GROUP_HOST;
     group->hierarchy.chosen =
-        nccl && (wish < 0 ? encrypts : wish) && hierarchy_exists(host_of, group->size);
+        nccl && records[0].hierarchical && hierarchy_exists(host_of, group->size);
 }
 
 int cuda_group_judge(struct cuda_group *group, struct group_record *records, int *host_of,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allreduces of ranks on several hosts: NCCL within each host, the library between the hosts, which
- * encrypts what HVD_ENCRYPT wants encrypted. A tensor is cut into pieces, and a piece is reduced so
+/* Allreduces of ranks on several hosts, with HOROVOD_HIERARCHICAL_ALLREDUCE=1 only: NCCL within each
+ * host, the library between the hosts, which encrypts what HVD_ENCRYPT wants encrypted. Without the
+ * variable NCCL, or the library with host memory, reduces as if this were not there: this way has
+ * never run on a GPU, and is not measured. A tensor is cut into pieces, and a piece is reduced so
  * (hierarchy_plan.h says who carries):
  *
  *   scatter   NCCL gives each rank that carries the sum of its share on this host:

@@ -68,7 +68,7 @@ int cuda_reducer_create(struct cuda_reducer **reducer, struct cuda_device *devic
     made->library = options->library;
     made->nccl = nccl;
     made->ipc = with_ipc == 0 ? IPC_NEVER : with_ipc == 1 ? IPC_WANTED : IPC_IF_POSSIBLE;
-    made->hierarchical = hierarchical;
+    made->hierarchical = hierarchical == 1;
     made->encrypts = encrypts(options->get(ENV_ENCRYPT));
     pthread_mutex_init(&made->lock, NULL);
     rc = reducer_start(made, err);

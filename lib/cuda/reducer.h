@@ -13,10 +13,10 @@
  * library, for their NCCL and their GPU; the id of the communicator comes with it from rank 0. The
  * thread lets the library move the tensors through the host where NCCL cannot be used, because two
  * ranks share a GPU, or must not, because ranks are on different hosts and HVD_ENCRYPT wants
- * encryption, unless NCCL can be used within each host (hierarchy.h); also a reduce-scatter with
- * prescale where a GPU has no memory pool. All ranks learn the same, so they decide alike. Ranks
- * with different versions of NCCL, or values of HOROVOD_HIERARCHICAL_ALLREDUCE, fail, with one
- * text. When the world has changed, or the number is that of another set, the group agrees anew: on
+ * encryption; also a reduce-scatter with prescale where a GPU has no memory pool. With
+ * HOROVOD_HIERARCHICAL_ALLREDUCE=1 NCCL reduces within each host, and the library between hosts
+ * (hierarchy.h). All ranks learn the same, so they decide alike. Ranks with different versions of
+ * NCCL, or values of that variable, fail, with one text. When the world has changed, or the number is that of another set, the group agrees anew: on
  * all ranks, for all know the set's serial. A set that is removed takes its group with it.
  *
  * When the world breaks, or NCCL has failed meanwhile, the thread aborts its communicators,

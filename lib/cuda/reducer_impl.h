@@ -65,8 +65,8 @@ struct cuda_reducer {
     const struct device_module_library *library;
     const struct nccl *nccl; /* NULL: there is none */
     enum ipc_wish ipc;
-    bool encrypts;    /* HVD_ENCRYPT is not "off" */
-    int hierarchical; /* what HOROVOD_HIERARCHICAL_ALLREDUCE says; -1: it is not set */
+    bool encrypts;     /* HVD_ENCRYPT is not "off" */
+    bool hierarchical; /* HOROVOD_HIERARCHICAL_ALLREDUCE demands two levels (hierarchy.h) */
     struct cuda_kernels kernels;
     pthread_mutex_t lock;
     struct cuda_group *groups; /* under the lock */
@@ -105,7 +105,7 @@ struct group_record {
     int32_t ipc;          /* enum ipc_wish */
     int32_t encrypts;     /* 1: what goes to other hosts has to be encrypted, as HVD_ENCRYPT says */
     int32_t pools;        /* 1: the GPU has memory pools, which cuMemAllocAsync() needs */
-    int32_t hierarchical; /* HOROVOD_HIERARCHICAL_ALLREDUCE; -1: it is not set */
+    int32_t hierarchical; /* 1: HOROVOD_HIERARCHICAL_ALLREDUCE demands two levels */
     struct cuda_uuid gpu;
     struct nccl_id id; /* of the set's first rank */
     char host[64];

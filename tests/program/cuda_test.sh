@@ -95,15 +95,15 @@ if sh "$srcdir/tests/gpu/two_hosts.sh" --can 2>/dev/null; then
             --operation allreduce
     }
     levels='process set 0: large allreduces of GPUs go through NCCL within each of 2 hosts, and between hosts through the library, on 2 of'
-    on_two_hosts --encrypt require
+    on_two_hosts --encrypt require --hierarchical-allreduce
     is "ranks on two hosts reduce a large tensor with encryption" 0 "$status"
     like "through NCCL within each host and through the library between them" "$levels" "$tmp/err"
     like "and no element is wrong" '^\[0\]<stdout>:result ranks=4 operation=allreduce .* wrong=0$' "$tmp/out"
-    on_two_hosts --encrypt require --no-hierarchical-allreduce
-    is "they go through the host where the option says so" 0 "$status"
+    on_two_hosts --encrypt require
+    is "they go through the host without the option" 0 "$status"
     unlike "... without a line" "$levels" "$tmp/err"
     on_two_hosts --encrypt off
-    unlike "without encryption NCCL has all of it" "$levels" "$tmp/err"
+    unlike "without encryption NCCL has all of it by default" "$levels" "$tmp/err"
     on_two_hosts --encrypt off --hierarchical-allreduce
     like "unless the option wants it so" "$levels" "$tmp/err"
     on_two_hosts -x HOROVOD_HIERARCHICAL_ALLREDUCE=yes

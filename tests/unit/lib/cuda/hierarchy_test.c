@@ -31,7 +31,7 @@ enum { LAYOUTS = sizeof layouts / sizeof *layouts };
 
 static int reduce_in_two_levels(int rank)
 {
-    hierarchy_start(rank, NULL, "auto");
+    hierarchy_start(rank, "1", "auto");
     for (int i = 0; i < TRIALS; i++) {
         int scattered = hierarchy_scattered(), collected = hierarchy_collected();
         trial_check(&trials[i]);
@@ -56,7 +56,7 @@ static int reduce_pieces(int rank)
 {
     const int64_t piece = HIERARCHY_SHARE / 8;
     const int64_t rows[] = { 2 * piece, 2 * piece + 1, 13 * piece + 12345 };
-    hierarchy_start(rank, NULL, "auto");
+    hierarchy_start(rank, "1", "auto");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct trial trial = { COLLECTIVE_ALLREDUCE, HVD_FLOAT64,  HVD_SUM,
                                      .rows = rows[i],      .columns = 1, .in_place = i % 2 != 0 };
@@ -94,7 +94,7 @@ static int reduce_uneven_values(int rank)
     static float data[COUNT];
     const int64_t count = COUNT;
     int64_t handle;
-    hierarchy_start(rank, NULL, "auto");
+    hierarchy_start(rank, "1", "auto");
     for (int64_t i = 0; i < COUNT; i++)
         data[i] = uneven_value(rank, i);
     void *memory = device_put(data, sizeof data);
@@ -126,12 +126,18 @@ static const struct choice {
     const char *layout, *hierarchical, *encrypt;
     bool in_levels, flat;
 } choices[] = {
-    { "0011", NULL, "off", false, true },     { "0011", "1", "off", true, false },
-    { "0011", "0", "off", false, true },      { "0011", NULL, "auto", true, false },
-    { "0011", NULL, "require", true, false }, { "0011", "1", "require", true, false },
-    { "0011", "0", "require", false, false }, /* through the host */
-    { "01", NULL, "auto", false, false },     { "01", "1", "off", false, true },
-    { "000", "1", "off", false, true },       { "000", NULL, "require", false, true },
+    { "0011", NULL, "off", false, true },
+    { "0011", "1", "off", true, false },
+    { "0011", "0", "off", false, true },
+    { "0011", NULL, "auto", false, false }, /* through the host */
+    { "0011", NULL, "require", false, false },
+    { "0011", "1", "require", true, false },
+    { "0011", "0", "require", false, false },
+    { "0011", "1", "auto", true, false },
+    { "01", "1", "auto", false, false },
+    { "01", "1", "off", false, true },
+    { "000", "1", "off", false, true },
+    { "000", "1", "require", false, true },
 };
 
 static const struct choice *choice;
@@ -146,7 +152,7 @@ static int choose(int rank)
     return nccl_leave();
 }
 
-START_TEST(the_variable_and_encryption_choose)
+START_TEST(the_variable_alone_chooses_two_levels)
 {
     choice = &choices[_i];
     hierarchy_layout = choice->layout;
@@ -166,7 +172,7 @@ static int reduce_the_rest(int rank)
         { COLLECTIVE_ALLGATHER, HVD_FLOAT32, .columns = 1, .rows = 100 },
         { COLLECTIVE_REDUCESCATTER, HVD_FLOAT32, HVD_SUM, .columns = 1, .rows = LEAST },
     };
-    hierarchy_start(rank, NULL, "auto");
+    hierarchy_start(rank, "1", "auto");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         trial_check(&others[i]);
     REQUIRE(nccl_called() == 0);
@@ -227,7 +233,7 @@ END_TEST
  * each. */
 static int reduce_in_sets(int rank)
 {
-    hierarchy_start(rank, NULL, "auto");
+    hierarchy_start(rank, "1", "auto");
     int uneven = hvd_add_process_set((const int[]){ 1, 2, 3 }, 3);
     int apart = hvd_add_process_set((const int[]){ 0, 2 }, 2);
     struct trial trial = trials[0];
@@ -261,7 +267,7 @@ static int tell(int rank)
         "between hosts through the library, on 1 of each host's ranks";
     setenv("HOROVOD_LOG_LEVEL", "info", 1);
     log_capture_start();
-    hierarchy_start(rank, NULL, "auto");
+    hierarchy_start(rank, "1", "auto");
     trial_check(&trials[0]);
     bool found = strstr(log_captured(), line);
     log_capture_stop();
@@ -287,7 +293,7 @@ int main(void)
                         LAYOUTS);
     tcase_add_loop_test(tcase, a_tensor_that_exceeds_a_piece_is_reduced_in_pieces, 0, 2);
     tcase_add_loop_test(tcase, all_ranks_have_the_same_bits, 0, LAYOUTS);
-    tcase_add_loop_test(tcase, the_variable_and_encryption_choose, 0,
+    tcase_add_loop_test(tcase, the_variable_alone_chooses_two_levels, 0,
                         sizeof choices / sizeof *choices);
     tcase_add_test(tcase, small_tensors_and_other_collectives_go_through_the_host);
     tcase_add_test(tcase, both_kinds_of_communicators_are_used_in_turns);
