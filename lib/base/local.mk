@@ -2,6 +2,7 @@
 lib_base_libbase_la_SOURCES = \
 	lib/base/algorithm_names.c lib/base/algorithm_names.h \
 	lib/base/auth.c lib/base/auth.h \
+	lib/base/boolean.c lib/base/boolean.h \
 	lib/base/checksum.h \
 	lib/base/clock.c lib/base/clock.h \
 	lib/base/collective_kind.c lib/base/collective_kind.h \

@@ -3,6 +3,7 @@
 #include "lib/base/settings.h"
 
 #include "lib/base/algorithm_names.h"
+#include "lib/base/boolean.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -133,15 +134,8 @@ static bool read_thousandths(void *field, const char *text, const struct row *ro
 
 static bool read_bool(void *field, const char *text, const struct row *row)
 {
-    uint64_t value;
     (void)row;
-    if (strcasecmp(text, "true") == 0 || strcasecmp(text, "false") == 0) {
-        *(bool *)field = strcasecmp(text, "true") == 0;
-        return true;
-    }
-    const char *end = read_digits(&value, text + (*text == '-'));
-    *(bool *)field = value != 0;
-    return end && *end == '\0';
+    return boolean_parse(text, field);
 }
 
 /* Empty, or DYNAMIC, which means that a file will be named later: no file. */

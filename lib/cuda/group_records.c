@@ -9,7 +9,8 @@
  *   memory of other ranks   ipc.h
  *   through the host        else
  *
- * Fails if versions of NCCL or values of that variable differ, with both in the text. */
+ * Fails if versions of NCCL differ, or values of that variable where it has an effect, with both in
+ * the text. */
 #include "lib/base/env_names.h"
 #include "lib/cuda/reducer_impl.h"
 
@@ -145,14 +146,16 @@ static bool hosts_encrypt(const struct cuda_group *group, const struct group_rec
     return several && encrypts;
 }
 
-static void judge_path(struct cuda_group *group, const struct group_record *records,
-                       const int *host_of)
+static int judge_path(struct cuda_group *group, const struct group_record *records,
+                      const int *host_of, struct err *err)
 {
     bool nccl = records[0].version != 0 && !ranks_share_a_gpu(group, records);
     bool encrypts = hosts_encrypt(group, records, host_of);
     group->path = nccl && !encrypts ? GROUP_NCCL : GROUP_HOST;
-    group->hierarchy.chosen =
-        nccl && records[0].hierarchical && hierarchy_exists(host_of, group->size);
+    if (!nccl || !hierarchy_exists(host_of, group->size))
+        return HVD_OK;
+    group->hierarchy.chosen = records[0].hierarchical;
+    return judge_wishes(group, records, err);
 }
 
 int cuda_group_judge(struct cuda_group *group, struct group_record *records, int *host_of,
@@ -163,8 +166,6 @@ int cuda_group_judge(struct cuda_group *group, struct group_record *records, int
         records[i].boot[sizeof records[i].boot - 1] = '\0';
     }
     int rc = judge_versions(group, records, err);
-    if (rc == HVD_OK)
-        rc = judge_wishes(group, records, err);
     if (rc < 0)
         return rc;
     group->has_pools = true;
@@ -172,6 +173,5 @@ int cuda_group_judge(struct cuda_group *group, struct group_record *records, int
         group->has_pools = group->has_pools && records[i].pools;
     judge_ipc(group, records);
     find_hosts(group, records, host_of);
-    judge_path(group, records, host_of);
-    return HVD_OK;
+    return judge_path(group, records, host_of, err);
 }

@@ -2,6 +2,8 @@
 # NVIDIA GPUs: a module that libhvd loads when it is wanted. It loads the driver itself, so it needs no CUDA to be built.
 noinst_LTLIBRARIES += lib/cuda/libcuda_module.la
 lib_cuda_libcuda_module_la_SOURCES = \
+	lib/base/boolean.c lib/base/boolean.h \
+	lib/base/encryption.c lib/base/encryption.h \
 	lib/base/quiet_thread.c lib/base/quiet_thread.h \
 	lib/base/status.c lib/base/status.h \
 	lib/cuda/cuda_device.c lib/cuda/cuda_device.h \

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NCCL of a device, and the groups of its process sets; see reducer.h. Requests: ticket.c. */
+#include "lib/base/boolean.h"
+#include "lib/base/encryption.h"
 #include "lib/base/env_names.h"
 #include "lib/cuda/reducer_impl.h"
 
@@ -22,7 +24,21 @@ static int reducer_start(struct cuda_reducer *reducer, struct err *err)
 /* hvd_init() refuses a value that is none. */
 static bool encrypts(const char *text)
 {
-    return text && *text && strcmp(text, "off") != 0;
+    enum encryption encryption;
+    return text && encryption_parse(text, &encryption) && encryption != ENCRYPTION_OFF;
+}
+
+/* As any variable of Horovod's that is true or false; an empty one is not set. */
+static int read_hierarchical(const struct device_module_options *options, bool *hierarchical,
+                             struct err *err)
+{
+    char quoted[QUOTED_SIZE];
+    const char *text = options->get(ENV_HIERARCHICAL_ALLREDUCE);
+    *hierarchical = false;
+    if (!text || !*text || boolean_parse(text, hierarchical))
+        return HVD_OK;
+    return fail(err, HVD_ERR_ENVIRONMENT, "%s: '%s' is not 0, 1, true or false",
+                ENV_HIERARCHICAL_ALLREDUCE, quote_token(quoted, sizeof quoted, text, strlen(text)));
 }
 
 /* What a variable is: 0, 1, or -1 if it is not set. */
@@ -53,10 +69,9 @@ int cuda_reducer_create(struct cuda_reducer **reducer, struct cuda_device *devic
     const struct nccl *nccl;
     int with_nccl = read_switch(options, CUDA_ENV_NCCL, err);
     int with_ipc = with_nccl < -1 ? with_nccl : read_switch(options, CUDA_ENV_IPC, err);
-    int hierarchical =
-        with_ipc < -1 ? with_ipc : read_switch(options, ENV_HIERARCHICAL_ALLREDUCE, err);
+    bool hierarchical = false;
     *reducer = NULL;
-    if (hierarchical < -1)
+    if (with_ipc < -1 || read_hierarchical(options, &hierarchical, err) < 0)
         return err->code;
     int rc = find_nccl(with_nccl, &nccl, err);
     if (rc < 0 || (!nccl && with_ipc == 0))
@@ -68,7 +83,7 @@ int cuda_reducer_create(struct cuda_reducer **reducer, struct cuda_device *devic
     made->library = options->library;
     made->nccl = nccl;
     made->ipc = with_ipc == 0 ? IPC_NEVER : with_ipc == 1 ? IPC_WANTED : IPC_IF_POSSIBLE;
-    made->hierarchical = hierarchical == 1;
+    made->hierarchical = hierarchical;
     made->encrypts = encrypts(options->get(ENV_ENCRYPT));
     pthread_mutex_init(&made->lock, NULL);
     rc = reducer_start(made, err);

@@ -107,7 +107,7 @@ if sh "$srcdir/tests/gpu/two_hosts.sh" --can 2>/dev/null; then
     on_two_hosts --encrypt off --hierarchical-allreduce
     like "unless the option wants it so" "$levels" "$tmp/err"
     on_two_hosts -x HOROVOD_HIERARCHICAL_ALLREDUCE=yes
-    refused "a value that is not 0 or 1 is refused" "HOROVOD_HIERARCHICAL_ALLREDUCE: 'yes' is not 0 or 1"
+    refused "a value that is no boolean is refused" "HOROVOD_HIERARCHICAL_ALLREDUCE: 'yes' is not 0, 1, true or false"
 else
     skip "ranks on two hosts reduce a large tensor with encryption" "no UTS namespaces here"
 fi

@@ -248,14 +248,29 @@ START_TEST(ranks_that_wish_otherwise_end_the_world_with_both_named)
 }
 END_TEST
 
-START_TEST(a_value_that_is_not_0_or_1_is_refused)
+static int disagree_in_vain(int rank)
+{
+    hierarchy_start(rank, rank == 1 ? "1" : "0", "off");
+    REQUIRE_STATUS(reduce_ones(LEAST), HVD_OK);
+    return nccl_leave();
+}
+
+START_TEST(wishes_may_differ_where_hosts_have_one_rank_each_or_there_is_one_host)
+{
+    hierarchy_layout = _i ? "01" : "000";
+    ranks_run(&(struct mini_options){ .size = hierarchy_size() }, disagree_in_vain);
+}
+END_TEST
+
+START_TEST(a_value_that_is_no_boolean_is_refused)
 {
     int number;
     setenv("HVD_CUDA_NCCL", "1", 1);
     setenv("HOROVOD_HIERARCHICAL_ALLREDUCE", "yes", 1);
     ck_assert_int_eq(hvd_cuda_open(0, &number), HVD_ERR_ENVIRONMENT);
     ck_assert_str_eq(hvd_last_error(),
-                     "open cuda device: HOROVOD_HIERARCHICAL_ALLREDUCE: 'yes' is not 0 or 1");
+                     "open cuda device: HOROVOD_HIERARCHICAL_ALLREDUCE: 'yes' is not 0, 1, true or "
+                     "false");
     struct stand_in_holdings left = stand_in_holdings();
     ck_assert_int_eq(left.contexts + left.streams, 0);
 }
@@ -276,6 +291,8 @@ int main(void)
     tcase_add_test(tcase, links_that_die_between_hosts_end_the_world);
     tcase_add_loop_test(tcase, ranks_that_wish_otherwise_end_the_world_with_both_named, 0,
                         sizeof disagreements / sizeof *disagreements);
-    tcase_add_test(tcase, a_value_that_is_not_0_or_1_is_refused);
+    tcase_add_loop_test(
+        tcase, wishes_may_differ_where_hosts_have_one_rank_each_or_there_is_one_host, 0, 2);
+    tcase_add_test(tcase, a_value_that_is_no_boolean_is_refused);
     return unit_run(suite);
 }

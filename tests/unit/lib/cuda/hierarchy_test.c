@@ -134,6 +134,12 @@ static const struct choice {
     { "0011", "1", "require", true, false },
     { "0011", "0", "require", false, false },
     { "0011", "1", "auto", true, false },
+    { "0011", "2", "off", true, false }, /* the words of all booleans */
+    { "0011", "True", "off", true, false },
+    { "0011", "false", "off", false, true },
+    { "0011", "", "off", false, true },
+    { "0011", NULL, "OFF", false, true },
+    { "0011", NULL, "Require", false, false },
     { "01", "1", "auto", false, false },
     { "01", "1", "off", false, true },
     { "000", "1", "off", false, true },
