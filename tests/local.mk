@@ -72,6 +72,7 @@ unit_tests = \
 	tests/unit/lib/negotiation/description_test \
 	tests/unit/lib/cuda/cuda_device_test \
 	tests/unit/lib/cuda/cuda_ordinal_test \
+	tests/unit/lib/cuda/group_records_test \
 	tests/unit/lib/cuda/hierarchy_failure_test \
 	tests/unit/lib/cuda/hierarchy_plan_test \
 	tests/unit/lib/cuda/hierarchy_test \
@@ -267,6 +268,7 @@ tests_unit_lib_cuda_hierarchy_failure_test_SOURCES = tests/unit/lib/cuda/hierarc
 tests_unit_lib_cuda_hierarchy_failure_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 tests_unit_lib_cuda_hierarchy_failure_test_LDADD = $(nccl_libraries)
 tests_unit_lib_cuda_hierarchy_failure_test_LDFLAGS = $(AM_LDFLAGS) -no-install
+tests_unit_lib_cuda_group_records_test_LDADD = lib/cuda/libcuda_module.la $(LDADD)
 tests_unit_lib_cuda_hierarchy_plan_test_LDADD = lib/cuda/libcuda_module.la $(LDADD)
 ipc_ranks = tests/support/ipc_ranks.h $(nccl_ranks)
 tests_unit_lib_cuda_ipc_test_SOURCES = tests/unit/lib/cuda/ipc_test.c $(ipc_ranks)

@@ -131,6 +131,8 @@ static int agree_anew(struct cuda_group *group, int rank, struct group_record *r
         rc = cuda_group_connect(group, &group->comm, &records[0].id, rank, group->size, err);
     if (rc == HVD_OK && group->hierarchy.chosen)
         rc = cuda_hierarchy_agree(group, host_of, rank, err);
+    if (rc == HVD_OK && rank == 0)
+        cuda_hierarchy_tell(group);
     return rc;
 }
 

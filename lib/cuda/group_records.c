@@ -4,8 +4,8 @@
  *   NCCL of all ranks       if all have it, no two share a GPU, and none has to encrypt what goes
  *                           to another host
  *   in two levels           allreduces of ranks on several hosts (hierarchy.h), if
- *                           HOROVOD_HIERARCHICAL_ALLREDUCE is 1, all have NCCL, and no two share a
- *                           GPU
+ *                           HOROVOD_HIERARCHICAL_ALLREDUCE is 1, all have NCCL, no two share a
+ *                           GPU, and there are at most HIERARCHY_MOST_RANKS
  *   memory of other ranks   ipc.h
  *   through the host        else
  *
@@ -154,7 +154,8 @@ static int judge_path(struct cuda_group *group, const struct group_record *recor
     group->path = nccl && !encrypts ? GROUP_NCCL : GROUP_HOST;
     if (!nccl || !hierarchy_exists(host_of, group->size))
         return HVD_OK;
-    group->hierarchy.chosen = records[0].hierarchical;
+    group->hierarchy.is_too_large = records[0].hierarchical && group->size > HIERARCHY_MOST_RANKS;
+    group->hierarchy.chosen = records[0].hierarchical && !group->hierarchy.is_too_large;
     return judge_wishes(group, records, err);
 }
 

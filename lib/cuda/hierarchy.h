@@ -40,6 +40,10 @@
  * Bytes of a share of a piece. Both are not measured on a GPU. */
 enum { HIERARCHY_LEAST = 256 << 10, HIERARCHY_SHARE = 1 << 20 };
 
+/* Larger process sets go another way: an alltoall wants a link between each two ranks, of which
+ * those without a common share have no use. 16 as in alltoalls of NCCL. */
+enum { HIERARCHY_MOST_RANKS = 16 };
+
 enum { HIERARCHY_SLOTS = 4 }; /* as many as there are steps */
 
 struct cuda_group;
@@ -55,6 +59,7 @@ struct hierarchy_slot {
 
 struct cuda_hierarchy {
     bool chosen;            /* on all ranks alike, when they agree */
+    bool is_too_large;      /* instead: it would be, but for the set's size */
     struct nccl_comm *comm; /* of this rank's host */
     struct hierarchy_plan plan;
     struct cuda_kernels kernels;
@@ -67,6 +72,9 @@ struct cuda_hierarchy {
  * which frees everything but the communicator. */
 int cuda_hierarchy_agree(struct cuda_group *group, const int *host_of, int rank, struct err *err);
 void cuda_hierarchy_part(struct cuda_group *group);
+
+/* Tells, at info level, which way large allreduces go, if the variable demands two levels. */
+void cuda_hierarchy_tell(const struct cuda_group *group);
 
 /* Before communicators are aborted: waits for the alltoalls of a request that has failed. */
 void cuda_hierarchy_quit(struct cuda_group *group);

@@ -6,6 +6,7 @@
  *   each rank compiles the kernels; those that carry allocate memory
  *
  * Fails in the words of NCCL or the driver, and with HVD_ERR_NOMEM. */
+#include "lib/base/env_names.h"
 #include "lib/cuda/reducer_impl.h"
 
 #include <stdio.h>
@@ -95,15 +96,22 @@ static int hierarchy_open_in_context(struct cuda_group *group, struct err *err)
 
 /* ---- the agreement ---- */
 
-static void hierarchy_log(const struct cuda_group *group)
+void cuda_hierarchy_tell(const struct cuda_group *group)
 {
-    char line[160];
+    char line[200];
     const struct hierarchy_plan *plan = &group->hierarchy.plan;
-    snprintf(
-        line, sizeof line,
-        "process set %d: large allreduces of GPUs go through NCCL within each of %d hosts, and "
-        "between hosts through the library, on %d of each host's ranks",
-        group->set, plan->hosts, plan->carriers);
+    if (group->hierarchy.is_too_large)
+        snprintf(line, sizeof line,
+                 "process set %d: %s=1 has no effect: the set has %d ranks, more than %d",
+                 group->set, ENV_HIERARCHICAL_ALLREDUCE, group->size, HIERARCHY_MOST_RANKS);
+    else if (group->hierarchy.chosen)
+        snprintf(
+            line, sizeof line,
+            "process set %d: large allreduces of GPUs go through NCCL within each of %d hosts, and "
+            "between hosts through the library, on %d of each host's ranks",
+            group->set, plan->hosts, plan->carriers);
+    else
+        return;
     group->reducer->library->log_info(line);
 }
 
@@ -116,8 +124,6 @@ int cuda_hierarchy_agree(struct cuda_group *group, const int *host_of, int rank,
     int rc = hierarchy_connect(group, rank, err);
     if (rc == HVD_OK)
         rc = hierarchy_open_in_context(group, err);
-    if (rc == HVD_OK && rank == 0)
-        hierarchy_log(group);
     return rc;
 }
 
