@@ -36,18 +36,41 @@ bool cuda_group_is_over(struct cuda_group *group)
     return stops || group->reducer->library->world_is_broken();
 }
 
-int cuda_group_await(struct cuda_group *group, struct err *err)
+int cuda_group_record(struct cuda_group *group, struct cuda_event *event, struct err *err)
 {
     const struct cuda_driver *driver = group->reducer->device->driver;
-    int result = driver->event_record(group->launched, group->stream);
-    if (result != CUDA_OK)
-        return cuda_driver_fail(driver, result, "cuEventRecord", err);
-    for (int polls = 0; (result = driver->event_query(group->launched)) == CUDA_NOT_READY; polls++)
-        if (polls < AWAIT_YIELDS)
+    int result = driver->event_record(event, group->stream);
+    return result == CUDA_OK ? HVD_OK : cuda_driver_fail(driver, result, "cuEventRecord", err);
+}
+
+static int await_is_in_vain(struct cuda_group *group, struct err *err)
+{
+    if (cuda_group_is_over(group))
+        return fail(err, HVD_ERR_SYSTEM, "the world ended before NCCL was done");
+    return cuda_group_check_nccl(group, err);
+}
+
+int cuda_group_await_event(struct cuda_group *group, struct cuda_event *event, bool behind_nccl,
+                           struct err *err)
+{
+    int result, rc = HVD_OK;
+    const struct cuda_driver *driver = group->reducer->device->driver;
+    for (int polls = 0; (result = driver->event_query(event)) == CUDA_NOT_READY; polls++) {
+        if (polls < AWAIT_YIELDS) {
             sched_yield();
-        else
-            nanosleep(&(struct timespec){ .tv_nsec = AWAIT_NAP_NS }, NULL);
+            continue;
+        }
+        if (behind_nccl && (rc = await_is_in_vain(group, err)) < 0)
+            return rc;
+        nanosleep(&(struct timespec){ .tv_nsec = AWAIT_NAP_NS }, NULL);
+    }
     return result == CUDA_OK ? HVD_OK : cuda_driver_fail(driver, result, "cuEventQuery", err);
+}
+
+int cuda_group_await(struct cuda_group *group, struct err *err)
+{
+    int rc = cuda_group_record(group, group->launched, err);
+    return rc == HVD_OK ? cuda_group_await_event(group, group->launched, false, err) : rc;
 }
 
 /* ---- a request ---- */
@@ -79,19 +102,12 @@ static int group_scale(struct cuda_group *group, const struct hvd_device_allredu
                               err);
 }
 
-static int group_record_launched(struct cuda_group *group, struct err *err)
-{
-    const struct cuda_driver *driver = group->reducer->device->driver;
-    int result = driver->event_record(group->launched, group->stream);
-    return result == CUDA_OK ? HVD_OK : cuda_driver_fail(driver, result, "cuEventRecord", err);
-}
-
 int cuda_group_mark_launched(struct cuda_group *group, struct err *err)
 {
     int rc = cuda_device_enter(group->reducer->device, err);
     if (rc < 0)
         return rc;
-    rc = group_record_launched(group, err);
+    rc = cuda_group_record(group, group->launched, err);
     cuda_device_leave(group->reducer->device);
     return rc;
 }
@@ -133,7 +149,7 @@ static int group_launch(struct cuda_group *group, const struct cuda_ticket *tick
 {
     int rc = ticket->is_collective ? cuda_group_collective(group, &ticket->collective, err)
                                    : group_allreduce(group, &ticket->allreduce, err);
-    return rc == HVD_OK ? group_record_launched(group, err) : rc;
+    return rc == HVD_OK ? cuda_group_record(group, group->launched, err) : rc;
 }
 
 static int group_launch_in_context(struct cuda_group *group, const struct cuda_ticket *ticket,

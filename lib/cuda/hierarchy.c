@@ -2,23 +2,15 @@
 /* An allreduce in two levels, in pieces; see hierarchy.h. */
 #include "lib/cuda/hierarchy_impl.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-
-/* How a thread waits for its GPU, as in group.c; it naps when NCCL may wait for other ranks. */
-enum { AWAIT_YIELDS = 200, AWAIT_NAP_NS = 20000 };
 
 static int hierarchy_copy_to_host(struct cuda_group *group, const struct hierarchy_slot *slot,
                                   uint64_t memory, size_t nbytes, struct err *err)
 {
     const struct cuda_driver *driver = group->reducer->device->driver;
     int result = driver->copy_to_host(slot->out, memory, nbytes, group->stream);
-    if (result != CUDA_OK)
-        return cuda_driver_fail(driver, result, "cuMemcpyDtoHAsync", err);
-    result = driver->event_record(slot->copied, group->stream);
-    return result == CUDA_OK ? HVD_OK : cuda_driver_fail(driver, result, "cuEventRecord", err);
+    return result == CUDA_OK ? HVD_OK : cuda_driver_fail(driver, result, "cuMemcpyDtoHAsync", err);
 }
 
 static int hierarchy_copy_from_host(struct cuda_group *group, const struct hierarchy_slot *slot,
@@ -27,38 +19,6 @@ static int hierarchy_copy_from_host(struct cuda_group *group, const struct hiera
     const struct cuda_driver *driver = group->reducer->device->driver;
     int result = driver->copy_from_host(memory, slot->in, nbytes, group->stream);
     return result == CUDA_OK ? HVD_OK : cuda_driver_fail(driver, result, "cuMemcpyHtoDAsync", err);
-}
-
-/* Waits for what the slot was copied to the host behind. NCCL may be at work before it, for which
- * other ranks may be missing. */
-static int hierarchy_await(struct cuda_group *group, const struct hierarchy_slot *slot,
-                           struct err *err)
-{
-    int result, rc = HVD_OK;
-    const struct cuda_driver *driver = group->reducer->device->driver;
-    for (int polls = 0; (result = driver->event_query(slot->copied)) == CUDA_NOT_READY; polls++) {
-        if (polls < AWAIT_YIELDS) {
-            sched_yield();
-            continue;
-        }
-        if (cuda_group_is_over(group))
-            return fail(err, HVD_ERR_SYSTEM, "the world ended before NCCL was done");
-        if ((rc = cuda_group_check_nccl(group, err)) < 0)
-            return rc;
-        nanosleep(&(struct timespec){ .tv_nsec = AWAIT_NAP_NS }, NULL);
-    }
-    return result == CUDA_OK ? HVD_OK : cuda_driver_fail(driver, result, "cuEventQuery", err);
-}
-
-static int hierarchy_await_in_context(struct cuda_group *group, const struct hierarchy_slot *slot,
-                                      struct err *err)
-{
-    int rc = cuda_device_enter(group->reducer->device, err);
-    if (rc < 0)
-        return rc;
-    rc = hierarchy_await(group, slot, err);
-    cuda_device_leave(group->reducer->device);
-    return rc;
 }
 
 /* ---- alltoalls between hosts ---- */
@@ -146,6 +106,8 @@ static int step_scatter(struct cuda_group *group, const struct hierarchy_piece *
             group, piece->slot,
             hierarchy_share_at(group, piece, piece->output, group->hierarchy.plan.host_rank),
             piece->share * piece->size, err);
+    if (rc == HVD_OK)
+        rc = cuda_group_record(group, piece->slot->passed, err);
     cuda_device_leave(group->reducer->device);
     return rc;
 }
@@ -153,7 +115,11 @@ static int step_scatter(struct cuda_group *group, const struct hierarchy_piece *
 static int step_offer(struct cuda_group *group, const struct hierarchy_piece *piece,
                       struct err *err)
 {
-    int rc = piece->share > 0 ? hierarchy_await_in_context(group, piece->slot, err) : HVD_OK;
+    int rc = cuda_device_enter(group->reducer->device, err);
+    if (rc < 0)
+        return rc;
+    rc = cuda_group_await_event(group, piece->slot->passed, true, err);
+    cuda_device_leave(group->reducer->device);
     return rc == HVD_OK ? exchange_operands(group, piece, err) : rc;
 }
 
@@ -182,29 +148,36 @@ static int combine_operands(struct cuda_group *group, const struct hierarchy_pie
                               piece->part, allreduce->postscale, err);
 }
 
-static int combine_in_context(struct cuda_group *group, const struct hierarchy_piece *piece,
-                              struct err *err)
+static int combine_part(struct cuda_group *group, const struct hierarchy_piece *piece,
+                        struct err *err)
 {
-    struct hierarchy_slot *slot = piece->slot;
+    const struct hierarchy_slot *slot = piece->slot;
     const size_t nbytes = piece->part * piece->size;
     int rc = hierarchy_copy_from_host(group, slot, slot->memory,
                                       (size_t)group->hierarchy.plan.hosts * nbytes, err);
     if (rc == HVD_OK)
         rc = combine_operands(group, piece, err);
+    return rc == HVD_OK ? hierarchy_copy_to_host(group, slot, slot->memory, nbytes, err) : rc;
+}
+
+/* A rank without a part waits, too, for what NCCL has on the stream. */
+static int combine_in_context(struct cuda_group *group, const struct hierarchy_piece *piece,
+                              struct err *err)
+{
+    int rc = piece->part > 0 ? combine_part(group, piece, err) : HVD_OK;
     if (rc == HVD_OK)
-        rc = hierarchy_copy_to_host(group, slot, slot->memory, nbytes, err);
-    return rc == HVD_OK ? hierarchy_await(group, slot, err) : rc;
+        rc = cuda_group_record(group, piece->slot->passed, err);
+    return rc == HVD_OK ? cuda_group_await_event(group, piece->slot->passed, true, err) : rc;
 }
 
 static int step_combine(struct cuda_group *group, const struct hierarchy_piece *piece,
                         struct err *err)
 {
     int rc = exchange_finish(group, piece, err);
-    if (rc == HVD_OK && piece->part > 0 &&
-        (rc = cuda_device_enter(group->reducer->device, err)) == HVD_OK) {
-        rc = combine_in_context(group, piece, err);
-        cuda_device_leave(group->reducer->device);
-    }
+    if (rc < 0 || (rc = cuda_device_enter(group->reducer->device, err)) < 0)
+        return rc;
+    rc = combine_in_context(group, piece, err);
+    cuda_device_leave(group->reducer->device);
     return rc == HVD_OK ? exchange_parts(group, piece, err) : rc;
 }
 

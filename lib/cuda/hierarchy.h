@@ -23,8 +23,10 @@
  * of the library, which end when the world breaks, or by polling what NCCL has at work, the
  * communicator and the world. A request that fails first waits for its alltoalls, which use its
  * memory, and then aborts the communicator: other ranks may need what NCCL has at work to come to
- * these alltoalls. They do come, for the first failure in the order of calls is behind all of
- * them.
+ * these alltoalls. They do come: each rank, also one that carries nothing, submits an alltoall
+ * behind an event that it records at one place of the order of calls, the same on all ranks. So
+ * what any rank awaits of NCCL before an alltoall has passed on the GPU of a rank that has submitted
+ * it, whenever that GPU fails.
  *
  * All functions are for the thread of a group. */
 #ifndef LIB_CUDA_HIERARCHY_H
@@ -48,13 +50,13 @@ enum { HIERARCHY_SLOTS = 4 }; /* as many as there are steps */
 
 struct cuda_group;
 
-/* What a piece under way has. A rank that carries nothing has no memory. */
+/* What a piece under way has. A rank that carries nothing has the event only. */
 struct hierarchy_slot {
-    unsigned char *out, *in; /* pinned memory of the host: for an alltoall, and from it */
-    uint64_t memory;         /* of the GPU: the operands of this rank's part */
-    struct cuda_event *copied;
-    int64_t handle; /* of the alltoall */
-    bool exchanges; /* there is one */
+    unsigned char *out, *in;   /* pinned memory of the host: for an alltoall, and from it */
+    uint64_t memory;           /* of the GPU: the operands of this rank's part */
+    struct cuda_event *passed; /* behind what is to be done before the next alltoall */
+    int64_t handle;            /* of the alltoall */
+    bool exchanges;            /* there is one */
 };
 
 struct cuda_hierarchy {

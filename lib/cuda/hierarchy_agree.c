@@ -3,7 +3,7 @@
  *
  *   the first rank of each host asks NCCL for the id of a communicator; an allgather tells it
  *   the ranks of each host make the communicator
- *   each rank compiles the kernels; those that carry allocate memory
+ *   each rank makes its events; those that carry compile the kernels and allocate memory
  *
  * Fails in the words of NCCL or the driver, and with HVD_ERR_NOMEM. */
 #include "lib/base/env_names.h"
@@ -44,13 +44,17 @@ static int hierarchy_connect(struct cuda_group *group, int rank, struct err *err
 
 /* ---- memory ---- */
 
-static int slot_open(struct hierarchy_slot *slot, const struct cuda_device *device, struct err *err)
+static int slot_open_event(struct hierarchy_slot *slot, const struct cuda_driver *driver,
+                           struct err *err)
 {
-    const struct cuda_driver *driver = device->driver;
-    int result = driver->event_create(&slot->copied, CUDA_EVENT_DISABLE_TIMING);
-    if (result != CUDA_OK)
-        return cuda_driver_fail(driver, result, "cuEventCreate", err);
-    result = driver->host_alloc((void **)&slot->out, HIERARCHY_SHARE, CUDA_HOST_ALLOC_PORTABLE);
+    int result = driver->event_create(&slot->passed, CUDA_EVENT_DISABLE_TIMING);
+    return result == CUDA_OK ? HVD_OK : cuda_driver_fail(driver, result, "cuEventCreate", err);
+}
+
+static int slot_open_memory(struct hierarchy_slot *slot, const struct cuda_driver *driver,
+                            struct err *err)
+{
+    int result = driver->host_alloc((void **)&slot->out, HIERARCHY_SHARE, CUDA_HOST_ALLOC_PORTABLE);
     if (result == CUDA_OK)
         result = driver->host_alloc((void **)&slot->in, HIERARCHY_SHARE, CUDA_HOST_ALLOC_PORTABLE);
     if (result != CUDA_OK)
@@ -62,8 +66,8 @@ static int slot_open(struct hierarchy_slot *slot, const struct cuda_device *devi
 static void slot_close(struct hierarchy_slot *slot, const struct cuda_device *device)
 {
     const struct cuda_driver *driver = device->driver;
-    if (slot->copied)
-        driver->event_destroy(slot->copied);
+    if (slot->passed)
+        driver->event_destroy(slot->passed);
     if (slot->out)
         driver->host_free(slot->out);
     if (slot->in)
@@ -76,11 +80,13 @@ static int hierarchy_open(struct cuda_group *group, struct err *err)
 {
     struct cuda_hierarchy *hierarchy = &group->hierarchy;
     const struct cuda_device *device = group->reducer->device;
-    if (!hierarchy_carries(&hierarchy->plan))
-        return HVD_OK;
-    int rc = cuda_kernels_load(&hierarchy->kernels, device, KERNEL_ACTS, err);
-    for (int i = 0; i < HIERARCHY_SLOTS && rc == HVD_OK; i++)
-        rc = slot_open(&hierarchy->slots[i], device, err);
+    bool carries = hierarchy_carries(&hierarchy->plan);
+    int rc = carries ? cuda_kernels_load(&hierarchy->kernels, device, KERNEL_ACTS, err) : HVD_OK;
+    for (int i = 0; i < HIERARCHY_SLOTS && rc == HVD_OK; i++) {
+        rc = slot_open_event(&hierarchy->slots[i], device->driver, err);
+        if (rc == HVD_OK && carries)
+            rc = slot_open_memory(&hierarchy->slots[i], device->driver, err);
+    }
     return rc;
 }
 

@@ -169,6 +169,13 @@ int cuda_group_alltoall(struct cuda_group *group, const struct hvd_device_collec
 /* True when nothing more is to be waited for. */
 bool cuda_group_is_over(struct cuda_group *group);
 
+/* In the GPU's context. Records the event behind what is on the group's stream, and waits until it
+ * has passed. `behind_nccl`: NCCL may have work before the event, for which other ranks may be
+ * missing; then the wait ends with the group, or with a failure of NCCL. */
+int cuda_group_record(struct cuda_group *group, struct cuda_event *event, struct err *err);
+int cuda_group_await_event(struct cuda_group *group, struct cuda_event *event, bool behind_nccl,
+                           struct err *err);
+
 /* Waits until the GPU has done all that is on the group's stream, in the GPU's context. Nothing
  * there may wait for other ranks: the group is not `at_work`. */
 int cuda_group_await(struct cuda_group *group, struct err *err);

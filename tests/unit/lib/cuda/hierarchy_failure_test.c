@@ -101,6 +101,41 @@ START_TEST(a_call_that_fails_ends_the_world_in_the_words_of_its_library)
 }
 END_TEST
 
+/* ---- a GPU that breaks at work ---- */
+
+enum { LATE_PIECES = 24 }; /* pieces of work on a stream, from the first one on */
+
+static int late;
+
+/* The GPU of rank 1, which carries nothing in most of the layouts, breaks at its `late`-th piece of
+ * work. Nothing can be given back to it then, which would count as a leak. */
+static int break_late(int rank)
+{
+    char text[60];
+    hierarchy_start(rank, "1", "auto");
+    REQUIRE_STATUS(reduce_ones(LEAST), HVD_OK);
+    snprintf(text, sizeof text, "gpus=%d late=%d:719", HIERARCHY_GPUS, late);
+    if (rank == 1)
+        stand_in_configure(text);
+    REQUIRE_STATUS(reduce_ones(PIECES_9), HVD_ERR_SYSTEM);
+    require_text("rank 1 on ");
+    require_text(": allreduce 'n': device 1 (cuda:1) failed to reduce (-");
+    nccl_leave_together(hierarchy_size());
+    if (rank != 1)
+        return nccl_leave();
+    leave_world();
+    hvd_cuda_close(device);
+    _exit(0);
+}
+
+START_TEST(a_gpu_that_breaks_at_work_ends_the_world_whichever_work_it_is)
+{
+    late = 1 + _i;
+    hierarchy_layout = _i % 4 == 3 ? "0011" : "0001";
+    ranks_run(&(struct mini_options){ .size = 4 }, break_late);
+}
+END_TEST
+
 /* ---- a rank that is lost ---- */
 
 static int odd; /* the rank that is lost */
@@ -285,6 +320,8 @@ int main(void)
     cuda_prepare();
     tcase_add_loop_test(tcase, a_call_that_fails_ends_the_world_in_the_words_of_its_library, 0,
                         FAILINGS);
+    tcase_add_loop_test(tcase, a_gpu_that_breaks_at_work_ends_the_world_whichever_work_it_is, 0,
+                        LATE_PIECES);
     tcase_add_loop_test(tcase, a_rank_that_is_lost_ends_the_world_and_leaves_no_kernel_waiting, 0,
                         8);
     tcase_add_test(tcase, a_communicator_of_a_host_that_fails_at_work_ends_the_world);
