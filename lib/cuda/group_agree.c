@@ -36,10 +36,10 @@ void cuda_group_part(struct cuda_group *group, const struct err *why)
     group_abort(group, group->comm);
     group_abort(group, group->hierarchy.comm);
     group->comm = NULL;
+    group->at_work = false;
     cuda_hierarchy_part(group);
     cuda_ipc_part(group);
     group->path = GROUP_UNKNOWN;
-    group->at_work = false;
 }
 
 /* ---- who is in the set ---- */

@@ -143,13 +143,15 @@ void cuda_hierarchy_quit(struct cuda_group *group)
     }
 }
 
-/* What is at work for ever keeps its memory. */
+/* What is at work for ever keeps its memory, and lets the driver wait in calls that free other
+ * memory. */
 void cuda_hierarchy_part(struct cuda_group *group)
 {
     struct err err;
     struct cuda_hierarchy *hierarchy = &group->hierarchy;
     const struct cuda_device *device = group->reducer->device;
-    if (hierarchy->splits && !group->is_stuck && cuda_device_enter(device, &err) == HVD_OK) {
+    if (hierarchy->splits && !cuda_reducer_is_stuck(group->reducer) &&
+        cuda_device_enter(device, &err) == HVD_OK) {
         cuda_group_await(group, &err);
         for (int i = 0; i < HIERARCHY_SLOTS; i++)
             slot_close(&hierarchy->slots[i], device);

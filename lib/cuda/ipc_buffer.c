@@ -76,9 +76,9 @@ static struct ipc_buffer *buffers_take(struct cuda_reducer *reducer, bool any)
 static bool buffers_can_go(struct cuda_reducer *reducer)
 {
     pthread_mutex_lock(&reducer->lock);
-    bool can = reducer->retired && !reducer->is_stuck;
+    bool has_some = reducer->retired;
     pthread_mutex_unlock(&reducer->lock);
-    return can;
+    return has_some && !cuda_reducer_is_stuck(reducer);
 }
 
 void ipc_buffers_free(struct cuda_reducer *reducer, int wait_ms)

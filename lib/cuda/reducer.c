@@ -110,7 +110,7 @@ void cuda_reducer_destroy(struct cuda_reducer *reducer)
     }
     if (cuda_device_enter(reducer->device, &err) == HVD_OK) {
         ipc_buffers_free(reducer, IPC_LINGER_MS);
-        if (!reducer->is_stuck)
+        if (!cuda_reducer_is_stuck(reducer))
             cuda_kernels_unload(&reducer->kernels, reducer->device);
         cuda_device_leave(reducer->device);
     }
@@ -148,6 +148,14 @@ bool cuda_reducer_can_collective(const struct cuda_reducer *reducer,
 }
 
 /* ---- groups ---- */
+
+bool cuda_reducer_is_stuck(struct cuda_reducer *reducer)
+{
+    pthread_mutex_lock(&reducer->lock);
+    bool is_stuck = reducer->is_stuck;
+    pthread_mutex_unlock(&reducer->lock);
+    return is_stuck;
+}
 
 /* Called under the lock: the link to the set's group, or to NULL. */
 static struct cuda_group **reducer_find(struct cuda_reducer *reducer, int set)

@@ -88,6 +88,9 @@ bool cuda_group_is_calling(void);
 struct cuda_group *cuda_reducer_group(struct cuda_reducer *reducer, int set, struct err *err);
 void cuda_reducer_let(struct cuda_reducer *reducer, struct cuda_group *group);
 
+/* True if a group is stuck: the driver would wait for ever where it frees memory or a kernel. */
+bool cuda_reducer_is_stuck(struct cuda_reducer *reducer);
+
 /* ticket.c: the group's thread has launched the ticket, or it has failed. */
 void cuda_ticket_done(struct cuda_ticket *ticket, int rc, const struct err *err);
 
