@@ -39,6 +39,16 @@ static int vendor_process_set_serial(int process_set)
     return process_answer(serial, &err);
 }
 
+static int vendor_process_set_has_ended(int process_set, int serial)
+{
+    struct world *world = process_enter(NULL);
+    if (!world)
+        return 1;
+    bool ended = engine_set_has_ended(world_engine(world), process_set, serial);
+    process_exit();
+    return ended;
+}
+
 /* Without a world the rank is -1, which leaves it out. */
 static void vendor_log_info(const char *text)
 {
@@ -62,6 +72,7 @@ int vendor_open_cuda(const struct vendor_place *place, int *device, struct err *
         .process_set_ranks = hvd_process_set_ranks,
         .process_set_rank = hvd_process_set_rank,
         .process_set_serial = vendor_process_set_serial,
+        .process_set_has_ended = vendor_process_set_has_ended,
         .dtype_size = hvd_dtype_size,
         .epoch = hvd_epoch,
         .last_error = hvd_last_error,

@@ -28,12 +28,24 @@ bool cuda_group_is_calling(void)
     return calling;
 }
 
+/* A rank has left, and what the others have begun with it has not passed within the time. */
+static bool group_is_left(struct cuda_group *group)
+{
+    struct timespec now;
+    if (!group->reducer->library->process_set_has_ended(group->set, group->serial))
+        return false;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (group->left_at.tv_sec == 0)
+        group->left_at = now;
+    return now.tv_sec - group->left_at.tv_sec > GROUP_LEFT_S;
+}
+
 bool cuda_group_is_over(struct cuda_group *group)
 {
     pthread_mutex_lock(&group->reducer->lock);
     bool stops = group->stops;
     pthread_mutex_unlock(&group->reducer->lock);
-    return stops || group->reducer->library->world_is_broken();
+    return stops || group->reducer->library->world_is_broken() || group_is_left(group);
 }
 
 int cuda_group_record(struct cuda_group *group, struct cuda_event *event, struct err *err)

@@ -77,6 +77,7 @@ static int agreement_holds(struct cuda_group *group, struct err *err)
     group->size = size;
     group->epoch = epoch;
     group->serial = serial;
+    group->left_at = (struct timespec){ 0 };
     return 0;
 }
 

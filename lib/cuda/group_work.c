@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What NCCL has at work for a group, for its thread; see reducer.h.
  *
- *   a call that has begun: until NCCL says that it is done, the world breaks, or NCCL has failed
- *   what is on the stream: has it passed? has NCCL failed, or the world broken? then the
- *     communicators are aborted, whose kernels would wait for a lost rank for ever */
+ *   a call that has begun: until NCCL says that it is done, the group is over, or NCCL has failed
+ *   what is on the stream: has it passed? has NCCL failed, or is the group over, because the world
+ *     has broken or a rank of the set has left? then the communicators are aborted, whose kernels
+ *     would wait for that rank for ever */
 #include "lib/cuda/reducer_impl.h"
 
 #include <time.h>
@@ -62,7 +63,7 @@ void cuda_group_check_work(struct cuda_group *group)
     if (device->driver->event_query(group->launched) != CUDA_NOT_READY)
         group->at_work = false;
     cuda_device_leave(device);
-    if (group->at_work && group->reducer->library->world_is_broken())
+    if (group->at_work && cuda_group_is_over(group))
         cuda_group_part(group, NULL);
     else if (group->at_work && cuda_group_check_nccl(group, &err) < 0)
         cuda_group_part(group, &err);

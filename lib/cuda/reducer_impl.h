@@ -10,6 +10,7 @@
 #include "lib/cuda/reducer.h"
 
 #include <pthread.h>
+#include <time.h>
 
 /* waiting -> launched -> passed; waiting or launched -> failed. The ticket goes when it has passed
  * or its failure was told, or when there is no event. */
@@ -35,6 +36,10 @@ enum group_path { GROUP_UNKNOWN, GROUP_NCCL, GROUP_HOST };
 /* What HVD_CUDA_IPC says. */
 enum ipc_wish { IPC_NEVER, IPC_IF_POSSIBLE, IPC_WANTED };
 
+/* Seconds, at least, in which what NCCL has at work may still pass when a rank of the set has left:
+ * that rank may have left behind it, and been faster. */
+enum { GROUP_LEFT_S = 1 };
+
 /* The thread owns what is not under the reducer's lock. */
 struct cuda_group {
     struct cuda_reducer *reducer;
@@ -57,6 +62,7 @@ struct cuda_group {
     struct cuda_ipc ipc;
     struct cuda_hierarchy hierarchy;
     int epoch, serial, size, *ranks; /* of the agreement */
+    struct timespec left_at;         /* when the end of its set was seen; 0: not seen */
     struct cuda_group *next;
 };
 
@@ -95,7 +101,8 @@ bool cuda_reducer_is_stuck(struct cuda_reducer *reducer);
 void cuda_ticket_done(struct cuda_ticket *ticket, int rc, const struct err *err);
 
 /* What was launched and has not been answered for fails: its communicator is about to be aborted,
- * and then its events pass without a result. `why` is the failure; NULL: the world has ended. */
+ * and then its events pass without a result. `why` is the failure; NULL: the world or the set has
+ * ended. */
 void cuda_tickets_fail(struct cuda_group *group, const struct err *why);
 
 /* Nobody will ask for the tickets of the group: the collectives of its set are over. */
@@ -169,7 +176,8 @@ int cuda_group_allgather(struct cuda_group *group, const struct hvd_device_colle
 int cuda_group_alltoall(struct cuda_group *group, const struct hvd_device_collective *collective,
                         struct err *err);
 
-/* True when nothing more is to be waited for. */
+/* True when nothing more is to be waited for: the group stops, the world is broken, or a rank of the
+ * set has left a while ago. */
 bool cuda_group_is_over(struct cuda_group *group);
 
 /* In the GPU's context. Records the event behind what is on the group's stream, and waits until it

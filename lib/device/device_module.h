@@ -12,7 +12,7 @@
 #include "lib/hvd_device.h"
 
 /* Changes with any struct below, hvd_device.h or struct err. */
-enum { DEVICE_MODULE_VERSION = 8 };
+enum { DEVICE_MODULE_VERSION = 9 };
 
 #define DEVICE_MODULE_SYMBOL "hvd_device_module"
 
@@ -33,6 +33,10 @@ struct device_module_library {
     int (*process_set_ranks)(int process_set, int *ranks, int capacity);
     int (*process_set_rank)(int process_set);
     int (*process_set_serial)(int process_set); /* of all that the world has had: never reused */
+
+    /* 1: a rank of the set has left, so the set will begin no more collectives; also for a set that
+     * is not there. Fast until a set ends. */
+    int (*process_set_has_ended)(int process_set, int serial);
     size_t (*dtype_size)(enum hvd_dtype dtype);
     int (*epoch)(void);
     const char *(*last_error)(void);

@@ -96,6 +96,9 @@ int engine_set_size(struct engine *engine, int id, struct err *err);
 /* The number among all sets that the world has had, the same on all ranks: an id is reused. */
 int engine_set_serial(struct engine *engine, int id, struct err *err);
 
+/* True if a rank of the set has left. Takes no lock until any set has ended. */
+bool engine_set_has_ended(struct engine *engine, int id, int serial);
+
 int engine_set_ids(struct engine *engine, int *ids, int capacity);
 int engine_set_ranks(struct engine *engine, int id, int *ranks, int capacity, struct err *err);
 int engine_start_timeline(struct engine *engine, const char *file, bool mark_cycles,

@@ -283,6 +283,7 @@ void set_end(struct process_set *set, int who, const struct rank_end *end)
         return;
     rank_end_fail(&set->ended, end);
     set->end = *end;
+    atomic_store(&set->engine->sets.any_has_ended, true);
     set_steady_abandon(set);
     set->decided.data_since_ns = 0;
     set_forget_links(set);

@@ -27,6 +27,7 @@
 #include "lib/negotiation/steady_round.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 /* Ranks of a set that is small enough for a steady state, which are neither parent nor child. */
 enum { ACROSS_MAX = TOPOLOGY_MESH_MAX - 2 };
@@ -332,7 +333,8 @@ struct set_table {
     int count;
     int *free_ids, free_count; /* of removed sets, the oldest first */
     uint32_t next_serial;
-    pthread_mutex_t adding; /* one set is added or removed at a time on this rank */
+    atomic_bool any_has_ended; /* set_end(); for threads without the lock */
+    pthread_mutex_t adding;    /* one set is added or removed at a time on this rank */
 };
 void sets_init(struct engine *engine);
 void sets_fini(struct engine *engine); /* the sets themselves are gone */

@@ -253,6 +253,18 @@ int engine_set_serial(struct engine *engine, int id, struct err *err)
     return serial;
 }
 
+bool engine_set_has_ended(struct engine *engine, int id, int serial)
+{
+    struct err err;
+    if (!atomic_load(&engine->sets.any_has_ended))
+        return false;
+    engine_lock(engine);
+    const struct process_set *set = engine_find_set(engine, id, "process set", &err);
+    bool ended = set && (int)set->serial == serial && set->ended.code != HVD_OK;
+    engine_unlock(engine);
+    return ended;
+}
+
 int engine_set_size(struct engine *engine, int id, struct err *err)
 {
     return engine_set_ranks(engine, id, NULL, 0, err);

@@ -3,7 +3,8 @@
  * the vendor for each batch in the order of the decisions, which is the same on all ranks. A batch
  * is done when the event behind it has passed.
  *
- * A failure breaks the world: the other ranks' devices may wait for ours. */
+ * A failure breaks the world: the other ranks' devices may wait for ours. A batch that fails
+ * in a set that a rank has left fails alone, and because of that rank. */
 #include "lib/engine/engine_impl.h"
 
 #include "lib/engine/trace.h"
@@ -110,15 +111,19 @@ static int finish_all(struct process_set *set, struct err *err)
         struct tensor *own = batch->tensors[0].own;
         const char *verb = device_collective_verb(batch->description.kind);
         int rc = device_passed(own->device, batch->stage.buffer->event, verb, err);
-        if (rc < 0)
+        if (rc < 0 && set->ended.code == HVD_OK)
             return stage_context(batch, err);
         if (rc == 0)
             break;
         batch_list_take(&set->stages.reducing);
+        moved = 1;
+        if (rc < 0) {
+            stage_fail(set, batch, &set->ended);
+            continue;
+        }
         stage_free(batch, true);
         complete_part(own, batch);
         batch_release(set, batch);
-        moved = 1;
     }
     return moved;
 }

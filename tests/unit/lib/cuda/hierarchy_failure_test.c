@@ -169,6 +169,40 @@ START_TEST(a_rank_that_is_lost_ends_the_world_and_leaves_no_kernel_waiting)
 }
 END_TEST
 
+/* Rank 1 leaves when its host's first rank has pieces under way that wait for it. Its GPU is held, so
+ * that the library leaves it an event, which would count as a leak. */
+static int leave_too_early(int rank)
+{
+    int64_t handle;
+    hierarchy_start(rank, "1", "auto");
+    REQUIRE_STATUS(reduce_ones(LEAST), HVD_OK);
+    int before = nccl_called();
+    if (rank == 1)
+        stand_in_hold(true);
+    REQUIRE_STATUS(submit_ones(PIECES_9, &handle), HVD_OK);
+    while (nccl_called() == before)
+        REQUIRE_STATUS(hvd_wait_timeout(handle, 1, NULL), HVD_ERR_TIMEOUT);
+    atomic_fetch_add(&shared->counters[0], 1);
+    wait_for(0, 4);
+    if (rank != 1) {
+        REQUIRE_STATUS(hvd_wait(handle), HVD_ERR_PEER_LEFT);
+        require_text("allreduce 'n': rank 1 on ");
+        nccl_leave_together(4 + 3);
+        return nccl_leave();
+    }
+    leave_world();
+    stand_in_hold(false);
+    REQUIRE_STATUS(hvd_cuda_close(device), HVD_OK);
+    _exit(0);
+}
+
+START_TEST(a_rank_that_leaves_too_early_is_named_and_not_waited_for)
+{
+    hierarchy_layout = _i ? "0011" : "0001";
+    ranks_run(&(struct mini_options){ .size = 4 }, leave_too_early);
+}
+END_TEST
+
 /* NCCL fails on rank 0 while its kernel waits for rank 1's. */
 static int fail_at_work(int rank)
 {
@@ -324,6 +358,7 @@ int main(void)
                         LATE_PIECES);
     tcase_add_loop_test(tcase, a_rank_that_is_lost_ends_the_world_and_leaves_no_kernel_waiting, 0,
                         8);
+    tcase_add_loop_test(tcase, a_rank_that_leaves_too_early_is_named_and_not_waited_for, 0, 2);
     tcase_add_test(tcase, a_communicator_of_a_host_that_fails_at_work_ends_the_world);
     tcase_add_test(tcase, links_that_die_between_hosts_end_the_world);
     tcase_add_loop_test(tcase, ranks_that_wish_otherwise_end_the_world_with_both_named, 0,

@@ -125,6 +125,33 @@ START_TEST(a_rank_that_is_lost_leaves_no_kernel_waiting)
 }
 END_TEST
 
+/* Rank 1 leaves when rank 0 is in the collective that waits for it. Its GPU is held, so
+ * that the library leaves it an event, which would count as a leak. */
+static int leave_too_early(int rank)
+{
+    int64_t handle;
+    submit_and_hold(rank, &handle);
+    atomic_fetch_add(&shared->counters[0], 1);
+    wait_for(0, 2);
+    if (rank == 0) {
+        REQUIRE_STATUS(hvd_wait(handle), HVD_ERR_PEER_LEFT);
+        require_text(one->label);
+        require_text(": rank 1 on ");
+        return nccl_leave();
+    }
+    leave_world();
+    stand_in_hold(false);
+    REQUIRE_STATUS(hvd_cuda_close(device), HVD_OK);
+    _exit(0);
+}
+
+START_TEST(a_rank_that_leaves_too_early_is_named_and_not_waited_for)
+{
+    one = &ones[_i];
+    ranks_run(&(struct mini_options){ .size = 2 }, leave_too_early);
+}
+END_TEST
+
 /* Rank 0 also has rank 1's memory open, and cannot abort. What it leaves to the driver would count
  * as a leak. */
 static int lose_without_abort(int rank)
@@ -289,6 +316,7 @@ int main(void)
     cuda_prepare();
     tcase_add_loop_test(tcase, other_versions_of_nccl_end_the_world_with_both_named, 0, ONES);
     tcase_add_loop_test(tcase, a_rank_that_is_lost_leaves_no_kernel_waiting, 0, ONES);
+    tcase_add_loop_test(tcase, a_rank_that_leaves_too_early_is_named_and_not_waited_for, 0, ONES);
     tcase_add_test(tcase, an_abort_that_fails_is_not_waited_for);
     tcase_add_loop_test(tcase, a_communicator_that_fails_at_work_ends_the_world_in_nccls_words, 0,
                         ONES);
