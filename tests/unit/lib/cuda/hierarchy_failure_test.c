@@ -169,8 +169,8 @@ START_TEST(a_rank_that_is_lost_ends_the_world_and_leaves_no_kernel_waiting)
 }
 END_TEST
 
-/* Rank 1 leaves when its host's first rank has pieces under way that wait for it. Its GPU is held, so
- * that the library leaves it an event, which would count as a leak. */
+/* Rank 1 leaves when its host's first rank has pieces under way that wait for it. Its GPU is held,
+ * so that the library leaves it an event, which would count as a leak. */
 static int leave_too_early(int rank)
 {
     int64_t handle;
