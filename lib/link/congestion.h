@@ -24,11 +24,11 @@
 /* Whether a socket on a system with this default should begin with another one. */
 bool congestion_is_replaced(const char *system);
 
-/* Before connect() or listen(); accepted sockets begin as the listening one. Does nothing to a
- * socket that is not TCP. */
+/* For a new socket, before connect() or listen(); accepted sockets begin as the listening one. Does
+ * nothing to a socket that is not TCP. */
 void congestion_begin(int fd);
 
-/* Once connected. */
+/* Once connected; needs no descriptor besides. */
 void congestion_choose(int fd, bool within_host);
 
 #endif

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -188,6 +189,29 @@ START_TEST(a_link_within_a_host_is_held_to_no_estimate_and_any_other_is_as_the_s
 }
 END_TEST
 
+/* Two hosts, as far as addresses tell. Fails only where the system's default is replaced. */
+START_TEST(a_link_between_hosts_is_as_the_system_says_though_no_descriptor_is_left)
+{
+    int pair[2];
+    char system[16];
+    struct rlimit limit, none;
+    strcpy(system, system_congestion());
+    ck_assert(connect_pair(AF_INET, "127.0.0.1", "127.0.0.2", pair));
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    none = (struct rlimit){ 0, limit.rlim_max };
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    ck_assert_int_eq(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), -1);
+    struct link *links[2];
+    for (int i = 0; i < 2; i++) {
+        links[i] = link_tcp_create(pair[i]);
+        ck_assert_str_eq(congestion(pair[i]), system);
+    }
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    for (int i = 0; i < 2; i++)
+        link_close(links[i]);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("link_tcp");
@@ -203,6 +227,7 @@ int main(void)
                         0, sizeof systems / sizeof *systems);
     tcase_add_test(tcase, a_socket_that_is_to_be_a_link_begins_without_bbr);
     tcase_add_test(tcase, a_socket_that_is_not_tcp_begins_as_it_is);
+    tcase_add_test(tcase, a_link_between_hosts_is_as_the_system_says_though_no_descriptor_is_left);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
