@@ -2,15 +2,14 @@
 /* Measured costs of moving bytes; see shm_costs.h. */
 #include "lib/link/shm_costs.h"
 
-#include "lib/base/min.h"
-
-#define COST_MOST ((size_t)1 << 24) /* a quarter more still fits, as does the sum of two */
+#define COST_MOST (UINT64_C(1) << 24) /* a quarter more still fits, as does the sum of two */
 
 uint32_t shm_cost_sample(uint32_t cost, uint64_t took_ns, size_t nbytes)
 {
-    size_t most = cost ? (size_t)cost + cost / 4 + 1 : COST_MOST;
-    size_t sample = took_ns < COST_MOST ? (size_t)took_ns * 1000 / nbytes : COST_MOST;
-    return (uint32_t)size_min(sample > 0 ? sample : 1, size_min(most, COST_MOST));
+    uint64_t most = cost ? (uint64_t)cost + cost / 4 + 1 : COST_MOST;
+    uint64_t sample = took_ns < COST_MOST ? took_ns * 1000 / nbytes : COST_MOST;
+    most = most < COST_MOST ? most : COST_MOST;
+    return (uint32_t)(sample == 0 ? 1 : sample < most ? sample : most);
 }
 
 bool shm_costs_choose_fetch(struct shm_costs *costs)

@@ -18,6 +18,7 @@ START_TEST(a_cost_is_picoseconds_for_a_byte)
 {
     ck_assert_uint_eq(shm_cost_sample(0, 4000, 40000), 100);
     ck_assert_uint_eq(shm_cost_sample(0, 0, 64 * KIB), 1);
+    ck_assert_uint_eq(shm_cost_sample(0, 16000000, 1 << 20), 15258); /* 2^32 ps and more */
 }
 END_TEST
 
