@@ -51,14 +51,22 @@ int link_shm_failed(const struct link_shm *shm, struct err *err)
 
 /* ---- sending ---- */
 
+/* True if bytes of this number count for the costs. */
+static bool is_measurable(const struct link_shm *shm, size_t nbytes)
+{
+    return shm->link.exchanged && nbytes >= SHM_COST_LEAST;
+}
+
 /* Copies bytes into the next entry, and notes what that costs. */
 static ssize_t put_entry(struct link_shm *shm, struct parts *rest)
 {
-    bool is_measured = shm->link.exchanged && parts_size(rest, SHM_COST_LEAST) == SHM_COST_LEAST;
+    bool is_measured = is_measurable(shm, parts_size(rest, SHM_COST_LEAST));
     uint64_t start_ns = is_measured ? monotonic_ns() : 0;
     ssize_t put = shm_writer_put(&shm->out, rest, &shm->failure);
-    if (is_measured && put >= SHM_COST_LEAST)
+    if (is_measured && put >= SHM_COST_LEAST) {
         shm->costs.put = shm_cost_sample(shm->costs.put, monotonic_ns() - start_ns, (size_t)put);
+        shm->costs.moved += (size_t)put;
+    }
     return put;
 }
 
@@ -157,7 +165,7 @@ static enum shm_method choose_method(const struct link_shm *shm, bool mapped, si
 static bool is_fetched_sooner(struct link_shm *shm, size_t nbytes)
 {
     const struct shm_side *other = shm->doorbell.other;
-    if (!shm->link.exchanged || nbytes < SHM_COST_LEAST)
+    if (!is_measurable(shm, nbytes))
         return false;
     shm->costs.get = atomic_load_explicit(&other->get, memory_order_relaxed);
     shm->costs.fetch = atomic_load_explicit(&other->fetch, memory_order_relaxed);
@@ -176,6 +184,8 @@ static int offer_address(struct link_shm *shm, const void *data, size_t nbytes)
     int rc = shm_writer_refer(&shm->out, SHM_PRIVATE, &reference, &shm->failure);
     if (rc > 0)
         link_shm_remember(shm, data, nbytes);
+    if (rc > 0 && is_measurable(shm, nbytes))
+        shm->costs.moved += nbytes;
     return rc;
 }
 

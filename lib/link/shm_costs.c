@@ -12,11 +12,12 @@ uint32_t shm_cost_sample(uint32_t cost, uint64_t took_ns, size_t nbytes)
     return (uint32_t)(sample == 0 ? 1 : sample < most ? sample : most);
 }
 
-bool shm_costs_choose_fetch(struct shm_costs *costs)
+bool shm_costs_choose_fetch(const struct shm_costs *costs)
 {
-    unsigned turn = costs->choices++ % SHM_COST_PERIOD;
-    if (turn < 2 * SHM_COST_TRIALS)
-        return turn < SHM_COST_TRIALS;
-    bool known = costs->put && costs->get && costs->fetch;
-    return known && (uint64_t)costs->fetch < (uint64_t)costs->put + costs->get;
+    uint64_t at = costs->moved % SHM_COST_PERIOD;
+    if (at < SHM_COST_TRIAL || !costs->put || !costs->get)
+        return false;
+    if (at < 2 * SHM_COST_TRIAL)
+        return true;
+    return costs->fetch && (uint64_t)costs->fetch < (uint64_t)costs->put + costs->get;
 }

@@ -17,22 +17,25 @@
 #include <stdint.h>
 
 enum {
-    SHM_COST_LEAST = 32 * 1024, /* smaller pieces are neither measured nor read by system calls */
-    SHM_COST_TRIALS = 4,        /* choices in a row that try each of the two ways */
-    SHM_COST_PERIOD = 256       /* choices until both are tried again */
+    SHM_COST_LEAST = 32 * 1024,        /* smaller pieces are neither measured nor fetched */
+    SHM_COST_TRIAL = 1024 * 1024,      /* bytes that try copies; then as many try system calls */
+    SHM_COST_PERIOD = 64 * 1024 * 1024 /* bytes until both are tried again */
 };
 
 /* Of a link. Zeros: nothing is known. */
 struct shm_costs {
     uint32_t put, get, fetch; /* 0: not known; `get` and `fetch` are the receiver's */
-    unsigned choices;         /* ever; wraps around */
+    uint64_t moved; /* bytes, ever, by either method, in pieces of at least SHM_COST_LEAST */
 };
 
 /* The cost after a sample: `nbytes`, which are not 0, took `took_ns`. */
 uint32_t shm_cost_sample(uint32_t cost, uint64_t took_ns, size_t nbytes);
 
 /* True if the receiver should read the next bytes with a system call: if that costs less than both
- * copies, or to find out. Both ranks send, so each processor would make one copy of each kind. */
-bool shm_costs_choose_fetch(struct shm_costs *costs);
+ * copies, or to find out. Both ranks send, so each processor would make one copy of each kind.
+ * System calls are not tried while the costs of copies are not known: with nothing to compare, they
+ * would be tried in vain. A sender asks again and again while the ring is full; only bytes that have
+ * moved use up a trial. */
+bool shm_costs_choose_fetch(const struct shm_costs *costs);
 
 #endif

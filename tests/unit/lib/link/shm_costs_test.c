@@ -5,13 +5,16 @@
 
 enum { KIB = 1024 };
 
-/* How many of the next choices are system calls. */
-static int count_fetches(struct shm_costs *costs, int choices)
+/* How many of the next bytes system calls read, when pieces of 512 KiB are moved. */
+static size_t count_fetched(struct shm_costs *costs, size_t nbytes)
 {
-    int fetches = 0;
-    for (int i = 0; i < choices; i++)
-        fetches += shm_costs_choose_fetch(costs);
-    return fetches;
+    const size_t piece = 512 * KIB;
+    size_t fetched = 0;
+    for (size_t moved = 0; moved < nbytes; moved += piece) {
+        fetched += shm_costs_choose_fetch(costs) ? piece : 0;
+        costs->moved += piece;
+    }
+    return fetched;
 }
 
 START_TEST(a_cost_is_picoseconds_for_a_byte)
@@ -40,17 +43,43 @@ START_TEST(a_cost_has_a_bound_however_long_it_took)
 }
 END_TEST
 
-START_TEST(both_methods_are_tried_first_and_then_bytes_are_copied_while_a_cost_is_not_known)
+START_TEST(both_methods_are_tried_first)
 {
     struct shm_costs costs = { 0 };
-    ck_assert_int_eq(count_fetches(&costs, SHM_COST_TRIALS), SHM_COST_TRIALS);
-    ck_assert_int_eq(count_fetches(&costs, SHM_COST_PERIOD - SHM_COST_TRIALS), 0);
-    costs = (struct shm_costs){ .put = 50, .get = 50, .choices = 2 * SHM_COST_TRIALS };
+    ck_assert_uint_eq(count_fetched(&costs, SHM_COST_TRIAL), 0);
+    costs.put = costs.get = 50;
+    ck_assert_uint_eq(count_fetched(&costs, SHM_COST_TRIAL), SHM_COST_TRIAL);
+}
+END_TEST
+
+static const struct shm_costs unknown[] = {
+    { 0 },
+    { .put = 50, .fetch = 10 },
+    { .get = 50, .fetch = 10 },
+};
+
+START_TEST(bytes_are_copied_while_the_cost_of_copies_is_not_known)
+{
+    struct shm_costs costs = unknown[_i];
+    ck_assert_uint_eq(count_fetched(&costs, 2 * (size_t)SHM_COST_PERIOD), 0);
+}
+END_TEST
+
+START_TEST(bytes_are_copied_while_the_cost_of_system_calls_is_not_known)
+{
+    struct shm_costs costs = { .put = 50, .get = 50, .moved = 2 * SHM_COST_TRIAL };
     ck_assert(!shm_costs_choose_fetch(&costs));
-    costs = (struct shm_costs){ .fetch = 50, .get = 100, .choices = 2 * SHM_COST_TRIALS };
-    ck_assert(!shm_costs_choose_fetch(&costs));
-    costs = (struct shm_costs){ .fetch = 50, .put = 100, .choices = 2 * SHM_COST_TRIALS };
-    ck_assert(!shm_costs_choose_fetch(&costs));
+}
+END_TEST
+
+START_TEST(a_choice_stands_until_bytes_have_moved)
+{
+    struct shm_costs costs = { .put = 1, .get = 1, .fetch = 9, .moved = SHM_COST_TRIAL };
+    for (int i = 0; i < 1000; i++)
+        ck_assert(shm_costs_choose_fetch(&costs));
+    costs.moved += SHM_COST_TRIAL;
+    for (int i = 0; i < 1000; i++)
+        ck_assert(!shm_costs_choose_fetch(&costs));
 }
 END_TEST
 
@@ -67,18 +96,18 @@ static const struct {
 START_TEST(a_system_call_is_made_if_it_costs_less_than_both_copies)
 {
     struct shm_costs costs = cases[_i].costs;
-    int decided = SHM_COST_PERIOD - 2 * SHM_COST_TRIALS;
-    count_fetches(&costs, 2 * SHM_COST_TRIALS);
-    ck_assert_int_eq(count_fetches(&costs, decided), cases[_i].is_fetched ? decided : 0);
+    size_t decided = SHM_COST_PERIOD - 2 * SHM_COST_TRIAL;
+    count_fetched(&costs, 2 * (size_t)SHM_COST_TRIAL);
+    ck_assert_uint_eq(count_fetched(&costs, decided), cases[_i].is_fetched ? decided : 0);
 }
 END_TEST
 
 START_TEST(both_methods_are_tried_again)
 {
-    struct shm_costs costs = { .put = 1, .get = 1, .fetch = 9, .choices = SHM_COST_PERIOD };
-    ck_assert_int_eq(count_fetches(&costs, SHM_COST_PERIOD), SHM_COST_TRIALS);
+    struct shm_costs costs = { .put = 1, .get = 1, .fetch = 9, .moved = SHM_COST_PERIOD };
+    ck_assert_uint_eq(count_fetched(&costs, SHM_COST_PERIOD), SHM_COST_TRIAL);
     costs.fetch = 1;
-    ck_assert_int_eq(count_fetches(&costs, SHM_COST_PERIOD), SHM_COST_PERIOD - SHM_COST_TRIALS);
+    ck_assert_uint_eq(count_fetched(&costs, SHM_COST_PERIOD), SHM_COST_PERIOD - SHM_COST_TRIAL);
 }
 END_TEST
 
@@ -89,8 +118,11 @@ int main(void)
     tcase_add_test(tcase, a_cost_is_picoseconds_for_a_byte);
     tcase_add_test(tcase, a_lower_sample_counts_at_once_and_a_higher_one_by_a_quarter);
     tcase_add_test(tcase, a_cost_has_a_bound_however_long_it_took);
-    tcase_add_test(
-        tcase, both_methods_are_tried_first_and_then_bytes_are_copied_while_a_cost_is_not_known);
+    tcase_add_test(tcase, both_methods_are_tried_first);
+    tcase_add_loop_test(tcase, bytes_are_copied_while_the_cost_of_copies_is_not_known, 0,
+                        sizeof unknown / sizeof *unknown);
+    tcase_add_test(tcase, bytes_are_copied_while_the_cost_of_system_calls_is_not_known);
+    tcase_add_test(tcase, a_choice_stands_until_bytes_have_moved);
     tcase_add_loop_test(tcase, a_system_call_is_made_if_it_costs_less_than_both_copies, 0,
                         sizeof cases / sizeof *cases);
     tcase_add_test(tcase, both_methods_are_tried_again);
