@@ -86,7 +86,7 @@ static void put_forward(uint64_t ms)
 /* Two are sent as much; a while passes between what each reads. */
 START_TEST(who_reads_too_slowly_is_hung_up_on)
 {
-    enum { MUCH = 3 << 19, LITTLE = 64 << 10, STEP_MS = TCP_PORT_WRITE_MS - 1000 };
+    enum { MUCH = 3 << 19, LITTLE = 64 << 10, STEP_MS = TCP_PORT_WRITE_MS / 2 };
     static char heard[MUCH];
     int fine = port_dial_for_much(MUCH, 0), slow = port_dial_for_much(MUCH, LITTLE);
     for (int i = 0; i < 2; i++) {
@@ -115,7 +115,7 @@ START_TEST(who_is_sent_little_has_time_to_read_it)
     port_say(fd, "M");
     while (stand_in.accepted == 0 || stand_in.open > 0)
         port_turn();
-    put_forward(TCP_PORT_WRITE_MS - 1000);
+    put_forward(TCP_PORT_WRITE_MS / 2);
     ck_assert_int_eq(port_hear(fd, answer, sizeof answer), sizeof answer);
     close(fd);
 }
