@@ -577,6 +577,9 @@ tests_unit_launcher_agent_agent_relay_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=so
 # What is found, and by which signal.
 tests_unit_launcher_cleanup_cleanup_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=process_tree_signal,--wrap=orphans_signal
 
+# Its clock stands still.
+tests_unit_launcher_job_job_last_line_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=job_now_ms
+
 # Threads that cannot be had, and how many there were.
 tests_unit_launcher_output_output_writer_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pthread_create
 tests_unit_launcher_output_stdin_reader_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pthread_create

@@ -18,9 +18,9 @@
 static pid_t supervisor;
 static int stream[2];         /* the supervisor's stdin is [1] */
 static int reports[2];        /* pids come out of [0] */
-static int out[2];            /* the supervisor's stdout is [1], if it is not 0 */
+static int out[2];            /* the supervisor's stdout is [1], if that is not -1 */
 static bool ignores_children; /* as whoever starts the supervisor may */
-static int exit_status = 7;   /* of an agent that ends */
+static int exit_status;       /* of an agent that ends */
 
 static void report(pid_t pid)
 {
@@ -132,7 +132,7 @@ static void start_supervisor(int (*agent)(void), uint32_t hang_up_ms)
     if (ignores_children)
         signal(SIGCHLD, SIG_IGN);
     dup2(stream[1], STDIN_FILENO);
-    if (out[1] > 0) {
+    if (out[1] >= 0) {
         dup2(out[1], STDOUT_FILENO);
         close(out[0]);
         close(out[1]);
@@ -172,6 +172,9 @@ static void set_up(void)
     process_tree_adopt();
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, stream), 0);
     ck_assert_int_eq(pipe(reports), 0);
+    out[0] = out[1] = -1;
+    ignores_children = false;
+    exit_status = 7;
 }
 
 static void tear_down(void)

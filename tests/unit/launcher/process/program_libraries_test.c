@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which shared library of a program its loader does not find. The program is a copy of echo that
- * needs libx.so.6 where echo needs libc.so.6; the loader is the machine's own. */
+/* Which shared library of a program its loader does not find. The program is a copy of this test
+ * program that needs libx.so.6 instead of libc.so.6, in a folder beside it, where programs may be
+ * run; the loader is the machine's own. */
 #include "launcher/process/program_libraries.h"
 #include "tests/support/descriptors.h"
 #include "tests/support/unit.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,21 +16,26 @@
 
 enum { LONG_MS = 60000 };
 
-static char folder[64], program[80], library[80], search[100];
+static char own[PATH_MAX - 80], folder[PATH_MAX - 40], program[PATH_MAX], library[PATH_MAX],
+    search[PATH_MAX];
 static struct program_libraries found;
 
 static void set_up(void)
 {
-    static char data[16 << 20];
-    snprintf(folder, sizeof folder, "/tmp/program_libraries_test.XXXXXX");
+    static char data[64 << 20];
+    ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
+    ck_assert_int_gt(length, 0);
+    own[length] = '\0';
+    snprintf(folder, sizeof folder, "%s.XXXXXX", own);
     ck_assert_ptr_nonnull(mkdtemp(folder));
     snprintf(program, sizeof program, "%s/-program", folder);
     snprintf(library, sizeof library, "%s/libx.so.6", folder);
     snprintf(search, sizeof search, "LD_LIBRARY_PATH=%s", folder);
-    int from = open("/bin/echo", O_RDONLY | O_CLOEXEC);
+    int from = open(own, O_RDONLY | O_CLOEXEC);
     int to = open(program, O_WRONLY | O_CREAT | O_CLOEXEC, 0700);
-    ssize_t length = read(from, data, sizeof data);
+    length = read(from, data, sizeof data);
     ck_assert_int_gt(length, 0);
+    ck_assert_int_lt(length, sizeof data);
     char *name = memmem(data, (size_t)length, "libc.so.6", 10);
     ck_assert_ptr_nonnull(name);
     name[3] = 'x';
@@ -84,7 +91,7 @@ END_TEST
 START_TEST(of_a_program_that_has_its_libraries_none_is_missing)
 {
     char *const none[] = { NULL };
-    look("/bin/echo", none);
+    look(own, none);
     ck_assert_int_eq(found.count, 0);
     ck_assert_str_eq(found.missing, "");
 }
