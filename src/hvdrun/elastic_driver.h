@@ -20,8 +20,8 @@ struct elastic_driver *elastic_driver_create(uv_loop_t *loop, const struct job_s
 /* A worker, which is about to wait, is Horovod's own. */
 void elastic_driver_on_gloo(struct elastic_driver *driver, int worker);
 
-/* A worker has said HELLO; the workers of a world are complete; a worker has ended; a
- * worker has not submitted a tensor in time; the host of a worker is to be left. */
+/* A worker has said HELLO; the workers of a world are complete; a worker has ended; a worker has
+ * not submitted a tensor in time; the host of a worker is to be left. */
 void elastic_driver_on_waiting(struct elastic_driver *driver, int worker);
 void elastic_driver_on_world(struct elastic_driver *driver, int epoch, const int *workers,
                              int size);
