@@ -204,21 +204,9 @@ void sim_elastic_on_report(const struct job_report *report)
                        report->worlds[i - 1].epoch);
 }
 
-static const char *last_line_of_stderr(void)
-{
-    const struct sim_console *console = &world.consoles[1];
-    size_t length = console->length;
-    length -= length > 0 && console->text[length - 1] == '\n';
-    const char *newline = length > 0 ? memrchr(console->text, '\n', length) : NULL;
-    const char *line = newline ? newline + 1 : console->text;
-    length -= (size_t)(line - console->text);
-    char *text = sim_new(length + 1);
-    return length > 0 ? memcpy(text, line, length) : text;
-}
-
 static void check_elastic_end(void)
 {
-    const char *line = last_line_of_stderr();
+    const char *line = sim_last_line();
     if (!world.finished)
         sim_broken("the job does not end: %s", line);
     else if (world.launcher->alive)

@@ -28,26 +28,13 @@ static void check_end(void)
         sim_broken("hvdrun does not end with its job after %s", sim_faults_text());
 }
 
-/* The last line of stderr. */
-static const char *last_line(void)
-{
-    const struct sim_console *console = &world.consoles[1];
-    size_t length = console->length;
-    length -= length > 0 && console->text[length - 1] == '\n';
-    const char *newline = length > 0 ? memrchr(console->text, '\n', length) : NULL;
-    const char *line = newline ? newline + 1 : console->text;
-    length -= (size_t)(line - console->text);
-    char *text = sim_new(length + 1);
-    return length > 0 ? memcpy(text, line, length) : text;
-}
-
 static void check_verdict(void)
 {
     if (!world.finished || sim_launcher_was_killed())
         return;
     int status = world.exit_status, blamed = sim_faults_blamed_rank();
     int host = sim_faults_blamed_host(status);
-    const char *line = last_line(), *words = sim_faults_words(status);
+    const char *line = sim_last_line(), *words = sim_faults_words(status);
     if (!sim_faults_allow(status))
         sim_broken("status %d after %s: %s", status, sim_faults_text(), line);
     else if (status != 0 && strncmp(line, "hvdrun: ", 8) != 0 && !world.output_dropped)

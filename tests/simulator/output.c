@@ -72,6 +72,18 @@ static void append(struct sim_console *console, const void *data, size_t length)
     console->length += length;
 }
 
+const char *sim_last_line(void)
+{
+    const struct sim_console *console = &world.consoles[1];
+    size_t length = console->length;
+    length -= length > 0 && console->text[length - 1] == '\n';
+    const char *newline = length > 0 ? memrchr(console->text, '\n', length) : NULL;
+    const char *line = newline ? newline + 1 : console->text;
+    length -= (size_t)(line - console->text);
+    char *text = sim_new(length + 1);
+    return length > 0 ? memcpy(text, line, length) : text;
+}
+
 static void due(struct output_writer *writer);
 
 static void on_due(void *context)
