@@ -209,6 +209,22 @@ is "which finds hvd below its own prefix, where Python does not look" "0 $STAGE$
 mkdir -p "$tmp/elsewhere/share/hvdrun" && cp -r "$compat" "$tmp/elsewhere/share/hvdrun/compat"
 run env PYTHONPATH="$tmp/elsewhere/share/hvdrun/compat" "$PYTHON" -c 'import horovod'
 like "and says what to do if there is no hvd" 'ImportError: horovod on libhvd needs the package hvd, .*: pip install ' "$tmp/err"
+for version in 3.1 3.9999; do # of which no interpreter is
+    mkdir -p "$tmp/elsewhere/lib/python$version/site-packages/hvd"
+    echo 'print("of another Python")' >"$tmp/elsewhere/lib/python$version/site-packages/hvd/__init__.py"
+done
+run env PYTHONPATH="$tmp/elsewhere/share/hvdrun/compat" "$PYTHON" -c 'import horovod'
+like "also if another Python has one" 'ImportError: horovod on libhvd needs the package hvd, .*: pip install ' "$tmp/err"
+is "which is not run" "" "$(cat "$tmp/out")"
+other=$tmp/elsewhere/lib/python3/dist-packages/hvd
+mkdir -p "$other" && : >"$other/part.py" && printf 'from . import part\nraise ImportError("no libhvd")\n' >"$other/__init__.py"
+run env PYTHONPATH="$tmp/elsewhere/share/hvdrun/compat" "$PYTHON" -c '
+import sys
+try:
+    import horovod
+except ImportError as error:
+    print(error, [name for name in sys.modules if name.startswith("hvd")])'
+is "an hvd that fails leaves none of its modules behind" "no libhvd []" "$(cat "$tmp/out")"
 run "$PYTHON" -c 'import sys; sys.modules["numpy"] = None; import hvd'
 like "so does hvd without NumPy" "^ImportError: hvd needs NumPy, which .* does not have: install it there " "$tmp/err"
 for framework in tensorflow keras mxnet; do

@@ -13,12 +13,15 @@ __version__ = "0.28.1"
 
 
 def _installed_beside() -> str:
-    """The directory of the package hvd below the prefix of this package, "" if there is none."""
+    """The directory of this Python's package hvd below the prefix of this package, "" if there is none."""
     prefix = _os.path.abspath(__file__)
     for _ in range(5):  # PREFIX/share/hvdrun/compat/horovod/__init__.py
         prefix = _os.path.dirname(prefix)
-    found = sorted(_glob.glob(_os.path.join(_glob.escape(prefix), "lib*", "python3*", "*-packages", "hvd")))
-    return _os.path.dirname(found[-1]) if found else ""
+    for version in (f"python{_sys.version_info.major}.{_sys.version_info.minor}", "python3"):
+        found = sorted(_glob.glob(_os.path.join(_glob.escape(prefix), "lib*", version, "*-packages", "hvd")))
+        if found:
+            return _os.path.dirname(found[0])
+    return ""
 
 
 def _import_hvd() -> None:
@@ -44,7 +47,8 @@ def _import_hvd() -> None:
     try:
         spec.loader.exec_module(module)
     except BaseException:
-        del _sys.modules["hvd"]
+        for name in [name for name in _sys.modules if name.split(".")[0] == "hvd"]:
+            del _sys.modules[name]
         raise
 
 
