@@ -110,8 +110,8 @@ static int take_resources(struct agent *agent, struct err *err)
     return agent_relay_open(agent, err) < 0 ? STATUS_RESOURCE : 0;
 }
 
-/* The checks, in this order; each returns 0, or the exit status with which the job fails on this
- * host. */
+/* The checks, in this order, which is not that of enum host_step: `step` only names the check that
+ * fails. Each returns 0, or the exit status with which the job fails on this host. */
 static const struct {
     int (*look)(struct agent *agent, struct err *err);
     enum host_step step;

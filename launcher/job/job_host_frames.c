@@ -37,7 +37,9 @@ void job_host_take_step(struct job_host *host, enum host_step step)
     host->events->on_step(host->context, host->index, step);
 }
 
-/* The agent checks several steps before it says how far it has come. */
+/* An agent reports once: after its checks, or after the first one that fails. So these are the
+ * steps that the host has passed, in the order of enum host_step and at the time of the report. The
+ * agent checks in its own order (launcher/agent/agent_setup.c). */
 static void job_host_pass_steps(struct job_host *host, enum host_step step)
 {
     while (host->step < step)
