@@ -13,5 +13,8 @@ mutants:
 print-test-variables:
 	@$(AM_TESTS_ENVIRONMENT) env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL
 
-EXTRA_DIST += tests/mutants/baseline.py tests/mutants/entered.c tests/mutants/equivalent.txt tests/mutants/mutants.py tests/mutants/places.py \
-	tests/mutants/tree.py
+# Its verdicts, over a tree that stands in.
+TESTS += tests/mutants/mutants_test.sh
+
+EXTRA_DIST += tests/mutants/baseline.py tests/mutants/entered.c tests/mutants/equivalent.txt tests/mutants/mutants.py \
+	tests/mutants/mutants_cases.py tests/mutants/mutants_test.sh tests/mutants/places.py tests/mutants/tree.py

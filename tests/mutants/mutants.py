@@ -7,11 +7,11 @@ Chooses places of lib/, launcher/ and rendezvous/ from the seed, makes one chang
 one fails. Only tests that enter the function are run: those of the file's room, the simulators, those of other rooms, cheap ones first, the
 near ones again with AddressSanitizer and UBSan in this file, then tests in sh that run the programs. A line for each mutant, and totals:
 
-    killed        a test fails
-    SURVIVED      all tests that enter the function have passed, or there is none
+    killed        a test fails; or takes too long, twice
+    SURVIVED      all tests that enter the function and link have passed, or no test enters it
     undecided     all have passed that were run until its time was over
     equivalent    equivalent.txt says that it means the same, or the optimiser makes the same object of it; not counted
-    not counted   it does not compile or link, or its file is not built here
+    not counted   it does not compile, none of its tests links, or its file is not built here
 
 --again tries those that were not killed according to a former output; lines may have moved since. What takes long can be run in pieces,
 by --seconds and --from; the tests that were measured before are kept.
@@ -30,7 +30,7 @@ import tempfile
 import time
 
 import places
-from tree import OPTIMISED, PARTS, SANITIZED, SIMULATORS, Tree
+from tree import OPTIMISED, PARTS, SANITIZED, SIMULATORS, TOO_LONG, Tree
 
 BATCH = 50
 NEAR = 6  # so many tests are run again with sanitizers
@@ -73,6 +73,7 @@ class Trial:
         self.tests = order_for(tree, file, places.function_at(source, place.start))
         self.end = time.monotonic() + seconds
         self.is_cut = False
+        self.linked = set()  # the tests that were run
 
     def is_equal(self):
         """Whether the optimiser makes the same of both."""
@@ -84,9 +85,14 @@ class Trial:
         return made is not None and made == object_of(self.source)
 
     def failure(self, test, made, *flags, **variables):
-        """Why the test fails with this object, or empty; None if it does not link."""
+        """Why the test fails with this object, or empty; None if it does not link. The machine may pause once: a test that took
+        too long is run again."""
         command = self.tree.changed(test, self.file, made, *flags)
-        return command and self.tree.run(test, command, **variables).why
+        if not command:
+            return None
+        self.linked.add(test)
+        why = self.tree.run(test, command, **variables).why
+        return self.tree.run(test, command, **variables).why if why == TOO_LONG else why
 
     def kill_plainly(self, tests):
         """A test and why it fails, or None."""
@@ -128,7 +134,9 @@ class Trial:
             return "killed", f"{found[0]}: {found[1][:100]}"
         if self.is_cut:
             return "undecided", f"its time was over; {len(self.tests)} tests enter the function"
-        return "survived", f"{len(self.tests)} tests" if self.tests else "no test enters the function"
+        if self.tests and not self.linked:
+            return "not counted", "does not link"
+        return "survived", f"{len(self.linked)} tests" if self.tests else "no test enters the function"
 
 
 def try_mutant(tree, file, source, place, known, seconds):
@@ -258,4 +266,5 @@ def main():
           f"{counts['not counted']} are not counted; the next is --from {options.first + counts['tried']}")  # fmt: skip
 
 
-main()
+if __name__ == "__main__":
+    main()

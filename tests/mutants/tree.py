@@ -30,6 +30,7 @@ UNKNOWN_S = 100
 PROGRAM_TEST_S = 40  # a test in sh that needs longer without a change is left out
 PATIENCE_S = 20
 EXCUSED = 3
+TOO_LONG = "took too long"
 OTHER_LANGUAGES = re.compile(r"^python_|\$\{?(FC|HEAT|FASHION_MNIST|FUNCTION_APPROXIMATION|PINN|SOFTMAX_REGRESSION|SYNTHETIC_BENCHMARK)\b")
 COMPILE = re.compile(r"--mode=compile (?:ccache )?(.*?) -MT (\S+)\.lo .* -c -o \S+\.lo (?:`[^`]*`)?(?:\.\./source/)?(\S+\.c)\b")
 LINK = re.compile(r"^(/bin/sh \S*libtool\S* .*--mode=link .*) -o (tests/\S+|" + "|".join(PROGRAMS) + r") (.*)$", re.MULTILINE)
@@ -56,7 +57,7 @@ class Result:
         news = [line for line in failed if sentence_of(line) not in excused]
         self.seconds = seconds
         if status is None:
-            self.why = "took too long"
+            self.why = TOO_LONG
         elif news:
             self.why = news[0]
         else:

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdicts of mutants.py over a tree that stands in for the real one: nothing is compiled, and each test ends as the case says.
+
+A line for each sentence: "ok SENTENCE", or "failed SENTENCE".
+"""
+import pathlib
+import tempfile
+
+import baseline
+import mutants
+import places
+import tree
+
+FILE = pathlib.Path("lib/base/frame.c")
+SOURCE = "int f(int a)\n{\n    return a < 2;\n}\n"
+NEAR, FAR = "tests/unit/lib/base/frame_test", "tests/unit/lib/engine/batch_test"
+PASSES, FAILS, TOO_LONG = (0, "ok 1 - x"), (0, "not ok 1 - x"), (None, "")
+
+
+class StandIn:
+    """`ends` are those of each test, in the order in which it is run; a test without any does not link."""
+
+    def __init__(self, **ends):
+        self.ends = {{"near": NEAR, "far": FAR}[name]: list(those) for name, those in ends.items()}
+        self.tests = {test: baseline.Measured("", "", 1, [FILE.name], ["f"]) for test in self.ends}
+
+    def compile(self, file, source, folder, *flags):
+        made = pathlib.Path(folder) / "made.o"
+        made.write_text(source)
+        return None if tree.SANITIZED[0] in flags else made
+
+    def changed(self, test, *_):
+        return ([test], []) if self.ends[test] else None
+
+    def run(self, test, command):
+        ends = self.ends[test]
+        return tree.Result(*(ends.pop(0) if len(ends) > 1 else ends[0]), 1)
+
+
+def verdict(**ends):
+    place = list(places.places_of(SOURCE))[0]
+    with tempfile.TemporaryDirectory() as folder:
+        return mutants.Trial(StandIn(**ends), FILE, SOURCE, place, 90, folder).verdict()
+
+
+def a_mutant_survives_tests_that_pass():
+    return verdict(near=[PASSES], far=[PASSES]) == ("survived", "2 tests")
+
+
+def a_mutant_is_killed_by_a_test_that_fails():
+    return verdict(near=[PASSES], far=[FAILS])[0] == "killed"
+
+
+def a_mutant_that_links_into_no_test_is_not_counted():
+    return verdict(near=[], far=[]) == ("not counted", "does not link")
+
+
+def a_test_that_does_not_link_is_no_test_that_has_passed():
+    return verdict(near=[], far=[PASSES]) == ("survived", "1 tests")
+
+
+def a_mutant_without_a_test_survives():
+    return verdict() == ("survived", "no test enters the function")
+
+
+def a_test_that_takes_too_long_once_does_not_kill():
+    return verdict(near=[TOO_LONG, PASSES])[0] == "survived"
+
+
+def a_test_that_takes_too_long_twice_kills():
+    return verdict(near=[TOO_LONG, TOO_LONG]) == ("killed", f"{NEAR}: {tree.TOO_LONG}")
+
+
+CASES = [
+    a_mutant_survives_tests_that_pass,
+    a_mutant_is_killed_by_a_test_that_fails,
+    a_mutant_that_links_into_no_test_is_not_counted,
+    a_test_that_does_not_link_is_no_test_that_has_passed,
+    a_mutant_without_a_test_survives,
+    a_test_that_takes_too_long_once_does_not_kill,
+    a_test_that_takes_too_long_twice_kills,
+]
+
+for case in CASES:
+    print("ok" if case() else "failed", case.__name__.replace("_", " "))
