@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is known of a test without a change: how long it takes, which C files it links, and which functions it enters.
 
-One file of JSON for each test, which is good for as long as the program is the same, so that nothing is measured twice.
+One file of JSON for each test that passes, which is good for as long as the program, what measures it and the fields are the
+same, so that nothing is measured twice. A test that fails or takes too long is measured each time: the machine may have paused.
 """
 import dataclasses
 import hashlib
@@ -16,7 +17,7 @@ SLOTS, OFFSET_BITS = 1 << 15, 40  # as in entered.c
 
 @dataclasses.dataclass
 class Measured:
-    of: str  # digest of the programs
+    of: str  # digest()
     why: str  # why it is left out, or empty
     seconds: float
     files: list
@@ -25,7 +26,8 @@ class Measured:
 
 
 def digest(paths):
-    whole = hashlib.sha256()
+    """Of the contents of these files and the names of the fields."""
+    whole = hashlib.sha256(" ".join(field.name for field in dataclasses.fields(Measured)).encode())
     for path in paths:
         whole.update(path.read_bytes())
     return whole.hexdigest()
@@ -34,8 +36,8 @@ def digest(paths):
 def kept(folder, test, of):
     """What was measured of this test before, or None."""
     path = folder / f"{test.replace('/', '+')}.json"
-    found = Measured(**json.loads(path.read_text())) if path.exists() else None
-    return found if found and found.of == of else None
+    found = json.loads(path.read_text()) if path.exists() else {}
+    return Measured(**found) if found.get("of") == of else None
 
 
 def keep(folder, test, measured):

@@ -14,7 +14,7 @@ near ones again with AddressSanitizer and UBSan in this file, then tests in sh t
     not counted   it does not compile, none of its tests links, or its file is not built here
 
 --again tries those that were not killed according to a former output; lines may have moved since. What takes long can be run in pieces,
-by --seconds and --from; the tests that were measured before are kept.
+by --seconds and --from; what was measured of tests that have passed is kept.
 """
 import argparse
 import collections

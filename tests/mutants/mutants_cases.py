@@ -71,6 +71,46 @@ def a_test_that_takes_too_long_twice_kills():
     return verdict(near=[TOO_LONG, TOO_LONG]) == ("killed", f"{NEAR}: {tree.TOO_LONG}")
 
 
+def measured_in(folder, *results):
+    """What is known of a test after each of the runs that end so."""
+    made = tree.Tree(pathlib.Path(folder), 1)
+    program = made.build / NEAR
+    program.parent.mkdir(parents=True)
+    program.write_text("")
+    source = made.source / "tests/mutants/entered.c"
+    source.parent.mkdir(parents=True)
+    source.write_text("")
+    ends = list(results)
+    made.run = lambda *_, **more: tree.Result(*ends.pop(0), 1)
+    return made, [made.measure_test(NEAR, "", [], []).why for _ in results], ends, source
+
+
+def a_test_that_took_too_long_without_a_change_is_measured_again():
+    with tempfile.TemporaryDirectory() as folder:
+        _, found, left, _ = measured_in(folder, TOO_LONG, PASSES)
+        return found == [tree.TOO_LONG, ""] and not left
+
+
+def a_test_that_has_passed_is_not():
+    with tempfile.TemporaryDirectory() as folder:
+        _, found, left, _ = measured_in(folder, PASSES, FAILS)
+        return found == ["", ""] and left == [FAILS]
+
+
+def but_after_a_change_of_what_measures_it():
+    with tempfile.TemporaryDirectory() as folder:
+        made, _, left, source = measured_in(folder, PASSES, FAILS)
+        source.write_text("another")
+        return made.measure_test(NEAR, "", [], []).why == "not ok 1 - x" and not left
+
+
+def what_was_kept_with_other_fields_is_measured_again():
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "test.json").write_text('{"of": "of a former version", "former": 1}')
+        return baseline.kept(folder, "test", baseline.digest([])) is None
+
+
 CASES = [
     a_mutant_survives_tests_that_pass,
     a_mutant_is_killed_by_a_test_that_fails,
@@ -79,6 +119,10 @@ CASES = [
     a_mutant_without_a_test_survives,
     a_test_that_takes_too_long_once_does_not_kill,
     a_test_that_takes_too_long_twice_kills,
+    a_test_that_took_too_long_without_a_change_is_measured_again,
+    a_test_that_has_passed_is_not,
+    but_after_a_change_of_what_measures_it,
+    what_was_kept_with_other_fields_is_measured_again,
 ]
 
 for case in CASES:

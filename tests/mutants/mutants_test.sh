@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Which verdict a mutant gets (tests/mutants/mutants_cases.py).
+# Which verdict a mutant gets, and what is kept of the tests without a change (tests/mutants/mutants_cases.py).
 : "${srcdir:=$(dirname "$0")/../..}" "${PYTHON:=python3}"
 . "$srcdir/tests/tap.sh"
 

@@ -220,8 +220,8 @@ class Tree:
         return "" if few else result.why
 
     def measure(self):
-        """Builds all, and runs each test once as it is, if that was not done before. One that fails here is left out; of a
-        test in sh a few sentences may fail, which then say nothing."""
+        """Builds all, and runs each test once as it is, if it has not passed before. One that fails here is left out this time;
+        of a test in sh a few sentences may fail, which then say nothing."""
         tests = self.make_all()
         folder = self.work / "recording"
         folder.mkdir(exist_ok=True)
@@ -241,7 +241,8 @@ class Tree:
     def measure_test(self, test, recorder, mounts, names):
         is_script = test.endswith(".sh")
         program = self.source / test if is_script else self.build / test
-        of = baseline.digest([program, *(self.staged.values() if is_script else ())])
+        support = self.source / "tests"
+        of = baseline.digest([program, support / "mutants/entered.c", *([support / "tap.sh", *self.staged.values()] if is_script else ())])
         known = baseline.kept(self.work / "baseline", test, of)
         if known:
             return known
@@ -252,5 +253,6 @@ class Tree:
             entered = baseline.entered_functions(table.read_bytes(), *own, *names)
         files = [] if is_script else baseline.files_in(program)
         found = baseline.Measured(of, self.why_not(test, result), result.seconds, files, entered, result.failed)
-        baseline.keep(self.work / "baseline", test, found)
+        if not found.why:
+            baseline.keep(self.work / "baseline", test, found)
         return found
