@@ -22,8 +22,10 @@ static void insert_words(struct string_list *words, size_t at, char **added, siz
 
 /* Adds the ssh options that hvdrun was given, and those that forbid questions and make ssh run our
  * command on our streams, whatever its configuration says. A master that ssh leaves behind on
- * another machine would be a process of the job, so there is none. */
-static void add_ssh_options(struct string_list *words, const struct host_transport_job *job)
+ * another machine would be a process of the job, so there is none. A command of the transport has
+ * its own StrictHostKeyChecking, and ssh takes the first that it sees, which would be ours. */
+static void add_ssh_options(struct string_list *words, const struct host_transport_job *job,
+                            bool accept_new)
 {
     static const char *const always[] = { "-T", "-oBatchMode=yes", "-oRemoteCommand=none",
                                           "-oClearAllForwardings=yes" };
@@ -35,7 +37,7 @@ static void add_ssh_options(struct string_list *words, const struct host_transpo
     for (size_t i = 0; job->target->below && i < sizeof without_master / sizeof *without_master;
          i++)
         string_list_take(&options, xstrdup(without_master[i]));
-    if (settings->accept_new)
+    if (accept_new)
         string_list_take(&options, xstrdup("-oStrictHostKeyChecking=accept-new"));
     if (settings->ssh_port)
         string_list_take(&options, xasprintf("-p%d", settings->ssh_port));
@@ -57,7 +59,7 @@ int host_command_words(struct string_list *words, const struct host_transport_jo
     if (rc < 0)
         return rc;
     if (!users_own)
-        add_ssh_options(words, job);
+        add_ssh_options(words, job, job->settings->accept_new && !text);
     string_list_take(words, xstrdup("/bin/sh"));
     return HVD_OK;
 }

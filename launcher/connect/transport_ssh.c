@@ -8,9 +8,10 @@
  *
  * A host with an address of this machine is handed over to the local transport. A host is handed
  * over to the external ssh if it is behind a proxy, if its configuration has another line that
- * libssh2 cannot follow, if only a certificate authority vouches for its key, if it is known by an
- * RSA key that libssh2 cannot check, or if it accepts no key which libssh2 can use while there is
- * an RSA key, a certificate or a hardware token.
+ * libssh2 cannot follow, if only a certificate authority vouches for its key, if it is known by a
+ * key that libssh2 cannot check and ssh can (RSA), or if it accepts no key which libssh2 can use
+ * while there is an RSA key, a certificate or a hardware token. The external ssh then accepts a new
+ * key only where hvdrun would, and never one that has changed or is revoked.
  *
  * Fails when the configuration is bad, the name is unknown, no address answers, the host does not
  * speak ssh, its key is not the known one, no key of ours is accepted, the process of the host has
@@ -49,6 +50,7 @@ struct ssh_transport {
     struct ssh_login *login;
     struct ssh_process *process;
     enum ssh_stage stage;
+    bool is_known;  /* the host has shown the key that known_hosts have for it */
     char peer[100]; /* "198.51.100.11 port 22" */
     uv_timer_t deadline, turn;
     int open_handles;
@@ -104,16 +106,31 @@ static void on_transport_ssh_deadline(uv_timer_t *timer)
 
 /* ---- handing over to the external ssh ---- */
 
-/* The command line with options that override the configuration, as far as it is known;
- * transport_command.c adds the rest. With StrictHostKeyChecking=no ssh would accept a key that has
- * changed, which we never do; ssh accepts a new one also with accept-new. */
-static void external_ssh(char *text, size_t size, const struct ssh_config *config, bool for_key)
+/* May the external ssh accept a key of the host that is new? */
+enum new_key { NEW_KEY_REFUSED, NEW_KEY_AS_ALLOWED };
+
+/* The value of StrictHostKeyChecking for the external ssh. With "no", which the configuration may
+ * have, ssh would accept a key that has changed or is revoked: hvdrun never does. */
+static const char *strict_value(const struct ssh_transport *transport, enum new_key new_key)
 {
-    snprintf(text, size, "ssh%s%s %%h",
-             config->has_session_type
+    bool is_allowed =
+        transport->job->settings->accept_new || transport->config.strict != STRICT_YES;
+    return new_key == NEW_KEY_AS_ALLOWED && is_allowed ? "accept-new" : "yes";
+}
+
+/* Ends with the host handed over to the external ssh. The options override the configuration, as
+ * far as it is known; host_command.c adds the rest. */
+static void leave_to_ssh(struct ssh_transport *transport, const char *why, enum new_key new_key)
+{
+    char text[400], command[200];
+    snprintf(text, sizeof text, "reached by the external ssh: %.360s", why);
+    snprintf(command, sizeof command, "ssh%s -oStrictHostKeyChecking=%s %%h",
+             transport->config.has_session_type
                  ? " -oSessionType=default -oStdinNull=no -oForkAfterAuthentication=no"
                  : "",
-             for_key && config->strict == STRICT_NO ? " -oStrictHostKeyChecking=accept-new" : "");
+             strict_value(transport, new_key));
+    transport_ssh_stop(transport);
+    host_transport_needs_command(transport->job->connect, command, text);
 }
 
 static bool has_ssh_client(void)
@@ -122,21 +139,6 @@ static bool has_ssh_client(void)
     int rc = program_find("ssh", getenv("PATH"), &program, NULL);
     free(program);
     return rc == 0;
-}
-
-/* `for_key`: because of the key of the host. */
-static void leave_to_ssh_for(struct ssh_transport *transport, const char *why, bool for_key)
-{
-    char text[400], command[200];
-    snprintf(text, sizeof text, "reached by the external ssh: %.360s", why);
-    external_ssh(command, sizeof command, &transport->config, for_key);
-    transport_ssh_stop(transport);
-    host_transport_needs_command(transport->job->connect, command, text);
-}
-
-static void leave_to_ssh(struct ssh_transport *transport, const char *why)
-{
-    leave_to_ssh_for(transport, why, false);
 }
 
 /* ---- the channel ---- */
@@ -228,7 +230,8 @@ static void on_login(void *context, const char *problem, bool lost, const char *
     if (transport->over)
         return;
     if (problem && need_ssh && has_ssh_client()) {
-        leave_to_ssh(transport, need_ssh);
+        leave_to_ssh(transport, need_ssh,
+                     transport->is_known ? NEW_KEY_REFUSED : NEW_KEY_AS_ALLOWED);
         return;
     }
     if (problem) {
@@ -262,7 +265,7 @@ static void leave_host_key_to_ssh(struct ssh_transport *transport, const char *t
     char longer[800];
     if (has_ssh_client()) {
         snprintf(longer, sizeof longer, "host key: %s", text);
-        leave_to_ssh_for(transport, longer, true);
+        leave_to_ssh(transport, longer, NEW_KEY_REFUSED);
     } else {
         snprintf(longer, sizeof longer, "%s; install ssh, or add the key itself", text);
         fail_transport(transport, STATUS_REFUSED, longer);
@@ -288,6 +291,7 @@ static bool trust_host(struct ssh_transport *transport, struct ssh_bytes key)
     char text[700];
     enum ssh_host_key_answer answer = ssh_trust_judge(
         transport->trust, key.length > 0 ? key.data : NULL, key.length, text, sizeof text);
+    transport->is_known = answer == SSH_HOST_KEY_TRUST;
     if (answer == SSH_HOST_KEY_REFUSE)
         fail_transport(transport, STATUS_REFUSED, text);
     else if (answer == SSH_HOST_KEY_NEEDS_SSH)
@@ -373,7 +377,7 @@ static void on_resolved(void *context, struct addrinfo *addresses, const char *p
         transport_ssh_stop(transport);
         host_transport_is_local(transport->job->connect);
     } else if (transport->config.ssh_only) {
-        leave_to_ssh(transport, transport->config.ssh_only);
+        leave_to_ssh(transport, transport->config.ssh_only, NEW_KEY_AS_ALLOWED);
     } else {
         read_known_hosts(transport);
         if (!leave_unasked_key_to_ssh(transport, true))
@@ -394,7 +398,7 @@ static void on_config(void *context, struct ssh_config *config, const struct err
     }
     transport->config = *config;
     if (config->proxy) {
-        leave_to_ssh(transport, config->proxy);
+        leave_to_ssh(transport, config->proxy, NEW_KEY_AS_ALLOWED);
         return;
     }
     transport->stage = SSH_STAGE_RESOLVE;

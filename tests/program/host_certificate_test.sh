@@ -13,7 +13,8 @@ key=$ssh_folder/id_ed25519
 host_key=$(cut -d' ' -f1,2 "$tmp/host.pub")
 authority=$(cut -d' ' -f1,2 "$tmp/authority.pub")
 
-# serve PORT OPTION...: an sshd on host 1 with the key $tmp/host and these options.
+# serve PORT OPTION...: an sshd on host 1 with the key $tmp/$served and these options.
+served=host
 serve() {
     serve_port=$1
     shift
@@ -21,7 +22,7 @@ serve() {
         shift
         set -- "$@" -o "$option"
     done
-    on 1 /usr/sbin/sshd -p "$serve_port" -f /dev/null -o "HostKey=$tmp/host" -o PidFile=none -o StrictModes=no -o UsePAM=no \
+    on 1 /usr/sbin/sshd -p "$serve_port" -f /dev/null -o "HostKey=$tmp/$served" -o PidFile=none -o StrictModes=no -o UsePAM=no \
         -o UseDNS=no -E "$tmp/sshd$serve_port.log" "$@"
     until_said 'Server listening' "$tmp/sshd$serve_port.log"
 }
@@ -38,6 +39,11 @@ certify() {
 known_as() {
     printf '%s\n' "$@" >"$tmp/known"
     ssh_config "$tmp/config" "s|^UserKnownHostsFile.*|UserKnownHostsFile $tmp/known|"
+}
+
+# careless VALUE: "$tmp/careless" is "$tmp/config" with this StrictHostKeyChecking.
+careless() {
+    { echo "StrictHostKeyChecking $1"; sed '/^StrictHostKeyChecking/d' "$tmp/config"; } >"$tmp/careless"
 }
 
 certify valid -n host1
@@ -63,15 +69,21 @@ known_as "@cert-authority * $authority" "[host1]:2231 $host_key"
 reaches "a host whose key is known, too," host1:1 with_config "$tmp/config" "$HVDRUN" -p 2231
 is "needs no external ssh" '' "$(cat "$tmp/err")"
 
-# refuses SENTENCE PATTERN: the external ssh must refuse the host at port $port, saying so.
+# refuses SENTENCE PATTERN [OPTION]: the external ssh, by the configuration $tmp/$config, must refuse the host at port $port, saying so.
+config=config
 refuses() {
     is_refused "$1" 69 "on host1: connect: not reached: 'ssh' exited with status 255: .*$2" \
-        with_config "$tmp/config" "$HVDRUN" -p "$port"
+        with_config "$tmp/$config" "$HVDRUN" -p "$port" ${3+"$3"}
 }
 known_as "@cert-authority * $authority"
 port=2232 refuses "a certificate that has expired" 'expired'
 port=2233 refuses "a certificate for another host" 'not a listed principal'
 port=2234 refuses "a host without a certificate" 'Host key verification failed'
+port=2234 refuses "with --ssh-accept-new it too" 'Host key verification failed' --ssh-accept-new
+for value in no accept-new; do
+    careless $value
+    port=2234 config=careless refuses "with StrictHostKeyChecking=$value it too" 'Host key verification failed'
+done
 known_as "@cert-authority * $(cut -d' ' -f1,2 "$tmp/other_authority.pub")"
 port=2231 refuses "a certificate of another authority" 'Host key verification failed'
 known_as "@cert-authority * $authority" "@revoked * $authority"
@@ -91,6 +103,12 @@ port=2234 refuses "a key that RevokedHostKeys has" 'revoked'
 { echo "RevokedHostKeys $tmp/user.pub"; cat "$tmp/plain"; } >"$tmp/config"
 leaves_to_ssh "a key that RevokedHostKeys does not have" "RevokedHostKeys $tmp/user.pub" \
     with_config "$tmp/config" "$HVDRUN" -p 2234
+echo "@revoked [host1]:2234 $host_key" >"$tmp/known"
+careless no
+port=2234 config=careless refuses "with StrictHostKeyChecking=no, a key that is revoked by a line," 'Host key verification failed'
+echo "[host1]:2234 $authority" >"$tmp/known"
+port=2234 config=careless refuses "and one that has changed" 'Host key verification failed'
+echo "[host1]:2234 $host_key" >"$tmp/known"
 known_as '# none'
 printf '#!/bin/sh\necho "$1 %s"\n' "$host_key" >"$tmp/knows"
 chmod +x "$tmp/knows"
@@ -131,6 +149,35 @@ ssh_config "$tmp/files" "s|^IdentityFile.*|IdentityFile $tmp/user|; s|^UserKnown
     "CertificateFile $tmp/mine-cert.pub"
 leaves_to_ssh "a CertificateFile" "certificate $tmp/mine-cert.pub: libssh2 cannot use it" \
     with_config "$tmp/files" "$HVDRUN" -p 2235
+# An ssh to which the host at port 2235 is at port 2236, under the same name, with another key.
+served=authority
+serve 2236 "TrustedUserCAKeys=$tmp/user_authority.pub" AuthorizedKeysFile=none
+mkdir "$tmp/redirected"
+cat >"$tmp/redirected/ssh" <<.
+#!/bin/sh
+case " \$* " in
+*' -G '*) ;;
+*) set -- -oPort=2236 -oHostKeyAlias='[host1]:2235' "\$@" ;;
+esac
+exec /usr/bin/ssh -F "$tmp/careless" "\$@"
+.
+chmod +x "$tmp/redirected/ssh"
+for name in '[host1]:2235' host1; do
+    for value in no accept-new; do
+        echo "$name $host_key" >"$tmp/known"
+        careless $value
+        is_refused "a host, known as $name, that shows the external ssh another key, with StrictHostKeyChecking=$value," 69 \
+            "on host1: connect: not reached: .*Host key verification failed" \
+            env PATH="$tmp/redirected:$PATH" "$HVDRUN" -p 2235 -i "$tmp/mine"
+    done
+done
+careless no
+sed -i '/KnownHostsFile/d; $a UserKnownHostsFile /dev/null' "$tmp/careless"
+reaches "a host that is not known, and whose key is not kept, with StrictHostKeyChecking=no," host1:1 \
+    with_config "$tmp/careless" "$HVDRUN" -p 2235 -i "$tmp/mine"
+like "is left to the external ssh" "^hvdrun: host1: reached by the external ssh: certificate $tmp/mine-cert.pub" "$tmp/err"
+known_as "[host1]:2235 $host_key" "$(cat "$ssh_folder/known_hosts")"
+sed -i "s|^IdentityFile.*|IdentityFile $tmp/none|" "$tmp/config"
 for row in 'old/that has expired' 'others/for another user'; do
     is_refused "a certificate ${row#*/}" 69 "on host1: connect: not reached: .*Permission denied" \
         with_config "$tmp/config" "$HVDRUN" -p 2235 -i "$tmp/${row%%/*}"

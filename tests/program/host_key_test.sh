@@ -55,9 +55,11 @@ is "needs no external ssh" '' "$(cat "$tmp/err")"
 known_as 2231 other
 is_refused "an RSA key that has changed" 69 "on host1: connect: not reached: 'ssh' exited with status 255: .*Host key verification failed" \
     with_config "$tmp/config" "$HVDRUN" -p 2231
-{ echo 'StrictHostKeyChecking no'; sed '/^StrictHostKeyChecking/d' "$tmp/config"; } >"$tmp/careless"
-is_refused "with StrictHostKeyChecking=no it too" 69 "on host1: connect: not reached: .*Host key verification failed" \
-    with_config "$tmp/careless" "$HVDRUN" -p 2231
+for value in no accept-new; do
+    ssh_config "$tmp/careless" '/^UserKnownHostsFile/d' "UserKnownHostsFile $tmp/known" "StrictHostKeyChecking $value"
+    is_refused "with StrictHostKeyChecking=$value it too" 69 "on host1: connect: not reached: .*Host key verification failed" \
+        with_config "$tmp/careless" "$HVDRUN" -p 2231
+done
 known_as 2231 other ed25519
 reaches "an RSA key that has changed, where another is known," host1:1 with_config "$tmp/config" "$HVDRUN" -p 2231
 known_as 2231 ecdsa

@@ -74,6 +74,12 @@ ssh-keygen -q -t ed25519 -N '' -f "$tmp/unauthorized"
 behind "ProxyJump $(target 2)" "Host $(host 2)" "IdentityFile $tmp/unauthorized"
 sed -i "/^Host \\*/,\$ s|^IdentityFile|#|" "$tmp/config"
 is_refused "a proxy that accepts no key" 69 "on $one: connect: .*Permission denied" with_config "$tmp/config" "$HVDRUN"
+echo "* $(cut -d' ' -f1,2 "$tmp/unauthorized.pub")" >"$tmp/changed"
+behind "ProxyJump $(target 2)" "UserKnownHostsFile $tmp/changed" 'StrictHostKeyChecking no'
+is_refused "a key behind a proxy that has changed, with StrictHostKeyChecking=no," 69 "on $one: connect: .*Host key verification failed" \
+    with_config "$tmp/config" "$HVDRUN"
+behind "ProxyJump $(target 2)" "UserKnownHostsFile $tmp/new" 'StrictHostKeyChecking no'
+leaves_to_ssh "a key behind a proxy that is new, with StrictHostKeyChecking=no," "ProxyJump" with_config "$tmp/config" "$HVDRUN"
 behind "ProxyCommand $tmp/no-such-command %h"
 is_refused "a ProxyCommand that is not there" 69 "on $one: connect: .*no-such-command" with_config "$tmp/config" "$HVDRUN"
 behind "ProxyCommand sh -c 'echo the gate is closed >&2; exit 3'"
