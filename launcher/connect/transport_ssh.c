@@ -272,19 +272,6 @@ static void leave_host_key_to_ssh(struct ssh_transport *transport, const char *t
     }
 }
 
-/* Hands a host over that is known by a key of a type which libssh2 cannot check. `only`: unless it
- * is known by another one, too. False if it is not, or no external ssh is there. */
-static bool leave_unasked_key_to_ssh(struct ssh_transport *transport, bool only)
-{
-    char text[200];
-    const char *known = ssh_trust_unasked(transport->trust, only);
-    if (!known || !has_ssh_client())
-        return false;
-    ssh_host_key_say_unasked(text, sizeof text, known);
-    leave_host_key_to_ssh(transport, text);
-    return true;
-}
-
 /* True if the host's identity is verified; otherwise the transport has ended. */
 static bool trust_host(struct ssh_transport *transport, struct ssh_bytes key)
 {
@@ -303,6 +290,20 @@ static bool trust_host(struct ssh_transport *transport, struct ssh_bytes key)
 
 /* ---- the connection ---- */
 
+/* An RSA key may be the only key of the host. The cause may also be a cipher or another algorithm:
+ * the external ssh has more of them. */
+static bool leave_no_common_to_ssh(struct ssh_transport *transport)
+{
+    char text[200];
+    const char *type = ssh_trust_type_for_ssh(transport->trust);
+    if (!type)
+        return false;
+    snprintf(text, sizeof text,
+             "connect: no algorithm in common with libssh2, and the host is known as %s", type);
+    leave_to_ssh(transport, text, NEW_KEY_REFUSED);
+    return true;
+}
+
 static void on_connected(void *context, const struct ssh_connected *connected)
 {
     static const struct ssh_process_events events = { on_transport_ssh_report,
@@ -310,7 +311,7 @@ static void on_connected(void *context, const struct ssh_connected *connected)
     struct ssh_transport *transport = context;
     transport->connect = NULL;
     if (!connected->process) {
-        if (connected->no_common && leave_unasked_key_to_ssh(transport, false))
+        if (connected->no_common && leave_no_common_to_ssh(transport))
             return;
         fail_transport(transport, connected->no_resource ? STATUS_RESOURCE : STATUS_UNREACHABLE,
                        connected->text);
@@ -343,8 +344,9 @@ static void connect_host(struct ssh_transport *transport)
 static void read_known_hosts(struct ssh_transport *transport)
 {
     struct string_list warnings = { 0 };
-    transport->trust = ssh_trust_create(transport->job->target->host, &transport->config,
-                                        transport->job->settings->accept_new, &warnings);
+    transport->trust =
+        ssh_trust_create(transport->job->target->host, &transport->config,
+                         transport->job->settings->accept_new, has_ssh_client(), &warnings);
     for (size_t i = 0; i < warnings.count; i++)
         host_transport_note(transport->job->connect, false, warnings.items[i]);
     string_list_fini(&warnings);
@@ -380,7 +382,10 @@ static void on_resolved(void *context, struct addrinfo *addresses, const char *p
         leave_to_ssh(transport, transport->config.ssh_only, NEW_KEY_AS_ALLOWED);
     } else {
         read_known_hosts(transport);
-        if (!leave_unasked_key_to_ssh(transport, true))
+        char text[200];
+        if (ssh_trust_needs_ssh(transport->trust, text, sizeof text))
+            leave_host_key_to_ssh(transport, text);
+        else
             connect_host(transport);
     }
 }

@@ -275,11 +275,14 @@ static void types_of(const struct known_hosts *known, const char *name, int port
     free(wanted);
 }
 
-void known_hosts_types(const struct known_hosts *known, const char *name, int port,
+bool known_hosts_types(const struct known_hosts *known, const char *name, int port,
                        struct string_list *types)
 {
     size_t before = types->count;
     types_of(known, name, port, types);
-    if (types->count == before && port != SSH_PORT)
+    if (types->count > before)
+        return true;
+    if (port != SSH_PORT)
         types_of(known, name, SSH_PORT, types);
+    return false;
 }

@@ -56,8 +56,9 @@ struct known_hosts_found known_hosts_check(const struct known_hosts *known, cons
                                            int port, const unsigned char *blob, size_t nbytes);
 
 /* Appends the key types that are known for a host ("ssh-ed25519"), each once, so that the session
- * asks for them first. Types of lines with a marker are left out. */
-void known_hosts_types(const struct known_hosts *known, const char *name, int port,
+ * asks for them first. Types of lines with a marker are left out. True if lines for this port have
+ * them; false if there are none, or if they are those of the plain name. */
+bool known_hosts_types(const struct known_hosts *known, const char *name, int port,
                        struct string_list *types);
 
 /* "SHA256:..." as printed by ssh-keygen -l. */

@@ -9,10 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- kinds of keys ---- */
+/* ---- types of keys ---- */
 
-static const char *const host_keys[] = { "ssh-ed25519", "ecdsa-sha2-nistp256",
-                                         "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521" };
+/* Those that libssh2 is asked for, and the others that every ssh of today checks. */
+static const char *const supported[] = { "ssh-ed25519", "ecdsa-sha2-nistp256",
+                                         "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", NULL };
+static const char *const for_ssh[] = { "ssh-rsa", "sk-ssh-ed25519@openssh.com",
+                                       "sk-ecdsa-sha2-nistp256@openssh.com", NULL };
 
 static bool holds(const struct string_list *list, const char *text)
 {
@@ -22,39 +25,37 @@ static bool holds(const struct string_list *list, const char *text)
     return false;
 }
 
-static void put_kinds(struct text_buffer *buffer, const struct string_list *known, bool those_known)
+/* The first type of the table that is known; NULL if there is none. */
+static const char *first_known(const char *const *table, const struct string_list *known_types)
 {
-    for (size_t i = 0; i < sizeof host_keys / sizeof *host_keys; i++)
-        if (holds(known, host_keys[i]) == those_known)
-            text_buffer_printf(buffer, "%s%s", buffer->length > 0 ? "," : "", host_keys[i]);
+    while (*table && !holds(known_types, *table))
+        table++;
+    return *table;
+}
+
+static void put_types(struct text_buffer *buffer, const struct string_list *known, bool those_known)
+{
+    for (const char *const *type = supported; *type; type++)
+        if (holds(known, *type) == those_known)
+            text_buffer_printf(buffer, "%s%s", buffer->length > 0 ? "," : "", *type);
 }
 
 char *ssh_host_key_order(const struct string_list *known_types)
 {
     struct text_buffer buffer = { 0 };
-    put_kinds(&buffer, known_types, true);
-    put_kinds(&buffer, known_types, false);
+    put_types(&buffer, known_types, true);
+    put_types(&buffer, known_types, false);
     return text_buffer_take(&buffer);
 }
 
-static bool is_asked_for(const char *type)
+bool ssh_host_key_is_supported(const struct string_list *known_types)
 {
-    for (size_t i = 0; i < sizeof host_keys / sizeof *host_keys; i++)
-        if (strcmp(host_keys[i], type) == 0)
-            return true;
-    return false;
+    return first_known(supported, known_types) != NULL;
 }
 
-const char *ssh_host_key_unasked(const struct string_list *known_types, bool only)
+const char *ssh_host_key_type_for_ssh(const struct string_list *known_types)
 {
-    const char *unasked = NULL;
-    for (size_t i = 0; i < known_types->count; i++) {
-        if (!is_asked_for(known_types->items[i]))
-            unasked = unasked ? unasked : known_types->items[i];
-        else if (only)
-            return NULL;
-    }
-    return unasked;
+    return first_known(for_ssh, known_types);
 }
 
 /* ---- the verdict ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host's key: the kinds to ask for, the verdict of known_hosts about the key, and the messages
+/* The host's key: the types to ask for, the verdict of known_hosts about the key, and the messages
  * for people. */
 #ifndef LAUNCHER_SSH_SSH_HOST_KEY_H
 #define LAUNCHER_SSH_SSH_HOST_KEY_H
@@ -7,13 +7,16 @@
 #include "launcher/ssh/known_hosts.h"
 #include "launcher/ssh/ssh_config.h"
 
-/* The kinds to ask a host for. Kinds that known_hosts holds come first, else a key of another kind
+/* The types to ask a host for. Types that known_hosts holds come first, else a key of another type
  * would be taken for a change. "ssh-ed25519,ecdsa-sha2-nistp256,..."; the caller frees it. */
 char *ssh_host_key_order(const struct string_list *known_types);
 
-/* The first of the known kinds that no host is asked for, such as "ssh-rsa", because libssh2 cannot
- * check it; NULL if there is none. `only`: NULL, too, if one of the kinds can be asked for. */
-const char *ssh_host_key_unasked(const struct string_list *known_types, bool only);
+/* Is a known type one of those, which libssh2 supports? */
+bool ssh_host_key_is_supported(const struct string_list *known_types);
+
+/* A known type that libssh2 does not support and the external ssh does, such as "ssh-rsa"; NULL if
+ * there is none. */
+const char *ssh_host_key_type_for_ssh(const struct string_list *known_types);
 
 /* The host, and the key that it has sent. */
 struct ssh_host_key {
@@ -31,8 +34,8 @@ enum ssh_host_key_answer {
     SSH_HOST_KEY_TRUST,
     SSH_HOST_KEY_ADD,
     SSH_HOST_KEY_REFUSE,
-    SSH_HOST_KEY_NEEDS_SSH /* only a certificate, or a key of another type, can tell, which the
-                            * external ssh checks */
+    SSH_HOST_KEY_NEEDS_SSH /* only the external ssh can tell: by a certificate, or by a key of
+                            * another type */
 };
 
 /* `accept_new`: the user has allowed new keys for this run. A key is only accepted for a host
@@ -40,8 +43,8 @@ enum ssh_host_key_answer {
 enum ssh_host_key_answer ssh_host_key_decide(enum known_hosts_verdict verdict, bool complete,
                                              enum strict_host_key strict, bool accept_new);
 
-/* The host is known by a key of the type `known`, for which it was not asked. */
-void ssh_host_key_say_unasked(char *text, size_t size, const char *known);
+/* The host is known by a key of this type, which libssh2 does not support. */
+void ssh_host_key_say_unsupported(char *text, size_t size, const char *type);
 
 /* One line: why the key is refused, and the command that repairs it. */
 void ssh_host_key_refusal(char *text, size_t size, const struct ssh_host_key *key,

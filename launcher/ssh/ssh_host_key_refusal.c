@@ -160,7 +160,7 @@ void ssh_host_key_refusal(char *text, size_t size, const struct ssh_host_key *ke
         snprintf(text + length, size - length, "; %s", key->unread);
 }
 
-void ssh_host_key_say_unasked(char *text, size_t size, const char *known)
+void ssh_host_key_say_unsupported(char *text, size_t size, const char *type)
 {
-    snprintf(text, size, "known as %s, which libssh2 cannot check", known);
+    snprintf(text, size, "known as %s, which libssh2 cannot check", type);
 }

@@ -11,9 +11,10 @@
 struct ssh_trust {
     const char *host;
     const struct ssh_config *config;
-    bool accept_new;
+    bool accept_new, has_ssh;
     struct known_hosts *known;
     struct string_list types;
+    bool types_are_own; /* not those of the plain name, where another port is asked */
 };
 
 static void read_files(struct ssh_trust *trust, struct string_list *warnings)
@@ -24,7 +25,7 @@ static void read_files(struct ssh_trust *trust, struct string_list *warnings)
 }
 
 struct ssh_trust *ssh_trust_create(const char *host, const struct ssh_config *config,
-                                   bool accept_new, struct string_list *warnings)
+                                   bool accept_new, bool has_ssh, struct string_list *warnings)
 {
     struct ssh_trust *trust = xcalloc(1, sizeof *trust);
     int port;
@@ -32,8 +33,9 @@ struct ssh_trust *ssh_trust_create(const char *host, const struct ssh_config *co
     trust->host = host;
     trust->config = config;
     trust->accept_new = accept_new;
+    trust->has_ssh = has_ssh;
     read_files(trust, warnings);
-    known_hosts_types(trust->known, name, port, &trust->types);
+    trust->types_are_own = known_hosts_types(trust->known, name, port, &trust->types);
     return trust;
 }
 
@@ -51,21 +53,31 @@ const struct string_list *ssh_trust_types(const struct ssh_trust *trust)
     return &trust->types;
 }
 
-const char *ssh_trust_unasked(const struct ssh_trust *trust, bool only)
+const char *ssh_trust_type_for_ssh(const struct ssh_trust *trust)
 {
-    return ssh_host_key_unasked(&trust->types, only);
+    return trust->has_ssh && trust->types_are_own ? ssh_host_key_type_for_ssh(&trust->types) : NULL;
+}
+
+bool ssh_trust_needs_ssh(const struct ssh_trust *trust, char *text, size_t size)
+{
+    const char *type = ssh_trust_type_for_ssh(trust);
+    if (!type || ssh_host_key_is_supported(&trust->types))
+        return false;
+    ssh_host_key_say_unsupported(text, size, type);
+    return true;
 }
 
 /* The key differs from the known ones in its type, and the host may have one of theirs as well. */
-static const char *needs_other_type(const struct ssh_trust *trust, const struct ssh_host_key *key,
-                                    const struct known_hosts_found *found)
+static const char *ssh_trust_other_type(const struct ssh_trust *trust,
+                                        const struct ssh_host_key *key,
+                                        const struct known_hosts_found *found)
 {
     char type[64];
     if (found->verdict != KNOWN_HOSTS_CHANGED ||
         !known_hosts_blob_type(type, sizeof type, key->blob, key->nbytes) ||
         strcmp(type, found->type) == 0)
         return NULL;
-    return ssh_trust_unasked(trust, false);
+    return ssh_trust_type_for_ssh(trust);
 }
 
 static enum ssh_host_key_answer ssh_trust_look_up(const struct ssh_trust *trust,
@@ -98,9 +110,9 @@ enum ssh_host_key_answer ssh_trust_judge(struct ssh_trust *trust, const unsigned
         answer = ssh_trust_look_up(trust, &key, &found);
     }
     const char *other =
-        answer == SSH_HOST_KEY_REFUSE ? needs_other_type(trust, &key, &found) : NULL;
+        answer == SSH_HOST_KEY_REFUSE ? ssh_trust_other_type(trust, &key, &found) : NULL;
     if (other) {
-        ssh_host_key_say_unasked(text, size, other);
+        ssh_host_key_say_unsupported(text, size, other);
         return SSH_HOST_KEY_NEEDS_SSH;
     }
     if (answer == SSH_HOST_KEY_REFUSE || answer == SSH_HOST_KEY_NEEDS_SSH)

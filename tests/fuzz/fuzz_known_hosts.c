@@ -154,9 +154,11 @@ static void check_types(const struct known_hosts *known, const struct host *host
                         const struct known_hosts_found *found)
 {
     struct string_list types = { 0 };
-    known_hosts_types(known, host->name, host->port, &types);
+    bool are_own = known_hosts_types(known, host->name, host->port, &types);
+    PROMISE(!are_own || types.count > 0);
+    PROMISE(host->port != 22 || are_own || types.count == 0);
+    PROMISE(!are_own || weight(found->verdict) >= weight(KNOWN_HOSTS_CHANGED));
     for (size_t i = 0; i < types.count; i++) {
-        PROMISE(host->port != 22 || weight(found->verdict) >= weight(KNOWN_HOSTS_CHANGED));
         for (size_t other = 0; other < i; other++)
             PROMISE(strcmp(types.items[i], types.items[other]) != 0);
         if (found->verdict == KNOWN_HOSTS_CHANGED && strcmp(types.items[i], keys[key].type) == 0)

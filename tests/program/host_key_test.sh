@@ -48,7 +48,8 @@ known_as 2231 ecdsa rsa
 leaves_to_ssh "a host that is known by its RSA key, and by another that it no longer has," "$left" \
     with_config "$tmp/config" "$HVDRUN" -p 2231
 known_as 2232 ecdsa rsa
-leaves_to_ssh "such a host that has an RSA key only" "$left" with_config "$tmp/config" "$HVDRUN" -p 2232
+leaves_to_ssh "such a host that has an RSA key only" "connect: no algorithm in common with libssh2, and the host is known as ssh-rsa" \
+    with_config "$tmp/config" "$HVDRUN" -p 2232
 known_as 2231 rsa ed25519
 reaches "a host that is known by an RSA key and another" host1:1 with_config "$tmp/config" "$HVDRUN" -p 2231
 is "needs no external ssh" '' "$(cat "$tmp/err")"
@@ -66,6 +67,14 @@ known_as 2231 ecdsa
 is_refused "a host that is known by a key of another type, which libssh2 can check," 77 \
     "on host1: host key: not the one in $tmp/known:1, which is ecdsa-sha2-nistp256: ssh-ed25519 SHA256:" \
     with_config "$tmp/config" "$HVDRUN" -p 2231
+number='\0\0\0\1\1'
+echo "[host1]:2231 ssh-dss $(printf "\\0\\0\\0\\7ssh-dss$number$number$number$number" | base64)" >"$tmp/known"
+is_refused "a host that is known by a key which ssh does not check either" 77 \
+    "on host1: host key: not the one in $tmp/known:1, which is ssh-dss: ssh-ed25519 SHA256:" with_config "$tmp/config" "$HVDRUN" -p 2231
+echo "host1 $(cut -d' ' -f1,2 "$tmp/other.pub")" >"$tmp/known"
+is_refused "another port of a host that is known by its RSA key" 77 \
+    "on host1: host key: unknown: ssh-ed25519 SHA256:[^ ]*; if it is right: ssh-keyscan -p 2231 -t ed25519 " \
+    with_config "$tmp/config" "$HVDRUN" -p 2231
 
 # Files that are there and cannot be read
 loop=$tmp/loop why='cannot be read: Too many levels of symbolic links'
@@ -76,6 +85,14 @@ is_refused "a key that may be in a file that cannot be read" 77 \
     "on host1: host key: not in the files that can be read: ssh-ed25519 SHA256:[^ ]*; $loop $why\$" \
     with_config "$tmp/unread" "$HVDRUN" -p 2231
 ssh_config "$tmp/both" "s|^UserKnownHostsFile.*|UserKnownHostsFile $loop $tmp/known|"
+echo "host1 $(cut -d' ' -f1,2 "$tmp/other.pub")" >"$tmp/known"
+is_refused "such a key with --ssh-accept-new, where the RSA key of another port is known," 77 \
+    "on host1: host key: not in the files that can be read: ssh-ed25519 SHA256:[^ ]*; $loop $why\$" \
+    with_config "$tmp/both" "$HVDRUN" -p 2231 --ssh-accept-new
+known_as 2231 other
+is_refused "and where another RSA key of this port is known" 69 "on host1: connect: not reached: .*Host key verification failed" \
+    with_config "$tmp/both" "$HVDRUN" -p 2231 --ssh-accept-new
+known_as 2231 ed25519
 reaches "a key that another file has" host1:1 with_config "$tmp/both" "$HVDRUN" -p 2231
 mkdir -p "$tmp/home/.ssh" "$tmp/no-ssh"
 ln -s config "$tmp/home/.ssh/config"
@@ -93,7 +110,7 @@ is "is not spoken of" '' "$(cat "$tmp/err")"
 cp "$ssh_folder/id_ed25519" "$tmp/home/.ssh"
 echo "[host1]:2231 $(cut -d' ' -f1,2 "$tmp/rsa.pub")" >"$tmp/home/.ssh/known_hosts"
 is_refused "without an ssh client, a host that is known by its RSA key only" 77 \
-    "on host1: host key: known as ssh-rsa, which libssh2 cannot check; install ssh, or add the key itself" \
+    "on host1: host key: not the one in $tmp/home/.ssh/known_hosts:1, which is ssh-rsa: ssh-ed25519 SHA256:[^ ]*; if it is right: ssh-keyscan " \
     env PATH="$tmp/no-ssh" "$HVDRUN" -p 2231
 on 0 umount /etc/passwd
 clean "nothing is left"

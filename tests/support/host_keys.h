@@ -16,6 +16,7 @@
     "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAgQC0QmaWlSOgB+Yc+FUiTtwsVhFqh69VL+SS36kRwK94ISXC"         \
     "6DgqBoe90dp1v1IJvmY3zeZ1rf2fA2rmnn7Z/butcjWojFEFfHNcSQuRP94bwpzaMrPUavioUiqYQsde6uK+"         \
     "+oEUKqnVRktAIgYwk/2Dlj4TZD5jO+TPRHVQiwHWfQ=="
+#define DSS "ssh-dss AAAAB3NzaC1kc3MAAAABAQAAAAEBAAAAAQEAAAABAQ=="
 
 struct host_key {
     unsigned char blob[512];

@@ -186,26 +186,31 @@ START_TEST(a_file_that_cannot_be_read_is_named)
 }
 END_TEST
 
-/* Rows: the known kinds, and those that no host is asked for: one of all, and one if there are only
- * such. */
+/* Rows: the known types, the one that only the external ssh can check, and whether libssh2 supports
+ * another. */
 static const struct {
-    const char *known[3], *unasked, *only;
-} unasked[] = {
-    { { NULL }, NULL, NULL },
-    { { "ssh-ed25519", "ecdsa-sha2-nistp521" }, NULL, NULL },
-    { { "ssh-rsa" }, "ssh-rsa", "ssh-rsa" },
-    { { "ssh-dss", "ssh-rsa" }, "ssh-dss", "ssh-dss" },
-    { { "ssh-ed25519", "ssh-rsa" }, "ssh-rsa", NULL },
-    { { "ssh-rsa", "ssh-ed25519" }, "ssh-rsa", NULL },
+    const char *known[3], *for_ssh;
+    bool is_supported;
+} types[] = {
+    { { NULL }, NULL, false },
+    { { "ssh-ed25519", "ecdsa-sha2-nistp521" }, NULL, true },
+    { { "ssh-rsa" }, "ssh-rsa", false },
+    { { "ssh-dss" }, NULL, false },
+    { { "ssh-rsa-cert-v01@openssh.com" }, NULL, false },
+    { { "ssh-dss", "ssh-rsa" }, "ssh-rsa", false },
+    { { "sk-ssh-ed25519@openssh.com" }, "sk-ssh-ed25519@openssh.com", false },
+    { { "sk-ecdsa-sha2-nistp256@openssh.com" }, "sk-ecdsa-sha2-nistp256@openssh.com", false },
+    { { "ssh-ed25519", "ssh-rsa" }, "ssh-rsa", true },
+    { { "ssh-rsa", "ssh-ed25519" }, "ssh-rsa", true },
 };
 
-START_TEST(kinds_that_libssh2_cannot_check_are_found)
+START_TEST(types_that_only_the_external_ssh_can_check_are_found)
 {
     struct string_list known = { 0 };
-    for (int i = 0; i < 3 && unasked[_i].known[i]; i++)
-        string_list_add(&known, unasked[_i].known[i], strlen(unasked[_i].known[i]));
-    ck_assert_pstr_eq(ssh_host_key_unasked(&known, false), unasked[_i].unasked);
-    ck_assert_pstr_eq(ssh_host_key_unasked(&known, true), unasked[_i].only);
+    for (int i = 0; i < 3 && types[_i].known[i]; i++)
+        string_list_add(&known, types[_i].known[i], strlen(types[_i].known[i]));
+    ck_assert_pstr_eq(ssh_host_key_type_for_ssh(&known), types[_i].for_ssh);
+    ck_assert_int_eq(ssh_host_key_is_supported(&known), types[_i].is_supported);
     string_list_fini(&known);
 }
 END_TEST
@@ -253,8 +258,8 @@ START_TEST(of_two_hosts_with_one_alias_only_one_key_is_added)
         .nuser_files = 1,
     };
     struct string_list warnings = { 0 };
-    struct ssh_trust *first = ssh_trust_create("a", &config, true, &warnings);
-    struct ssh_trust *second = ssh_trust_create("b", &config, true, &warnings);
+    struct ssh_trust *first = ssh_trust_create("a", &config, true, true, &warnings);
+    struct ssh_trust *second = ssh_trust_create("b", &config, true, true, &warnings);
     char text[700];
     ck_assert_int_eq(ssh_trust_judge(first, good_key, sizeof good_key - 1, text, sizeof text),
                      SSH_HOST_KEY_ADD);
@@ -277,27 +282,42 @@ static void write_known(const char *text)
     ck_assert_int_eq(fclose(stream), 0);
 }
 
-/* Rows: what known_hosts have, and what becomes of an ed25519 key. */
+/* Rows: what known_hosts have, the port, whether there is an external ssh; and whether the host is
+ * left to it before it is asked, and what becomes of an ed25519 key. */
 static const struct {
     const char *known;
+    int port;
+    bool has_ssh, needs_ssh;
     enum ssh_host_key_answer answer;
     const char *holds;
 } others[] = {
-    { "name " RSA "\n", SSH_HOST_KEY_NEEDS_SSH, "known as ssh-rsa, which libssh2 cannot check" },
-    { "name " RSA "\nname " ED1 "\n", SSH_HOST_KEY_REFUSE, "HAS CHANGED" },
-    { "elsewhere " RSA "\n", SSH_HOST_KEY_REFUSE, "unknown: " },
+    { "name " RSA "\n", 22, true, true, SSH_HOST_KEY_NEEDS_SSH,
+      "known as ssh-rsa, which libssh2 cannot check" },
+    { "name " RSA "\nname " EC "\n", 22, true, false, SSH_HOST_KEY_NEEDS_SSH,
+      "known as ssh-rsa, which libssh2 cannot check" },
+    { "[name]:2222 " RSA "\n", 2222, true, true, SSH_HOST_KEY_NEEDS_SSH, "known as ssh-rsa, " },
+    { "name " RSA "\n", 2222, true, false, SSH_HOST_KEY_REFUSE, "unknown: ssh-ed25519 SHA256:" },
+    { "name " RSA "\n", 22, false, false, SSH_HOST_KEY_REFUSE,
+      "known:1, which is ssh-rsa: ssh-ed25519 SHA256:" },
+    { "name " DSS "\n", 22, true, false, SSH_HOST_KEY_REFUSE,
+      "known:1, which is ssh-dss: ssh-ed25519 SHA256:" },
+    { "name " RSA "\nname " ED1 "\n", 22, true, false, SSH_HOST_KEY_REFUSE, "HAS CHANGED" },
+    { "elsewhere " RSA "\n", 22, true, false, SSH_HOST_KEY_REFUSE, "unknown: " },
 };
 
 START_TEST(a_host_with_another_key_that_cannot_be_checked_needs_ssh)
 {
     struct ssh_config config = { .host_name = (char[]){ "name" },
-                                 .port = 22,
+                                 .port = others[_i].port,
                                  .strict = STRICT_YES,
                                  .known_hosts = { own_files, 1, 1 },
                                  .nuser_files = 1 };
     char text[700];
     write_known(others[_i].known);
-    struct ssh_trust *trust = ssh_trust_create("name", &config, false, NULL);
+    struct ssh_trust *trust = ssh_trust_create("name", &config, false, others[_i].has_ssh, NULL);
+    ck_assert_int_eq(ssh_trust_needs_ssh(trust, text, sizeof text), others[_i].needs_ssh);
+    if (others[_i].needs_ssh)
+        ck_assert_msg(strstr(text, others[_i].holds), "%s", text);
     ck_assert_int_eq(ssh_trust_judge(trust, good_key, sizeof good_key - 1, text, sizeof text),
                      others[_i].answer);
     ck_assert_msg(strstr(text, others[_i].holds), "%s", text);
@@ -344,7 +364,7 @@ START_TEST(a_key_that_is_not_told_is_refused)
                                  .strict = STRICT_NO,
                                  .known_hosts = { own_files, 1, 1 },
                                  .nuser_files = 1 };
-    struct ssh_trust *trust = ssh_trust_create("name", &config, true, NULL);
+    struct ssh_trust *trust = ssh_trust_create("name", &config, true, true, NULL);
     char text[100];
     ck_assert_int_eq(ssh_trust_judge(trust, NULL, 0, text, sizeof text), SSH_HOST_KEY_REFUSE);
     ck_assert_str_eq(text, "libssh2 does not give it");
@@ -366,8 +386,8 @@ int main(void)
                         sizeof refusals / sizeof *refusals);
     tcase_add_loop_test(tcase, a_file_that_cannot_be_read_is_named, 0,
                         sizeof unread / sizeof *unread);
-    tcase_add_loop_test(tcase, kinds_that_libssh2_cannot_check_are_found, 0,
-                        sizeof unasked / sizeof *unasked);
+    tcase_add_loop_test(tcase, types_that_only_the_external_ssh_can_check_are_found, 0,
+                        sizeof types / sizeof *types);
     tcase_add_test(tcase, an_alias_has_no_port);
     suite_add_tcase(suite, tcase);
     TCase *trust = tcase_create("trust");
