@@ -106,16 +106,34 @@ static void on_transport_ssh_deadline(uv_timer_t *timer)
 
 /* ---- handing over to the external ssh ---- */
 
-/* May the external ssh accept a key of the host that is new? */
+static bool has_ssh_client(void)
+{
+    char *program = NULL;
+    int rc = program_find("ssh", getenv("PATH"), &program, NULL);
+    free(program);
+    return rc == 0;
+}
+
+static void read_known_hosts(struct ssh_transport *transport)
+{
+    struct string_list warnings = { 0 };
+    transport->trust =
+        ssh_trust_create(transport->job->target->host, &transport->config,
+                         transport->job->settings->accept_new, has_ssh_client(), &warnings);
+    for (size_t i = 0; i < warnings.count; i++)
+        host_transport_note(transport->job->connect, false, warnings.items[i]);
+    string_list_fini(&warnings);
+}
+
+/* May the external ssh accept a key of the host that is new? The second needs the known hosts. */
 enum new_key { NEW_KEY_REFUSED, NEW_KEY_AS_ALLOWED };
 
 /* The value of StrictHostKeyChecking for the external ssh. With "no", which the configuration may
  * have, ssh would accept a key that has changed or is revoked: hvdrun never does. */
 static const char *strict_value(const struct ssh_transport *transport, enum new_key new_key)
 {
-    bool is_allowed =
-        transport->job->settings->accept_new || transport->config.strict != STRICT_YES;
-    return new_key == NEW_KEY_AS_ALLOWED && is_allowed ? "accept-new" : "yes";
+    return new_key == NEW_KEY_AS_ALLOWED && ssh_trust_may_be_new(transport->trust) ? "accept-new"
+                                                                                   : "yes";
 }
 
 /* Ends with the host handed over to the external ssh. The options override the configuration, as
@@ -131,14 +149,6 @@ static void leave_to_ssh(struct ssh_transport *transport, const char *why, enum 
              strict_value(transport, new_key));
     transport_ssh_stop(transport);
     host_transport_needs_command(transport->job->connect, command, text);
-}
-
-static bool has_ssh_client(void)
-{
-    char *program = NULL;
-    int rc = program_find("ssh", getenv("PATH"), &program, NULL);
-    free(program);
-    return rc == 0;
 }
 
 /* ---- the channel ---- */
@@ -341,17 +351,6 @@ static void connect_host(struct ssh_transport *transport)
     transport->connect = ssh_connect_start(transport->job->loop, &request, on_connected, transport);
 }
 
-static void read_known_hosts(struct ssh_transport *transport)
-{
-    struct string_list warnings = { 0 };
-    transport->trust =
-        ssh_trust_create(transport->job->target->host, &transport->config,
-                         transport->job->settings->accept_new, has_ssh_client(), &warnings);
-    for (size_t i = 0; i < warnings.count; i++)
-        host_transport_note(transport->job->connect, false, warnings.items[i]);
-    string_list_fini(&warnings);
-}
-
 /* ---- configuration and name ---- */
 
 /* True if name, port and user do not distinguish the host from this machine. */
@@ -363,6 +362,17 @@ static bool is_this_machine(const struct ssh_transport *transport)
         if (!host_transport_is_own_address(transport->job->connect, at->ai_addr))
             return false;
     return ssh_is_own_user(transport->config.user);
+}
+
+static void connect_or_leave_to_ssh(struct ssh_transport *transport)
+{
+    char text[200];
+    if (transport->config.ssh_only)
+        leave_to_ssh(transport, transport->config.ssh_only, NEW_KEY_AS_ALLOWED);
+    else if (ssh_trust_needs_ssh(transport->trust, text, sizeof text))
+        leave_host_key_to_ssh(transport, text);
+    else
+        connect_host(transport);
 }
 
 static void on_resolved(void *context, struct addrinfo *addresses, const char *problem)
@@ -378,15 +388,9 @@ static void on_resolved(void *context, struct addrinfo *addresses, const char *p
     } else if (is_this_machine(transport)) {
         transport_ssh_stop(transport);
         host_transport_is_local(transport->job->connect);
-    } else if (transport->config.ssh_only) {
-        leave_to_ssh(transport, transport->config.ssh_only, NEW_KEY_AS_ALLOWED);
     } else {
         read_known_hosts(transport);
-        char text[200];
-        if (ssh_trust_needs_ssh(transport->trust, text, sizeof text))
-            leave_host_key_to_ssh(transport, text);
-        else
-            connect_host(transport);
+        connect_or_leave_to_ssh(transport);
     }
 }
 
@@ -403,6 +407,7 @@ static void on_config(void *context, struct ssh_config *config, const struct err
     }
     transport->config = *config;
     if (config->proxy) {
+        read_known_hosts(transport);
         leave_to_ssh(transport, config->proxy, NEW_KEY_AS_ALLOWED);
         return;
     }

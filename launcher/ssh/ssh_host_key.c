@@ -66,10 +66,15 @@ const char *ssh_host_key_name(const struct ssh_config *config, int *port)
     return config->host_key_alias ? config->host_key_alias : config->host_name;
 }
 
+bool ssh_host_key_may_be_new(bool complete, enum strict_host_key strict, bool accept_new)
+{
+    return complete && (accept_new || strict != STRICT_YES);
+}
+
 enum ssh_host_key_answer ssh_host_key_decide(enum known_hosts_verdict verdict, bool complete,
                                              enum strict_host_key strict, bool accept_new)
 {
-    bool may_add = complete && (accept_new || strict != STRICT_YES);
+    bool may_add = ssh_host_key_may_be_new(complete, strict, accept_new);
     if (verdict == KNOWN_HOSTS_MATCH)
         return SSH_HOST_KEY_TRUST;
     if (verdict == KNOWN_HOSTS_NEEDS_CA)

@@ -39,7 +39,9 @@ enum ssh_host_key_answer {
 };
 
 /* `accept_new`: the user has allowed new keys for this run. A key is only accepted for a host
- * without known keys, and only if `complete`: all files could be read. */
+ * without known keys, and only if `complete`: all files could be read. The first says whether such
+ * a host may have a key that nobody knows. */
+bool ssh_host_key_may_be_new(bool complete, enum strict_host_key strict, bool accept_new);
 enum ssh_host_key_answer ssh_host_key_decide(enum known_hosts_verdict verdict, bool complete,
                                              enum strict_host_key strict, bool accept_new);
 

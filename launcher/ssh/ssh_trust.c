@@ -53,6 +53,12 @@ const struct string_list *ssh_trust_types(const struct ssh_trust *trust)
     return &trust->types;
 }
 
+bool ssh_trust_may_be_new(const struct ssh_trust *trust)
+{
+    return ssh_host_key_may_be_new(!known_hosts_unread(trust->known), trust->config->strict,
+                                   trust->accept_new);
+}
+
 const char *ssh_trust_type_for_ssh(const struct ssh_trust *trust)
 {
     return trust->has_ssh && trust->types_are_own ? ssh_host_key_type_for_ssh(&trust->types) : NULL;

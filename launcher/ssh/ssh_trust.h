@@ -18,6 +18,9 @@ void ssh_trust_destroy(struct ssh_trust *trust);
 /* The types of keys that are known for the host. */
 const struct string_list *ssh_trust_types(const struct ssh_trust *trust);
 
+/* May the key of a host that is not known be accepted? */
+bool ssh_trust_may_be_new(const struct ssh_trust *trust);
+
 /* The type of a key by which the host is known and which only the external ssh can check, such as
  * "ssh-rsa"; NULL if there is none, or no ssh. Lines for another port do not count. */
 const char *ssh_trust_type_for_ssh(const struct ssh_trust *trust);

@@ -80,6 +80,11 @@ is_refused "a key behind a proxy that has changed, with StrictHostKeyChecking=no
     with_config "$tmp/config" "$HVDRUN"
 behind "ProxyJump $(target 2)" "UserKnownHostsFile $tmp/new" 'StrictHostKeyChecking no'
 leaves_to_ssh "a key behind a proxy that is new, with StrictHostKeyChecking=no," "ProxyJump" with_config "$tmp/config" "$HVDRUN"
+ln -s loop "$tmp/loop"
+behind "ProxyJump $(target 2)" "UserKnownHostsFile $tmp/newer $tmp/loop" 'StrictHostKeyChecking no'
+is_refused "a key behind a proxy that is new, while a file of known hosts cannot be read," 69 "on $one: connect: .*Host key verification failed" \
+    with_config "$tmp/config" "$HVDRUN" --ssh-accept-new
+ok "and it is not added" [ ! -e "$tmp/newer" ]
 behind "ProxyCommand $tmp/no-such-command %h"
 is_refused "a ProxyCommand that is not there" 69 "on $one: connect: .*no-such-command" with_config "$tmp/config" "$HVDRUN"
 behind "ProxyCommand sh -c 'echo the gate is closed >&2; exit 3'"
