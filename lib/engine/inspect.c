@@ -69,6 +69,22 @@ static void write_status(void *arg, char *text, size_t size)
     engine_write_status(arg, text, size);
 }
 
+/* Tensors of a device that are not ready wait for the device alone. */
+static bool waits_for_ranks(void *arg)
+{
+    const struct engine *engine = ((const struct process_set *)arg)->engine;
+    int waiting = engine->in_flight.count;
+    for (int id = 0; id < engine->sets.count; id++) {
+        const struct process_set *set = engine->sets.at[id];
+        if (!set || set->ended.code != HVD_OK)
+            continue;
+        if (set_steady_waiting_count(set) > 0)
+            return true;
+        waiting -= ready_waiting_count(set);
+    }
+    return waiting > 0;
+}
+
 /* True if every thread of the program waits for tensors of which none is done. /proc/self/task has
  * a folder for each thread; its link count tells how many, so nothing has to be opened. */
 static bool all_threads_wait(const struct engine *engine)
@@ -108,8 +124,8 @@ int inspect_start(struct process_set *set, struct err *err)
         .host = set->engine->exchange.self.host,
         .check_ns = settings->stall_check ? settings->stall_check_s * 1000000000 : 0,
         .shutdown_ns = settings->stall_check ? settings->stall_shutdown_s * 1000000000 : 0,
-        .view = { see_waiting, count_waiting, last_decision, write_status, set, is_stuck,
-                  count_decisions },
+        .view = { see_waiting, count_waiting, last_decision, write_status, waits_for_ranks, set,
+                  is_stuck, count_decisions },
     };
     set->stall = stall_create(&options, err);
     return set->stall ? HVD_OK : err->code;

@@ -163,13 +163,15 @@ static int worst(const struct stall_answer *answer, unsigned stalled)
     return worst;
 }
 
-static int first_late_rank(const struct stall *stall, const struct stall_answer *answer, int index)
+/* The rank that keeps the others waiting. A rank that waits for other ranks itself, maybe in
+ * another set, cannot submit the name: it is not late. An idle rank misses every name. */
+static int first_late_rank(const struct stall *stall, const struct stall_answer *answer)
 {
-    const struct rank_ranges *missing = &answer->name[index].missing;
-    const struct rank_ranges *late = missing->count > 0 ? missing : &answer->silent;
-    if (late->count == 0)
+    int rank = answer->idle;
+    if (rank < 0 && answer->silent.count > 0)
+        rank = answer->silent.range[0].first;
+    if (rank < 0)
         return -1;
-    int rank = late->range[0].first;
     return stall->options.world_ranks ? stall->options.world_ranks[rank] : rank;
 }
 
@@ -183,7 +185,7 @@ static void speak(struct stall *stall, unsigned stalled)
     if (options->shutdown_ns && answer->name[index].age_ms >= options->shutdown_ns / MS) {
         stall->aborted = true;
         stall->action = STALL_ABORT;
-        stall->late_rank = first_late_rank(stall, answer, index);
+        stall->late_rank = first_late_rank(stall, answer);
         stall_abort_text(stall->text, sizeof stall->text, names, answer, index,
                          options->shutdown_ns / SECOND, options->world_ranks);
         return;
@@ -336,7 +338,7 @@ static void speak_for_root(struct stall *stall, uint64_t now_ns)
 {
     struct stall_round *round = &stall->rounds[ROUND_OF_INSPECTOR];
     stall_list_names(&stall->overdue, &round->probe.names, now_ns, stall->options.check_ns);
-    round->answer = (struct stall_answer){ .nnames = round->probe.names.count };
+    round->answer = (struct stall_answer){ .nnames = round->probe.names.count, .idle = -1 };
     for (int i = 0; i < round->answer.nnames; i++)
         round->answer.name[i].age_ms = round->probe.names.at[i].age_ms;
     rank_ranges_add(&round->answer.silent, 0, 1);

@@ -77,6 +77,10 @@ struct stall_view {
      * "in no collective, last finished 'grad/6' 60 s ago". */
     void (*status_text)(void *arg, char *text, size_t size);
 
+    /* True if something that this rank has submitted, in this set or in another one, waits for
+     * other ranks. */
+    bool (*waits)(void *arg);
+
     void *arg;
 
     /* True if this rank's program can do nothing until something is decided in this set, and this
@@ -140,8 +144,9 @@ bool stall_told(const struct stall *stall, int index, struct stall_told *told);
 /* The action to take now, once; `*text` is borrowed until the next call. */
 enum stall_action stall_act(struct stall *stall, const char **text);
 
-/* After STALL_ABORT: the first rank of the world that has not submitted the name, or that has not
- * answered if all others have submitted it; -1: the ranks wait for each other. */
+/* After STALL_ABORT: the first rank of the world that has not submitted the name and waits for no
+ * rank itself; if there is none, the first that has not answered; -1: the ranks wait for each
+ * other. */
 int stall_late_rank(const struct stall *stall);
 
 #endif

@@ -8,7 +8,7 @@
  *   ALERT   names
  *   PROBE   id, milliseconds to answer in, names
  *   PROBED  id, count of names u8, then of each: age, ranges of the ranks that miss it;
- *           ranges of the ranks that have not answered;
+ *           ranges of the ranks that have not answered; the idle rank, UINT32_MAX: none;
  *           count u8, then rank, names it misses u8 (a bit each), string: its status text
  *
  * Decoding fails with HVD_ERR_PROTOCOL on bodies that are cut short, have too many items, an
@@ -61,6 +61,7 @@ struct stall_answer {
         struct rank_ranges missing;
     } name[STALL_NAMES_MAX];
     struct rank_ranges silent;
+    int idle;   /* the lowest rank that misses names and waits for no rank itself; -1: none */
     int nranks; /* some of the ranks that miss names, ascending */
     struct stall_rank ranks[STALL_RANKS_MAX];
 };

@@ -90,11 +90,13 @@ static void stall_self_describe(const struct stall_options *options, struct stal
 void stall_self_answer(const struct stall_options *options, const struct stall_probe *probe,
                        struct stall_answer *answer, uint64_t now_ns)
 {
-    *answer = (struct stall_answer){ .id = probe->id, .nnames = probe->names.count };
+    *answer = (struct stall_answer){ .id = probe->id, .nnames = probe->names.count, .idle = -1 };
     unsigned missing = find_missing(&options->view, &probe->names, answer, now_ns);
     for (int i = 0; i < answer->nnames; i++)
         if (missing >> i & 1)
             rank_ranges_add(&answer->name[i].missing, options->rank, options->rank + 1);
+    if (missing && !options->view.waits(options->view.arg))
+        answer->idle = options->rank;
     if (missing)
         stall_self_describe(options, answer, missing);
     if (probe->id & STALL_ASKS_WHO_IS_NOT_STUCK && !stall_self_is_stuck(&options->view))

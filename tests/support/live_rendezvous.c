@@ -24,7 +24,7 @@ struct command {
 
 static struct {
     struct rendezvous *rendezvous;
-    int commands, worlds;
+    int commands, worlds, late;
 } host;
 
 static void require(bool condition, const char *what)
@@ -48,6 +48,14 @@ static void on_world(void *context, int epoch, const int *workers, int size)
     require(size <= LIVE_WORKERS_MAX, "a large world");
     memcpy(world.workers, workers, (size_t)size * sizeof *workers);
     (void)!write(host.worlds, &world, sizeof world); /* a test that reads none fills the pipe */
+}
+
+static void on_left(void *context, int worker, const struct rank_end *said)
+{
+    (void)context;
+    (void)worker;
+    if (said->how.kind == RANK_END_TIMEOUT)
+        (void)!write(host.late, &said->because_of, sizeof said->because_of);
 }
 
 static void on_complete(void *context)
@@ -108,7 +116,10 @@ static void live_serve(const struct live_rendezvous *live, int size, uint64_t st
         .size = size,
         .key = &key,
         .start_timeout_ms = start_timeout_ms,
-        .events = { .complete = on_complete, .timed_out = on_timed_out, .world = on_world },
+        .events = { .complete = on_complete,
+                    .timed_out = on_timed_out,
+                    .world = on_world,
+                    .left = on_left },
     };
     require(uv_loop_init(&loop) == 0, "a loop");
     host.rendezvous = rendezvous_create(&loop, &options, &err);
@@ -123,13 +134,13 @@ static void live_serve(const struct live_rendezvous *live, int size, uint64_t st
 
 void live_rendezvous_start(struct live_rendezvous *live, int size, uint64_t start_timeout_ms)
 {
-    int commands[2], worlds[2], port[2];
+    int commands[2], worlds[2], late[2], port[2];
     struct job_key key;
     require(auth_init(NULL) == HVD_OK, "libsodium");
     job_key_generate(&key);
     job_key_format(&key, live->mini.key);
     require(pipe2(commands, O_CLOEXEC) == 0 && pipe2(worlds, O_CLOEXEC) == 0 &&
-                pipe2(port, O_CLOEXEC) == 0,
+                pipe2(late, O_CLOEXEC) == 0 && pipe2(port, O_CLOEXEC) == 0,
             "pipes");
     fflush(NULL);
     live->mini.pid = fork();
@@ -139,15 +150,20 @@ void live_rendezvous_start(struct live_rendezvous *live, int size, uint64_t star
         close(commands[1]);
         host.commands = commands[0];
         host.worlds = worlds[1];
-        require(fcntl(host.worlds, F_SETFL, O_NONBLOCK) == 0, "O_NONBLOCK");
+        host.late = late[1];
+        require(fcntl(host.worlds, F_SETFL, O_NONBLOCK) == 0 &&
+                    fcntl(host.late, F_SETFL, O_NONBLOCK) == 0,
+                "O_NONBLOCK");
         live_serve(live, size, start_timeout_ms, port[1]);
         _exit(0);
     }
     close(commands[0]);
     close(worlds[1]);
+    close(late[1]);
     close(port[1]);
     live->commands = commands[1];
     live->worlds = worlds[0];
+    live->late = late[0];
     live->mini.reports = -1;
     require(read(port[0], &live->mini.port, sizeof live->mini.port) == sizeof live->mini.port,
             "read the port");
@@ -158,6 +174,7 @@ void live_rendezvous_stop(struct live_rendezvous *live)
 {
     close(live->commands);
     close(live->worlds);
+    close(live->late);
     mini_rendezvous_stop(&live->mini);
 }
 
@@ -187,6 +204,13 @@ struct live_world live_await_world(const struct live_rendezvous *live)
     return world;
 }
 
+int live_await_late(const struct live_rendezvous *live)
+{
+    int worker = RANK_NONE;
+    ck_assert_int_eq(read(live->late, &worker, sizeof worker), sizeof worker);
+    return worker;
+}
+
 pid_t live_worker_start(const struct live_rendezvous *live, int worker, rank_fn *body)
 {
     char number[16], port[16];
@@ -198,6 +222,7 @@ pid_t live_worker_start(const struct live_rendezvous *live, int worker, rank_fn 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     close(live->commands);
     close(live->worlds);
+    close(live->late);
     snprintf(number, sizeof number, "%d", worker);
     snprintf(port, sizeof port, "%d", live->mini.port);
     setenv(ENV_ELASTIC, "1", 1);

@@ -11,7 +11,7 @@ enum { LIVE_WORKERS_MAX = 16 };
 
 struct live_rendezvous {
     struct mini_rendezvous mini; /* its port, its key and its process: for ranks_start() */
-    int commands, worlds;        /* descriptors */
+    int commands, worlds, late;  /* descriptors */
 };
 
 struct live_world {
@@ -32,6 +32,9 @@ void live_ended(const struct live_rendezvous *live, int worker, bool killed);
 
 /* Waits for the next world. */
 struct live_world live_await_world(const struct live_rendezvous *live);
+
+/* Waits until a rank of a world says that a worker is late, and returns that worker. */
+int live_await_late(const struct live_rendezvous *live);
 
 /* Starts one more worker of an elastic job, whose number is `worker`. */
 pid_t live_worker_start(const struct live_rendezvous *live, int worker, rank_fn *body);

@@ -36,6 +36,15 @@ static void see_status_text(void *arg, char *text, size_t room)
              (int)((struct stall_world_rank *)arg - stall_world.ranks));
 }
 
+static bool see_waits(void *arg)
+{
+    const struct stall_world_rank *rank = arg;
+    bool waits = rank->waits_elsewhere;
+    for (int i = 0; i < rank->count; i++)
+        waits |= rank->submitted[i].own;
+    return waits;
+}
+
 static bool see_stuck(void *arg)
 {
     return ((struct stall_world_rank *)arg)->stuck;
@@ -72,8 +81,8 @@ void stall_world_make_with(int count, uint64_t check_ns, uint64_t shutdown_ns)
             .host = rank->host,
             .check_ns = check_ns,
             .shutdown_ns = shutdown_ns,
-            .view = { see_waiting, see_waiting_count, see_decided, see_status_text, rank, see_stuck,
-                      see_decisions },
+            .view = { see_waiting, see_waiting_count, see_decided, see_status_text, see_waits, rank,
+                      see_stuck, see_decisions },
         };
         rank->stall = stall_create(&options, &err);
         ck_assert_ptr_nonnull(rank->stall);

@@ -36,6 +36,7 @@ struct stall_world_rank {
     struct stall_world_submitted submitted[STALL_WORLD_SUBMITTED_MAX];
     uint64_t decided_ns, decisions;
     bool stopped, stuck;
+    bool waits_elsewhere; /* in another set */
     char host[20];
     int alerts;
 };

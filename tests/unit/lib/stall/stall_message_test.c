@@ -25,7 +25,7 @@ static void put_alert(struct wire_writer *writer)
 /* Of ranks 1 and 2, below rank 0 of a world of 9. */
 static struct stall_answer good_answer(void)
 {
-    struct stall_answer answer = { .id = 1, .nnames = 1, .nranks = 1 };
+    struct stall_answer answer = { .id = 1, .nnames = 1, .idle = 1, .nranks = 1 };
     rank_ranges_add(&answer.name[0].missing, 1, 2);
     rank_ranges_add(&answer.silent, 2, 3);
     answer.ranks[0] = (struct stall_rank){ 1, 1, "on node1: asleep" };
@@ -134,6 +134,14 @@ static void ranges_that_touch(struct stall_answer *answer)
     answer->silent.range[0] = (struct rank_range){ 1, 2 };
     answer->silent.range[1] = (struct rank_range){ 2, 3 };
 }
+static void idle_rank_of_another_child(struct stall_answer *answer)
+{
+    answer->idle = 3;
+}
+static void idle_rank_that_has_asked(struct stall_answer *answer)
+{
+    answer->idle = 0;
+}
 static void closed_and_empty(struct stall_answer *answer)
 {
     answer->silent.count = 0;
@@ -149,9 +157,19 @@ static void other_number_of_names(struct stall_answer *answer)
 }
 
 static void (*const spoilers[])(struct stall_answer *) = {
-    other_rank,     lower_rank,       same_rank_twice,       name_that_was_not_asked,
-    other_range,    empty_range,      negative_range,        ranges_that_touch,
-    too_many_names, closed_and_empty, other_number_of_names,
+    other_rank,
+    lower_rank,
+    same_rank_twice,
+    name_that_was_not_asked,
+    other_range,
+    empty_range,
+    negative_range,
+    ranges_that_touch,
+    too_many_names,
+    closed_and_empty,
+    other_number_of_names,
+    idle_rank_of_another_child,
+    idle_rank_that_has_asked,
 };
 
 START_TEST(an_answer_that_cannot_be_is_refused)
@@ -248,6 +266,18 @@ START_TEST(of_many_answers_the_lowest_ranks_are_kept)
 }
 END_TEST
 
+START_TEST(of_many_idle_ranks_the_lowest_is_kept)
+{
+    static const struct {
+        int own, other, kept;
+    } rows[] = { { -1, -1, -1 }, { -1, 4, 4 }, { 4, -1, 4 }, { 4, 7, 4 }, { 7, 4, 4 } };
+    struct stall_answer answer = { .idle = rows[_i].own };
+    const struct stall_answer other = { .idle = rows[_i].other };
+    stall_answer_merge(&answer, &other);
+    ck_assert_int_eq(answer.idle, rows[_i].kept);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("stall_message");
@@ -263,5 +293,6 @@ int main(void)
     tcase_add_test(tcase, a_probe_from_a_child_is_refused);
     tcase_add_test(tcase, alerts_without_end_do_not_fill_anything);
     tcase_add_test(tcase, of_many_answers_the_lowest_ranks_are_kept);
+    tcase_add_loop_test(tcase, of_many_idle_ranks_the_lowest_is_kept, 0, 5);
     return unit_run(suite);
 }

@@ -337,6 +337,90 @@ START_TEST(a_root_that_does_not_answer_is_named_by_rank_1)
 }
 END_TEST
 
+/* ---- the late rank ---- */
+
+static void run_until_shutdown(void)
+{
+    stall_world_run(150);
+    ck_assert_int_ge(stall_world.nspoken, 1);
+    ck_assert_int_eq(stall_world.spoken[stall_world.nspoken - 1].action, STALL_ABORT);
+}
+
+START_TEST(ranks_that_wait_for_different_names_are_not_late)
+{
+    stall_world_make_with(_i, STALL_WORLD_CHECK_NS, 2 * STALL_WORLD_CHECK_NS);
+    stall_world_submit(0, "a", COLLECTIVE_ALLREDUCE);
+    for (int rank = 1; rank < _i; rank++)
+        stall_world_submit(rank, "b", COLLECTIVE_ALLREDUCE);
+    run_until_shutdown();
+    ck_assert_int_eq(stall_late_rank(stall_world.ranks[0].stall), -1);
+    stall_world_end();
+}
+END_TEST
+
+START_TEST(the_first_rank_that_waits_for_nothing_is_late)
+{
+    stall_world_make_with(9, STALL_WORLD_CHECK_NS, 2 * STALL_WORLD_CHECK_NS);
+    stall_world_submit(0, "a", COLLECTIVE_ALLREDUCE);
+    for (int rank = 1; rank < 9; rank++)
+        if (rank != 5 && rank != 7)
+            stall_world_submit(rank, "b", COLLECTIVE_ALLREDUCE);
+    run_until_shutdown();
+    ck_assert_int_eq(stall_late_rank(stall_world.ranks[0].stall), 5);
+    stall_world_end();
+}
+END_TEST
+
+/* Rank 2 waits for rank 3 in a set of the two. */
+static void wait_in_two_sets(void)
+{
+    stall_world_make_with(4, STALL_WORLD_CHECK_NS, 2 * STALL_WORLD_CHECK_NS);
+    stall_world_submit(0, "b", COLLECTIVE_ALLREDUCE);
+    stall_world_submit(1, "b", COLLECTIVE_ALLREDUCE);
+    stall_world.ranks[2].waits_elsewhere = true;
+}
+
+START_TEST(a_rank_that_waits_in_another_set_is_not_late)
+{
+    wait_in_two_sets();
+    run_until_shutdown();
+    ck_assert_int_eq(stall_late_rank(stall_world.ranks[0].stall), 3);
+    stall_world_end();
+}
+END_TEST
+
+START_TEST(a_rank_that_is_stopped_is_late_and_one_that_waits_for_it_is_not)
+{
+    wait_in_two_sets();
+    stall_world.ranks[3].stopped = true;
+    run_until_shutdown();
+    ck_assert_int_eq(stall_late_rank(stall_world.ranks[0].stall), 3);
+    stall_world_end();
+}
+END_TEST
+
+START_TEST(if_all_that_miss_a_name_wait_in_other_sets_none_is_late)
+{
+    wait_in_two_sets();
+    stall_world.ranks[3].waits_elsewhere = true;
+    run_until_shutdown();
+    ck_assert_int_eq(stall_late_rank(stall_world.ranks[0].stall), -1);
+    stall_world_end();
+}
+END_TEST
+
+/* Its device has not computed the data yet. */
+START_TEST(a_rank_that_waits_for_its_device_alone_is_late)
+{
+    stall_world_make_with(3, STALL_WORLD_CHECK_NS, 2 * STALL_WORLD_CHECK_NS);
+    stall_world_submit_but(-1, "a");
+    stall_world.ranks[1].submitted[0].own = false;
+    run_until_shutdown();
+    ck_assert_int_eq(stall_late_rank(stall_world.ranks[0].stall), 1);
+    stall_world_end();
+}
+END_TEST
+
 /* ---- a deadlock ---- */
 
 /* Each rank waits for a name of its own. */
@@ -518,6 +602,12 @@ int main(void)
     tcase_add_loop_test(tcase, a_rank_that_does_not_answer_is_named, 1, SIZES);
     tcase_add_test(tcase, a_rank_that_answers_late_does_no_harm);
     tcase_add_test(tcase, a_root_that_does_not_answer_is_named_by_rank_1);
+    tcase_add_loop_test(tcase, ranks_that_wait_for_different_names_are_not_late, 2, 9);
+    tcase_add_test(tcase, the_first_rank_that_waits_for_nothing_is_late);
+    tcase_add_test(tcase, a_rank_that_waits_in_another_set_is_not_late);
+    tcase_add_test(tcase, a_rank_that_is_stopped_is_late_and_one_that_waits_for_it_is_not);
+    tcase_add_test(tcase, if_all_that_miss_a_name_wait_in_other_sets_none_is_late);
+    tcase_add_test(tcase, a_rank_that_waits_for_its_device_alone_is_late);
     tcase_add_loop_test(tcase, ranks_that_are_all_stuck_are_told, 2, 10);
     tcase_add_loop_test(tcase, one_rank_that_is_not_stuck_is_no_deadlock, 2, 10);
     tcase_add_test(tcase, a_decision_between_the_questions_is_seen_whatever_its_time);
