@@ -255,7 +255,7 @@ void elastic_plan_on_late(struct elastic_plan *plan, int worker, const char *why
     if (plan->over || !elastic_plan_knows(plan, worker))
         return;
     struct plan_worker *at = &plan->workers[worker];
-    if (at->state != PLAN_ALIVE || !at->member)
+    if (at->state != PLAN_ALIVE || !at->member || !plan->whole)
         return;
     elastic_say_too_late(plan, worker, why);
     elastic_plan_remove(plan, worker, now_ms);

@@ -151,7 +151,9 @@ void elastic_plan_on_world(struct elastic_plan *plan, int epoch, const int *work
 void elastic_plan_on_ended(struct elastic_plan *plan, int worker, bool finished, uint64_t now_ms);
 
 /* A rank of the last world has not submitted a tensor within the time that the user has set, which
- * has broken this world: `why`, one line. Each other rank may say so. The worker is given up. */
+ * has broken this world: `why`, one line. Each other rank may say so, and the roots of two process
+ * sets may name two ranks. The first one is given up, unless a member has failed before: a world
+ * breaks once, and another rank may have waited for the one that is lost already. */
 void elastic_plan_on_late(struct elastic_plan *plan, int worker, const char *why, uint64_t now_ms);
 
 /* The host of a worker is to be left. */

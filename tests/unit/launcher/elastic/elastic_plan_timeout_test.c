@@ -371,6 +371,48 @@ START_TEST(a_rank_of_which_all_others_say_so_is_lost_once)
 }
 END_TEST
 
+/* The roots of two process sets. */
+START_TEST(of_two_ranks_that_are_said_to_be_late_the_first_is_lost)
+{
+    struct elastic_options options = two_to_four;
+    options.min = 1;
+    begin(&options);
+    hosts("a:4");
+    EXPECT("+a:0,1,2,3 =0,1,2,3");
+    for (int worker = 0; worker < 4; worker++)
+        waits(worker);
+    world();
+    is_late(3);
+    EXPECT("lost 3 " STALLED " -3 =0,1,2 !3");
+    is_late(2);
+    EXPECT("");
+    finish();
+}
+END_TEST
+
+START_TEST(no_rank_is_late_in_a_world_that_is_broken_already)
+{
+    struct elastic_options options = two_to_four;
+    options.min = 1;
+    begin(&options);
+    hosts("a:3");
+    EXPECT("+a:0,1,2 =0,1,2");
+    for (int worker = 0; worker < 3; worker++)
+        waits(worker);
+    world();
+    fails(0);
+    EXPECT("=1,2");
+    is_late(1);
+    EXPECT("");
+    waits(1);
+    waits(2);
+    world();
+    is_late(1);
+    EXPECT("lost 1 " STALLED " -1 =2 !1");
+    finish();
+}
+END_TEST
+
 START_TEST(a_late_rank_without_which_there_is_no_world_is_replaced)
 {
     struct elastic_options options = two_to_four;
@@ -393,6 +435,8 @@ START_TEST(a_late_rank_that_is_the_last_one_ends_the_job)
     begin_on_one_host(&options);
     fails(0);
     EXPECT("=1");
+    waits(1);
+    world();
     is_late(1);
     EXPECT("lost 1 " STALLED " -1 fail no rank is left that could go on");
     finish();
@@ -436,6 +480,8 @@ int main(void)
     tcase_add_test(rules, a_late_worker_with_a_fixed_place_does_not_hold_up_the_others);
     tcase_add_test(rules, a_rank_that_does_not_submit_is_lost_and_those_that_waited_are_not);
     tcase_add_test(rules, a_rank_of_which_all_others_say_so_is_lost_once);
+    tcase_add_test(rules, of_two_ranks_that_are_said_to_be_late_the_first_is_lost);
+    tcase_add_test(rules, no_rank_is_late_in_a_world_that_is_broken_already);
     tcase_add_test(rules, a_late_rank_without_which_there_is_no_world_is_replaced);
     tcase_add_test(rules, a_late_rank_that_is_the_last_one_ends_the_job);
     tcase_add_test(rules, a_worker_that_is_in_no_world_is_not_late);
