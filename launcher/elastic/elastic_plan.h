@@ -53,6 +53,7 @@
 #define LAUNCHER_ELASTIC_ELASTIC_PLAN_H
 
 #include "launcher/hosts/host_list.h"
+#include "lib/base/rank_end.h"
 #include "lib/base/rank_info.h"
 
 #include <stdbool.h>
@@ -73,7 +74,8 @@ enum { ELASTIC_HEAR_MS = 200 };
 /* The same ranks are named again after so many times `warning_ms`. */
 enum { ELASTIC_WARN_AGAIN = 5 };
 
-enum { ELASTIC_TEXT_SIZE = 300 };
+/* A line that the plan makes; the longest line, which are the words of a rank. */
+enum { ELASTIC_TEXT_SIZE = 300, ELASTIC_LINE_SIZE = RANK_END_WORDS_SIZE };
 
 #define ELASTIC_NEVER UINT64_MAX
 
@@ -121,7 +123,7 @@ struct elastic_action {
     const struct rank_info *places; /* START: of each worker, in the world it is started for */
     const struct elastic_member *members; /* INTEND: in order of rank */
     enum elastic_failure failure;
-    char text[ELASTIC_TEXT_SIZE]; /* FAIL, WARN: one line; GIVE_UP: what it has done; else "" */
+    char text[ELASTIC_LINE_SIZE]; /* FAIL, WARN: one line; GIVE_UP: what it has done; else "" */
 };
 
 struct elastic_plan;

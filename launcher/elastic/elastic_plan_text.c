@@ -225,7 +225,7 @@ void elastic_say_given_up(struct elastic_plan *plan, int worker)
 
 void elastic_say_too_late(struct elastic_plan *plan, int worker, const char *why)
 {
-    snprintf(elastic_plan_queue(plan, ELASTIC_GIVE_UP, worker)->action.text, ELASTIC_TEXT_SIZE,
+    snprintf(elastic_plan_queue(plan, ELASTIC_GIVE_UP, worker)->action.text, ELASTIC_LINE_SIZE,
              "%s", why);
 }
 

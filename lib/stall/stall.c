@@ -5,6 +5,7 @@
 #include "lib/stall/stall.h"
 
 #include "lib/base/clock.h"
+#include "lib/base/rank_end.h"
 #include "lib/stall/stall_list.h"
 #include "lib/stall/stall_message.h"
 #include "lib/stall/stall_round.h"
@@ -186,7 +187,7 @@ static void speak(struct stall *stall, unsigned stalled)
         stall->aborted = true;
         stall->action = STALL_ABORT;
         stall->late_rank = first_late_rank(stall, answer);
-        stall_abort_text(stall->text, sizeof stall->text, names, answer, index,
+        stall_abort_text(stall->text, RANK_END_WORDS_SIZE, names, answer, index,
                          options->shutdown_ns / SECOND, options->world_ranks);
         return;
     }
@@ -219,7 +220,7 @@ static void judge_deadlock(struct stall *stall, uint64_t now_ns)
         stall->aborted = true;
         stall->action = STALL_ABORT;
         stall->late_rank = -1;
-        stall_deadlock_text(stall->text, sizeof stall->text, &round->probe.names, &round->answer,
+        stall_deadlock_text(stall->text, RANK_END_WORDS_SIZE, &round->probe.names, &round->answer,
                             options->world_ranks);
         return;
     }

@@ -120,6 +120,17 @@ void stall_warning_text(char *text, size_t size, const struct stall_names *names
                       rank_ranges_text(ranks, sizeof ranks, &answer->silent, world_ranks));
 }
 
+/* The idle rank, or the others, if they miss name `index`. */
+static void add_missing_ranks(struct list_text *list, const struct stall_answer *answer, int index,
+                              bool idle, const int *world_ranks)
+{
+    for (int i = 0; i < answer->nranks; i++) {
+        const struct stall_rank *rank = &answer->ranks[i];
+        if ((rank->missing >> index & 1) && (rank->rank == answer->idle) == idle)
+            list_text_add(list, "; rank %d %s", in_world(rank->rank, world_ranks), rank->text);
+    }
+}
+
 void stall_abort_text(char *text, size_t size, const struct stall_names *names,
                       const struct stall_answer *answer, int index, uint64_t shutdown_s,
                       const int *world_ranks)
@@ -134,10 +145,8 @@ void stall_abort_text(char *text, size_t size, const struct stall_names *names,
     if (answer->silent.count > 0)
         list_text_add(&list, "; no answer from %s",
                       rank_ranges_text(ranks, sizeof ranks, &answer->silent, world_ranks));
-    for (int i = 0; i < answer->nranks; i++)
-        if (answer->ranks[i].missing >> index & 1)
-            list_text_add(&list, "; rank %d %s", in_world(answer->ranks[i].rank, world_ranks),
-                          answer->ranks[i].text);
+    add_missing_ranks(&list, answer, index, true, world_ranks);
+    add_missing_ranks(&list, answer, index, false, world_ranks);
 }
 
 void stall_deadlock_text(char *text, size_t size, const struct stall_names *names,

@@ -371,6 +371,19 @@ START_TEST(a_rank_of_which_all_others_say_so_is_lost_once)
 }
 END_TEST
 
+START_TEST(the_words_about_a_late_rank_are_not_cut)
+{
+    char words[RANK_END_WORDS_SIZE], expected[RANK_END_WORDS_SIZE + 40];
+    memset(words, 'w', sizeof words - 1);
+    words[sizeof words - 1] = '\0';
+    snprintf(expected, sizeof expected, "lost 1 %s -1 !1", words);
+    begin_on_one_host(&two_to_four);
+    elastic_plan_on_late(plan, 1, words, now_ms);
+    EXPECT(expected);
+    finish();
+}
+END_TEST
+
 /* The roots of two process sets. */
 START_TEST(of_two_ranks_that_are_said_to_be_late_the_first_is_lost)
 {
@@ -480,6 +493,7 @@ int main(void)
     tcase_add_test(rules, a_late_worker_with_a_fixed_place_does_not_hold_up_the_others);
     tcase_add_test(rules, a_rank_that_does_not_submit_is_lost_and_those_that_waited_are_not);
     tcase_add_test(rules, a_rank_of_which_all_others_say_so_is_lost_once);
+    tcase_add_test(rules, the_words_about_a_late_rank_are_not_cut);
     tcase_add_test(rules, of_two_ranks_that_are_said_to_be_late_the_first_is_lost);
     tcase_add_test(rules, no_rank_is_late_in_a_world_that_is_broken_already);
     tcase_add_test(rules, a_late_rank_without_which_there_is_no_world_is_replaced);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inspector's warnings: who waits for whom, what is said, and how often. A person's questions
  * are in stall_ask_test.c, the messages between ranks in stall_message_test.c. */
+#include "lib/base/rank_end.h"
 #include "tests/support/stall_world.h"
 
 #include <stdio.h>
@@ -233,6 +234,24 @@ START_TEST(the_shutdown_time_ends_the_world)
         "allreduce 'a' has waited 120 s for rank 4 (HOROVOD_STALL_SHUTDOWN_TIME_SECONDS"
         " is 120); rank 4 on node4: reading file 4?");
     ck_assert_int_eq(stall_late_rank(stall_world.ranks[0].stall), 4);
+    stall_world_end();
+}
+END_TEST
+
+/* Of 20 ranks, 10 wait in another set. */
+START_TEST(the_text_of_a_shutdown_that_is_cut_says_so_and_has_the_late_rank)
+{
+    stall_world_make_with(21, STALL_WORLD_CHECK_NS, 2 * STALL_WORLD_CHECK_NS);
+    stall_world_submit(0, "a", COLLECTIVE_ALLREDUCE);
+    for (int rank = 1; rank <= 10; rank++)
+        stall_world.ranks[rank].waits_elsewhere = true;
+    stall_world_run(150);
+    const char *text = stall_world.spoken[stall_world.nspoken - 1].text;
+    size_t length = strlen(text);
+    ck_assert_uint_lt(length, RANK_END_WORDS_SIZE);
+    ck_assert_uint_gt(length, 3);
+    ck_assert_str_eq(text + length - 3, "...");
+    ck_assert_ptr_nonnull(strstr(text, " is 120); rank 11 on node11: reading file 11?; rank 1 on"));
     stall_world_end();
 }
 END_TEST
@@ -596,6 +615,7 @@ int main(void)
     tcase_add_test(tcase, many_ranks_are_a_short_text);
     tcase_add_test(tcase, names_of_any_bytes_are_one_line);
     tcase_add_test(tcase, the_shutdown_time_ends_the_world);
+    tcase_add_test(tcase, the_text_of_a_shutdown_that_is_cut_says_so_and_has_the_late_rank);
     tcase_add_test(tcase, a_shutdown_time_that_is_the_check_time_ends_it_at_once);
     tcase_add_test(tcase, a_stall_that_ends_ends_no_world);
     tcase_add_test(tcase, who_is_missing_on_a_crowded_host_is_named);
