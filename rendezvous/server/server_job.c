@@ -142,14 +142,18 @@ static void check_over(struct server *server, struct rendezvous_job *job)
     server->trim = true;
 }
 
+/* A rank that a client has named may be no rank of the world. */
+static int worker_of_rank(const struct world *world, int rank)
+{
+    return rank >= 0 && rank < world->membership->size ? world->ranks[rank].worker : RANK_NONE;
+}
+
 /* An end as the launcher hears it: its ranks are workers. */
 static struct rank_end end_for_launcher(const struct world *world, const struct rank_end *end)
 {
     struct rank_end told = *end;
-    if (told.rank >= 0 && told.rank < world->membership->size)
-        told.rank = world->ranks[told.rank].worker;
-    if (told.because_of >= 0 && told.because_of < world->membership->size)
-        told.because_of = world->ranks[told.because_of].worker;
+    told.rank = worker_of_rank(world, end->rank);
+    told.because_of = worker_of_rank(world, end->because_of);
     return told;
 }
 

@@ -16,12 +16,23 @@ static void on_met(void *context, int worker)
     snprintf(met + used, sizeof met - used, "%d ", worker);
 }
 
+static int blamed; /* the worker because of whom a world has broken */
+
+static void on_left(void *context, int worker, const struct rank_end *said)
+{
+    (void)context;
+    (void)worker;
+    blamed = said->because_of;
+}
+
 static void setup_elastic(void)
 {
     struct err err;
-    struct rendezvous_options options = {
-        .id = "job", .elastic = true, .key = &key, .events = { .met = on_met }, .context = &server
-    };
+    struct rendezvous_options options = { .id = "job",
+                                          .elastic = true,
+                                          .key = &key,
+                                          .events = { .met = on_met, .left = on_left },
+                                          .context = &server };
     now_ms = 0;
     met[0] = '\0';
     ck_assert_int_eq(auth_init(&err), HVD_OK);
@@ -101,6 +112,33 @@ START_TEST(a_process_that_is_not_elastic_is_refused_and_not_met)
 }
 END_TEST
 
+/* Of a world whose ranks 0 and 1 are workers 1 and 3. */
+static const struct {
+    int because_of, worker;
+} blames[] = { { 0, 1 }, { 1, 3 }, { 2, RANK_NONE }, { 3, RANK_NONE }, { RANK_NONE, RANK_NONE } };
+
+START_TEST(a_rank_that_does_not_exist_is_no_worker_for_the_launcher)
+{
+    const struct rendezvous_member members[] = { { 1, "localhost" }, { 3, "localhost" } };
+    struct wire_writer payload = { 0 }, out = { 0 };
+    struct rank_end end = rank_end_none();
+    ck_assert_int_eq(server_intend(&server, members, 2, now_ms, NULL), HVD_OK);
+    come(&clients[0], 1, "a");
+    come(&clients[1], 3, "a");
+    expect_welcome(&clients[0], 0, 2);
+    end.how.kind = RANK_END_TIMEOUT;
+    end.status = HVD_ERR_PEER_LOST;
+    end.because_of = blames[_i].because_of;
+    blamed = 99;
+    rank_end_encode(&payload, &end);
+    seal_put(&clients[0].seal, &out, JOIN_BROKEN, payload.data, payload.length);
+    join_client_send(&clients[0], out.data, out.length);
+    ck_assert_int_eq(blamed, blames[_i].worker);
+    wire_writer_fini(&payload);
+    wire_writer_fini(&out);
+}
+END_TEST
+
 /* Any deadline makes time pass, as that of a connection that says nothing. */
 START_TEST(time_that_passes_before_the_first_world_refuses_nobody)
 {
@@ -126,6 +164,8 @@ int main(void)
     tcase = tcase_create("before_the_first_world");
     suite_add_tcase(suite, tcase);
     tcase_add_checked_fixture(tcase, setup_elastic, teardown);
+    tcase_add_loop_test(tcase, a_rank_that_does_not_exist_is_no_worker_for_the_launcher, 0,
+                        sizeof blames / sizeof *blames);
     tcase_add_test(tcase, time_that_passes_before_the_first_world_refuses_nobody);
     return unit_run(suite);
 }
