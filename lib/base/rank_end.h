@@ -37,8 +37,9 @@ enum rank_end_kind {
     RANK_END_FAILED,       /* something failed in this rank: words say what */
 
     /* An end of all ranks: `rank` is RANK_NONE, and words say more. */
-    RANK_END_TIMEOUT,         /* some rank has not come, or not submitted, in time: `because_of` in
-                               * an elastic job, which gives this rank up */
+    RANK_END_TIMEOUT,         /* some rank has not come, or not submitted, in time. `because_of`: in
+                               * an elastic job the rank that has not submitted and waits for none
+                               * itself, which hvdrun gives up and hvdrendezvousd does not end */
     RANK_END_RENDEZVOUS_LOST, /* the connection to the rendezvous has ended, or is not understood */
     RANK_END_BY_REQUEST,      /* a user or a batch system has ended the job */
     RANK_END_KINDS
