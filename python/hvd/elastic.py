@@ -155,7 +155,7 @@ class ObjectState(State):
 
 
 def _join_next_world() -> None:
-    """Leave the world and join the next one. A process that has no place in it ends well."""
+    """Leave the world and join the next one. A process that has no place in it exits with status 0."""
     _world.shutdown()
     try:
         _world.init()
@@ -164,7 +164,7 @@ def _join_next_world() -> None:
             raise
         worker = os.environ.get("HVD_WORKER")
         process = f"worker {worker}" if worker else "this process"
-        print(f"hvd.elastic: {process} has no place in the next world and ends well", file=sys.stderr, flush=True)
+        print(f"hvd.elastic: {process} has no place in the next world", file=sys.stderr, flush=True)
         raise SystemExit(0) from None
 
 
