@@ -53,7 +53,8 @@ is "to the end" 0 "$status"
 
 # ---- ranks that do not submit ----
 
-stall_times="--stall-check-warning-time-seconds 1 --stall-check-shutdown-time-seconds 2"
+# A rank that the machine does not run for so long is lost as well.
+stall_times="--stall-check-warning-time-seconds 1 --stall-check-shutdown-time-seconds $((PATIENCE_S / 12))"
 # shellcheck disable=SC2086
 elastic -np 3 --min-np 1 -H localhost:3 $stall_times
 all_joined 0 0 1 2
