@@ -19,6 +19,7 @@
 
 #define MS 1000000ull
 #define SECOND (1000 * MS)
+#define SUSPENDED_NS (5 * SECOND) /* a timer that is so late was not delayed by a busy machine */
 #define STUCK_AGAIN_NS (200 * MS)
 #define STUCK_LATER_NS (2 * SECOND)
 
@@ -34,6 +35,7 @@ struct stall {
     struct tree_position tree;
     uint64_t interval_ns; /* between two alerts about the same name */
     struct stall_list overdue;
+    uint64_t continued_ns;  /* end of the last suspension of this process; 0: none was noticed */
     uint64_t self_check_ns; /* when to check the names that wait here; 0: there are none */
 
     struct stall_round rounds[STALL_ROUNDS];
@@ -267,7 +269,8 @@ static void begin_round(struct stall *stall, enum stall_round_kind kind, uint64_
     struct stall_round *round = &stall->rounds[kind];
     if (kind == ROUND_OF_INSPECTOR)
         stall->asked_ns = now_ns;
-    if (!stall_round_begin(round, &stall->options, &stall->tree, now_ns)) {
+    uint64_t counted_ns = kind == ROUND_OF_INSPECTOR ? stall->continued_ns : 0;
+    if (!stall_round_begin(round, &stall->options, counted_ns, &stall->tree, now_ns)) {
         end_round(stall, kind, now_ns);
         return;
     }
@@ -397,11 +400,28 @@ uint64_t stall_deadline(struct stall *stall, uint64_t now_ns)
     return earlier(at_ns, give_up_root_at(stall));
 }
 
+/* A deadline that passed long ago: this process was stopped meanwhile, and with it maybe all others
+ * (Ctrl-Z, a frozen machine). The shutdown time then begins again, and what other ranks have or have
+ * not said until now says nothing about them. */
+static void notice_suspension(struct stall *stall, uint64_t now_ns)
+{
+    uint64_t late_ns = earlier(SUSPENDED_NS, stall->options.shutdown_ns / 2);
+    uint64_t deadline_ns = stall_deadline(stall, now_ns);
+    if (stall->options.shutdown_ns == 0 || deadline_ns > now_ns || now_ns - deadline_ns < late_ns)
+        return;
+    stall->continued_ns = now_ns;
+    stall->overdue.count = 0;
+    stall->rounds[ROUND_OF_INSPECTOR].asking = false;
+    stall->self_check_ns = 0;
+}
+
 void stall_tick(struct stall *stall, uint64_t now_ns)
 {
+    notice_suspension(stall, now_ns);
     stall_list_expire(&stall->overdue, now_ns, 2 * stall->interval_ns);
     if (stall->self_check_ns && stall->self_check_ns <= now_ns)
-        stall->self_check_ns = stall_self_check(&stall->options, &stall->overdue, now_ns);
+        stall->self_check_ns =
+            stall_self_check(&stall->options, stall->continued_ns, &stall->overdue, now_ns);
     for (int i = 0; i < STALL_ROUNDS; i++)
         if (stall_round_is_over(&stall->rounds[i], now_ns))
             end_round(stall, (enum stall_round_kind)i, now_ns);
@@ -460,6 +480,7 @@ static int receive_answer(struct stall *stall, int child, const void *body, size
 int stall_receive(struct stall *stall, enum stall_message message, int child, const void *body,
                   size_t nbytes, uint64_t now_ns, struct err *err)
 {
+    notice_suspension(stall, now_ns);
     if (message == STALL_PROBE)
         return receive_probe(stall, body, nbytes, now_ns, err);
     assert(child >= 0 && child < stall->tree.nchildren);

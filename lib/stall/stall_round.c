@@ -18,12 +18,12 @@ uint32_t stall_round_next_id(uint32_t id, enum stall_round_kind kind)
 }
 
 bool stall_round_begin(struct stall_round *round, const struct stall_options *options,
-                       const struct tree_position *tree, uint64_t now_ns)
+                       uint64_t counted_ns, const struct tree_position *tree, uint64_t now_ns)
 {
     round->asking = true;
     round->until_ns = now_ns + round->probe.budget_ms * MS;
     round->unanswered = (1u << tree->nchildren) - 1;
-    stall_self_answer(options, &round->probe, &round->answer, now_ns);
+    stall_self_answer(options, counted_ns, &round->probe, &round->answer, now_ns);
     return round->unanswered != 0;
 }
 

@@ -30,9 +30,10 @@ enum stall_round_kind stall_round_of(uint32_t id);
 /* The id of the next probe, from the previous id. */
 uint32_t stall_round_next_id(uint32_t id, enum stall_round_kind kind);
 
-/* Begins to answer `round->probe`, with the own answer. False if there is no rank below to ask. */
+/* Begins to answer `round->probe`, with the own answer (stall_self.h). False if there is no rank
+ * below to ask. */
 bool stall_round_begin(struct stall_round *round, const struct stall_options *options,
-                       const struct tree_position *tree, uint64_t now_ns);
+                       uint64_t counted_ns, const struct tree_position *tree, uint64_t now_ns);
 
 /* The probe for the children, who have less time. */
 struct stall_probe stall_round_probe_children(const struct stall_round *round);

@@ -7,10 +7,12 @@
 
 /* The time from which on a name counts as waiting. A rank that has joined waits by design, as long
  * as the other ranks make progress. */
-static uint64_t since(const struct stall_view *view, const struct waiting *waiting)
+static uint64_t since(const struct stall_view *view, uint64_t counted_ns,
+                      const struct waiting *waiting)
 {
     uint64_t decided_ns = waiting->kind == COLLECTIVE_JOIN ? view->decided_ns(view->arg) : 0;
-    return waiting->since_ns > decided_ns ? waiting->since_ns : decided_ns;
+    uint64_t least_ns = counted_ns > decided_ns ? counted_ns : decided_ns;
+    return waiting->since_ns > least_ns ? waiting->since_ns : least_ns;
 }
 
 bool stall_self_is_stuck(const struct stall_view *view)
@@ -24,8 +26,8 @@ uint64_t stall_self_patience_ns(const struct stall_options *options)
     return options->view.stuck && options->check_ns > second ? second : options->check_ns;
 }
 
-uint64_t stall_self_check(const struct stall_options *options, struct stall_list *overdue,
-                          uint64_t now_ns)
+uint64_t stall_self_check(const struct stall_options *options, uint64_t counted_ns,
+                          struct stall_list *overdue, uint64_t now_ns)
 {
     const struct stall_view *view = &options->view;
     uint64_t check_ns =
@@ -33,7 +35,7 @@ uint64_t stall_self_check(const struct stall_options *options, struct stall_list
     uint64_t again_ns = now_ns + stall_self_patience_ns(options);
     struct waiting waiting;
     for (int i = 0; view->waiting(view->arg, i, &waiting) > 0; i++) {
-        uint64_t since_ns = since(view, &waiting);
+        uint64_t since_ns = since(view, counted_ns, &waiting);
         if (since_ns + check_ns <= now_ns)
             stall_list_note(overdue, waiting.name, waiting.kind, since_ns, now_ns);
         else if (again_ns > since_ns + check_ns)
@@ -54,8 +56,9 @@ static uint32_t age_ms(uint64_t since_ns, uint64_t now_ns)
 }
 
 /* Fills in the ages; returns the names that this rank misses. */
-static unsigned find_missing(const struct stall_view *view, const struct stall_names *names,
-                             struct stall_answer *answer, uint64_t now_ns)
+static unsigned find_missing(const struct stall_view *view, uint64_t counted_ns,
+                             const struct stall_names *names, struct stall_answer *answer,
+                             uint64_t now_ns)
 {
     unsigned missing = (1u << names->count) - 1;
     bool joined = false;
@@ -65,7 +68,7 @@ static unsigned find_missing(const struct stall_view *view, const struct stall_n
         for (int i = 0; i < names->count; i++) {
             if (strcmp(names->at[i].text, waiting.name) != 0)
                 continue;
-            answer->name[i].age_ms = age_ms(since(view, &waiting), now_ns);
+            answer->name[i].age_ms = age_ms(since(view, counted_ns, &waiting), now_ns);
             if (waiting.own)
                 missing &= ~(1u << i);
         }
@@ -87,11 +90,12 @@ static void stall_self_describe(const struct stall_options *options, struct stal
     stall_answer_add_rank(answer, &self);
 }
 
-void stall_self_answer(const struct stall_options *options, const struct stall_probe *probe,
-                       struct stall_answer *answer, uint64_t now_ns)
+void stall_self_answer(const struct stall_options *options, uint64_t counted_ns,
+                       const struct stall_probe *probe, struct stall_answer *answer,
+                       uint64_t now_ns)
 {
     *answer = (struct stall_answer){ .id = probe->id, .nnames = probe->names.count, .idle = -1 };
-    unsigned missing = find_missing(&options->view, &probe->names, answer, now_ns);
+    unsigned missing = find_missing(&options->view, counted_ns, &probe->names, answer, now_ns);
     for (int i = 0; i < answer->nnames; i++)
         if (missing >> i & 1)
             rank_ranges_add(&answer->name[i].missing, options->rank, options->rank + 1);

@@ -16,14 +16,17 @@ bool stall_self_is_stuck(const struct stall_view *view);
 /* How long a name waits before it is checked. */
 uint64_t stall_self_patience_ns(const struct stall_options *options);
 
-/* Enters the names that have waited for the check time, or for the shorter time if this rank is
+/* No wait counts from a time before `counted_ns`.
+ *
+ * Enters the names that have waited for the check time, or for the shorter time if this rank is
  * stuck. Returns when to check again: when one more would be overdue, or overdue names should be
  * confirmed. */
-uint64_t stall_self_check(const struct stall_options *options, struct stall_list *overdue,
-                          uint64_t now_ns);
+uint64_t stall_self_check(const struct stall_options *options, uint64_t counted_ns,
+                          struct stall_list *overdue, uint64_t now_ns);
 
 /* The answer to a probe, of this rank alone. */
-void stall_self_answer(const struct stall_options *options, const struct stall_probe *probe,
-                       struct stall_answer *answer, uint64_t now_ns);
+void stall_self_answer(const struct stall_options *options, uint64_t counted_ns,
+                       const struct stall_probe *probe, struct stall_answer *answer,
+                       uint64_t now_ns);
 
 #endif

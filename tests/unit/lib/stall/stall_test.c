@@ -440,6 +440,52 @@ START_TEST(a_rank_that_waits_for_its_device_alone_is_late)
 }
 END_TEST
 
+/* ---- a suspension of all ranks ---- */
+
+static bool is_over(void)
+{
+    return stall_world.nspoken > 0 &&
+           stall_world.spoken[stall_world.nspoken - 1].action == STALL_ABORT;
+}
+
+/* At any second of a wait; rank `_i` computes. */
+START_TEST(a_suspension_longer_than_the_shutdown_time_ends_no_world)
+{
+    for (uint64_t second = 0; second < 120; second++) {
+        stall_world_make_with(7, STALL_WORLD_CHECK_NS, 2 * STALL_WORLD_CHECK_NS);
+        stall_world_submit_but(_i, "a");
+        stall_world_run(second);
+        stall_world.now_ns += 3 * STALL_WORLD_CHECK_NS;
+        stall_world_run(110);
+        ck_assert_msg(!is_over(), "suspended after %d s", (int)second);
+        stall_world_run(300);
+        ck_assert_msg(is_over(), "suspended after %d s", (int)second);
+        ck_assert_int_eq(stall_late_rank(stall_world.ranks[0].stall), _i);
+        stall_world_end();
+    }
+}
+END_TEST
+
+/* The root has asked just before. */
+START_TEST(a_suspension_during_a_round_ends_no_world)
+{
+    stall_world_make_with(7, STALL_WORLD_CHECK_NS, 2 * STALL_WORLD_CHECK_NS);
+    stall_world_submit_but(3, "a");
+    stall_world_run(119);
+    stall_world.now_ns += STALL_WORLD_SECOND_NS;
+    for (int rank = 6; rank >= 0; rank--) {
+        stall_tick(stall_world.ranks[rank].stall, stall_world.now_ns);
+        stall_world_take(rank);
+    }
+    ck_assert_int_gt(stall_world.nletters, 0);
+    stall_world.now_ns += 3 * STALL_WORLD_CHECK_NS;
+    stall_world_tick_all();
+    stall_world_run(110);
+    ck_assert(!is_over());
+    stall_world_end();
+}
+END_TEST
+
 /* ---- a deadlock ---- */
 
 /* Each rank waits for a name of its own. */
@@ -628,6 +674,8 @@ int main(void)
     tcase_add_test(tcase, a_rank_that_is_stopped_is_late_and_one_that_waits_for_it_is_not);
     tcase_add_test(tcase, if_all_that_miss_a_name_wait_in_other_sets_none_is_late);
     tcase_add_test(tcase, a_rank_that_waits_for_its_device_alone_is_late);
+    tcase_add_loop_test(tcase, a_suspension_longer_than_the_shutdown_time_ends_no_world, 0, 7);
+    tcase_add_test(tcase, a_suspension_during_a_round_ends_no_world);
     tcase_add_loop_test(tcase, ranks_that_are_all_stuck_are_told, 2, 10);
     tcase_add_loop_test(tcase, one_rank_that_is_not_stuck_is_no_deadlock, 2, 10);
     tcase_add_test(tcase, a_decision_between_the_questions_is_seen_whatever_its_time);
