@@ -69,7 +69,8 @@ START_TEST(nothing_follows_a_failure)
     EXPECT("+a:0,1 +b:2,3 =0,1,2,3");
     waits(0);
     pass(600000);
-    EXPECT("fail no world within 600 s (--elastic-timeout): rank 1 on a, ranks 2, 3 on b have not "
+    EXPECT("fail no world within 600 s (--elastic-timeout): rank 1 on a (worker 1), ranks 2, 3 on "
+           "b (workers 2, 3) have not "
            "called hvd_init");
     fails(2);
     EXPECT("");
@@ -272,7 +273,8 @@ START_TEST(a_world_whose_ranks_come_back_by_themselves_is_made_again)
     pass(ELASTIC_HEAR_MS);
     EXPECT("=0,1,2,3");
     pass(600000);
-    EXPECT("fail no world within 600 s (--elastic-timeout): rank 1 on a, rank 3 on b have not "
+    EXPECT("fail no world within 600 s (--elastic-timeout): rank 1 on a (worker 1), rank 3 on b "
+           "(worker 3) have not "
            "called hvd_init");
     finish();
 }
