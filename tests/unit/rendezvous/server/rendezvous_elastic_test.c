@@ -125,7 +125,6 @@ START_TEST(a_rank_that_does_not_exist_is_no_worker_for_the_launcher)
     ck_assert_int_eq(server_intend(&server, members, 2, now_ms, NULL), HVD_OK);
     come(&clients[0], 1, "a");
     come(&clients[1], 3, "a");
-    expect_welcome(&clients[0], 0, 2);
     end.how.kind = RANK_END_TIMEOUT;
     end.status = HVD_ERR_PEER_LOST;
     end.because_of = blames[_i].because_of;
