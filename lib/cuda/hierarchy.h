@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allreduces of ranks on several hosts, with HOROVOD_HIERARCHICAL_ALLREDUCE=1 only: NCCL within each
- * host, the library between the hosts, which encrypts what HVD_ENCRYPT wants encrypted. Without the
- * variable NCCL, or the library with host memory, reduces as if this were not there: this way has
- * never run on a GPU, and is not measured. A tensor is cut into pieces, and a piece is reduced so
- * (hierarchy_plan.h says who carries):
+/* Allreduces of ranks on several hosts, with HOROVOD_HIERARCHICAL_ALLREDUCE=1 only: NCCL within
+ * each host, the library between the hosts, which encrypts what HVD_ENCRYPT wants encrypted.
+ * Without the variable NCCL, or the library with host memory, reduces as if this were not there:
+ * this way has never run on a GPU, and is not measured. A tensor is cut into pieces, and a piece is
+ * reduced so (hierarchy_plan.h says who carries):
  *
  *   scatter   NCCL gives each rank that carries the sum of its share on this host:
  *             ncclReduceScatter if all ranks of the host carry and shares are equal, else a group
@@ -25,8 +25,8 @@
  * memory, and then aborts the communicator: other ranks may need what NCCL has at work to come to
  * these alltoalls. They do come: each rank, also one that carries nothing, submits an alltoall
  * behind an event that it records at one place of the order of calls, the same on all ranks. So
- * what any rank awaits of NCCL before an alltoall has passed on the GPU of a rank that has submitted
- * it, whenever that GPU fails.
+ * what any rank awaits of NCCL before an alltoall has passed on the GPU of a rank that has
+ * submitted it, whenever that GPU fails.
  *
  * All functions are for the thread of a group. */
 #ifndef LIB_CUDA_HIERARCHY_H

@@ -16,11 +16,12 @@
  * encryption; also a reduce-scatter with prescale where a GPU has no memory pool. With
  * HOROVOD_HIERARCHICAL_ALLREDUCE=1 NCCL reduces within each host, and the library between hosts
  * (hierarchy.h). All ranks learn the same, so they decide alike. Ranks with different versions of
- * NCCL, or values of that variable, fail, with one text. When the world has changed, or the number is that of another set, the group agrees anew: on
- * all ranks, for all know the set's serial. A set that is removed takes its group with it.
+ * NCCL, or values of that variable, fail, with one text. When the world has changed, or the number
+ * is that of another set, the group agrees anew: on all ranks, for all know the set's serial. A set
+ * that is removed takes its group with it.
  *
- * When the world breaks, a rank of the set has left, or NCCL has failed meanwhile, the thread aborts
- * its communicators, whose kernels would otherwise wait for the other ranks for ever.
+ * When the world breaks, a rank of the set has left, or NCCL has failed meanwhile, the thread
+ * aborts its communicators, whose kernels would otherwise wait for the other ranks for ever.
  *
  * Communicators of different sets may be at work at once; NCCL needs the GPU to have room for
  * all. */

@@ -176,8 +176,8 @@ int cuda_group_allgather(struct cuda_group *group, const struct hvd_device_colle
 int cuda_group_alltoall(struct cuda_group *group, const struct hvd_device_collective *collective,
                         struct err *err);
 
-/* True when nothing more is to be waited for: the group stops, the world is broken, or a rank of the
- * set has left a while ago. */
+/* True when nothing more is to be waited for: the group stops, the world is broken, or a rank of
+ * the set has left a while ago. */
 bool cuda_group_is_over(struct cuda_group *group);
 
 /* In the GPU's context. Records the event behind what is on the group's stream, and waits until it

@@ -34,8 +34,8 @@ uint32_t shm_cost_sample(uint32_t cost, uint64_t took_ns, size_t nbytes);
 /* True if the receiver should read the next bytes with a system call: if that costs less than both
  * copies, or to find out. Both ranks send, so each processor would make one copy of each kind.
  * System calls are not tried while the costs of copies are not known: with nothing to compare, they
- * would be tried in vain. A sender asks again and again while the ring is full; only bytes that have
- * moved use up a trial. */
+ * would be tried in vain. A sender asks again and again while the ring is full; only bytes that
+ * have moved use up a trial. */
 bool shm_costs_choose_fetch(const struct shm_costs *costs);
 
 #endif

@@ -401,8 +401,8 @@ uint64_t stall_deadline(struct stall *stall, uint64_t now_ns)
 }
 
 /* A deadline that passed long ago: this process was stopped meanwhile, and with it maybe all others
- * (Ctrl-Z, a frozen machine). The shutdown time then begins again, and what other ranks have or have
- * not said until now says nothing about them. */
+ * (Ctrl-Z, a frozen machine). The shutdown time then begins again, and what other ranks have or
+ * have not said until now says nothing about them. */
 static void notice_suspension(struct stall *stall, uint64_t now_ns)
 {
     uint64_t late_ns = earlier(SUSPENDED_NS, stall->options.shutdown_ns / 2);

@@ -141,8 +141,8 @@ struct stall_told {
 /* True and number `index`; false beyond the last. */
 bool stall_told(const struct stall *stall, int index, struct stall_told *told);
 
-/* The action to take now, once; `*text` is borrowed until the next call. The text of STALL_ABORT fits
- * into the words of struct rank_end. */
+/* The action to take now, once; `*text` is borrowed until the next call. The text of STALL_ABORT
+ * fits into the words of struct rank_end. */
 enum stall_action stall_act(struct stall *stall, const char **text);
 
 /* After STALL_ABORT: the first rank of the world that has not submitted the name and waits for no
