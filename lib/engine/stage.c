@@ -7,7 +7,8 @@
 
 #include <stddef.h>
 
-#define DRAIN_NS 2000000000ull
+uint64_t stage_drain_ns = 2000000000ull;
+
 #define LACKING_NS 10000000000ull
 
 _Static_assert((int)DEVICE_BUFFERS_LEAST >= (int)STAGES_MAX, "what has a place has memory");
@@ -207,7 +208,7 @@ void stage_fail_all(struct process_set *set, const struct err *reason)
     while (set->stages.reducing.first)
         stage_fail(set, batch_list_take(&set->stages.reducing), reason);
     if (set->stages.returning.first && set->stages.drain_until_ns == 0)
-        set->stages.drain_until_ns = monotonic_ns() + DRAIN_NS;
+        set->stages.drain_until_ns = monotonic_ns() + stage_drain_ns;
 }
 
 /* The vendor may still use its memory, so this memory stays with the vendor. */

@@ -39,6 +39,10 @@ struct batch;
 
 #define STAGE_POLL_NS 50000ull
 
+/* How long a world that has broken waits for what devices have at work; a test may change it before
+ * hvd_init(). */
+extern uint64_t stage_drain_ns;
+
 /* The most batches of a set that have, or wait for, pinned memory at a time: those in the window,
  * one that is copied to the host, and one that is copied back. */
 enum { STAGES_MAX = WINDOW_SIZE + 2 };
