@@ -57,7 +57,7 @@ is "a rank that dies while nobody waits for it is known to the next call" 2 "$(g
 run "$HVDRUN" -np 3 "$WORLD" init barriers 1 only 1 shutdown exit 0 all expect PEER_LEFT
 is "a rank that leaves early is told apart from one that dies" 2 "$(grep -c 'rank 1 on localhost left' "$tmp/out")"
 is "and if the others expected that, the job is fine" 0 "$status"
-run "$HVDRUN" -np 2 "$WORLD" init only 1 exit 0 all expect PEER_LOST
+run "$HVDRUN" -np 2 "$WORLD" init barriers 1 only 1 exit 0 all expect PEER_LOST
 like "ending at once without a word is no way to leave" 'rank 1 on localhost exited with status 0 without hvd_shutdown' "$tmp/out"
 
 run "$HVDRUN" -np 3 "$WORLD" init barriers 1 mismatch
