@@ -141,6 +141,20 @@ START_TEST(a_gpu_that_breaks_at_work_ends_the_world_whichever_work_it_is)
 }
 END_TEST
 
+/* Starts, reduces once, and submits an allreduce of many pieces, of which the GPU of rank `held`
+ * does nothing. A rank that awaits work returns when it has called NCCL for a piece. */
+static void submit_behind(int rank, int held, bool awaits_work, int64_t *handle)
+{
+    hierarchy_start(rank, "1", "auto");
+    REQUIRE_STATUS(reduce_ones(LEAST), HVD_OK);
+    int before = nccl_called();
+    if (rank == held)
+        stand_in_hold(true);
+    REQUIRE_STATUS(submit_ones(PIECES_9, handle), HVD_OK);
+    while (awaits_work && nccl_called() == before)
+        REQUIRE_STATUS(hvd_wait_timeout(*handle, 1, NULL), HVD_ERR_TIMEOUT);
+}
+
 /* ---- a rank that is lost ---- */
 
 static int odd; /* the rank that is lost */
@@ -149,14 +163,7 @@ static int odd; /* the rank that is lost */
 static int lose(int rank)
 {
     int64_t handle;
-    hierarchy_start(rank, "1", "auto");
-    REQUIRE_STATUS(reduce_ones(LEAST), HVD_OK);
-    int before = nccl_called();
-    if (rank == odd)
-        stand_in_hold(true);
-    REQUIRE_STATUS(submit_ones(PIECES_9, &handle), HVD_OK);
-    while (nccl_called() == before)
-        REQUIRE_STATUS(hvd_wait_timeout(handle, 1, NULL), HVD_ERR_TIMEOUT);
+    submit_behind(rank, odd, true, &handle);
     atomic_fetch_add(&shared->counters[0], 1);
     if (rank == odd) {
         wait_for(0, hierarchy_size());
@@ -179,14 +186,7 @@ END_TEST
 static int leave_too_early(int rank)
 {
     int64_t handle;
-    hierarchy_start(rank, "1", "auto");
-    REQUIRE_STATUS(reduce_ones(LEAST), HVD_OK);
-    int before = nccl_called();
-    if (rank == 1)
-        stand_in_hold(true);
-    REQUIRE_STATUS(submit_ones(PIECES_9, &handle), HVD_OK);
-    while (nccl_called() == before)
-        REQUIRE_STATUS(hvd_wait_timeout(handle, 1, NULL), HVD_ERR_TIMEOUT);
+    submit_behind(rank, 1, true, &handle);
     atomic_fetch_add(&shared->counters[0], 1);
     wait_for(0, 4);
     if (rank != 1) {
@@ -212,14 +212,7 @@ END_TEST
 static int fail_at_work(int rank)
 {
     int64_t handle;
-    hierarchy_start(rank, "1", "auto");
-    REQUIRE_STATUS(reduce_ones(LEAST), HVD_OK);
-    int before = nccl_called();
-    if (rank == 1)
-        stand_in_hold(true);
-    REQUIRE_STATUS(submit_ones(PIECES_9, &handle), HVD_OK);
-    while (rank == 0 && nccl_called() == before)
-        REQUIRE_STATUS(hvd_wait_timeout(handle, 1, NULL), HVD_ERR_TIMEOUT);
+    submit_behind(rank, 1, rank == 0, &handle);
     if (rank == 0) {
         stand_in_configure("gpus=6 fail=ncclCommGetAsyncError:1:2");
         atomic_fetch_add(&shared->counters[0], 1);
