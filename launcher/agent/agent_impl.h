@@ -2,11 +2,11 @@
 /* The private interface of the agent, shared by agent.c (its life), agent_setup.c (the description
  * of the job), agent_environment.c, agent_binding.c, agent_ranks.c (processes), agent_rank_ends.c
  * (their ends), agent_streams.c (output and stdin), agent_rank_stop.c (ending one rank),
- * agent_exchange.c (requests to processes here), agent_stacks.c (where ranks stand), agent_torch.c
- * (the variables of torchrun), agent_relay.c and agent_relay_answer.c (the rendezvous),
- * agent_watch.c (heartbeats), agent_tunnel.c and agent_tunnel_frames.c (hosts below this one) and
- * agent_sweep.c (an agent that only cleans up). A struct below belongs to the file that it names;
- * the other files read it.
+ * agent_exchange.c (requests to processes here), agent_stacks.c and agent_trace.h (where ranks
+ * stand), agent_torch.c (the variables of torchrun), agent_relay.c and agent_relay_answer.c (the
+ * rendezvous), agent_watch.c (heartbeats), agent_tunnel.c and agent_tunnel_frames.c (hosts below
+ * this one) and agent_sweep.c (an agent that only cleans up). A struct below belongs to the file
+ * that it names; the other files read it.
  *
  *   receiving -> ready -> running -> sweeping -> done;   receiving -> refused
  *   any of them -> orphaned

@@ -17,6 +17,9 @@ launcher_liblauncher_la_SOURCES += \
 	launcher/agent/agent_streams.c \
 	launcher/agent/agent_sweep.c \
 	launcher/agent/agent_torch.c \
+	launcher/agent/agent_trace.c launcher/agent/agent_trace.h \
+	launcher/agent/agent_trace_answer.c \
+	launcher/agent/agent_trace_debugger.c \
 	launcher/agent/agent_tunnel.c launcher/agent/agent_tunnel.h \
 	launcher/agent/agent_tunnel_frames.c \
 	launcher/agent/agent_watch.c \
