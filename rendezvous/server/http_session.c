@@ -141,7 +141,7 @@ static void begin_head(struct http_session *session, uint64_t now_ms)
     session->began_ms = now_ms;
     session->request = (struct http_request){ 0 };
     if (session->answered > 0) /* the first head has its deadline from the beginning */
-        session->deadline_ms = now_ms + HTTP_HEAD_MS;
+        session->deadline_ms = now_ms + (session->known ? HTTP_REQUEST_MS : HTTP_HEAD_MS);
 }
 
 static bool drops_body(const struct http_session *session)

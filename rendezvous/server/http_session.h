@@ -30,7 +30,7 @@
 #include <stdint.h>
 
 enum {
-    HTTP_HEAD_MS = 5000,
+    HTTP_HEAD_MS = 5000, /* of an unauthenticated client; others have the time of the request */
     HTTP_REQUEST_MS = 15000,
     HTTP_IDLE_MS = 60000,
     HTTP_HOLD_MS = 60000 /* a limit, whatever the handler wants */

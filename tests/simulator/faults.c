@@ -204,12 +204,12 @@ static bool all_have_ended_well(void)
 }
 
 /* Whoever was stopped, held up the others or was cut off from them was sent on its way by another
- * fault; hvdrun can only know if the way to it is not cut. */
+ * fault, or by what was under way to it; hvdrun can only know if it still hears it. */
 static bool may_have_passed(const struct sim_fault *fault)
 {
     return fault->effect != MUST ||
            (fault->kind->fire != sim_fire_cut_link &&
-            !(fault->cut_off && sim_host_is_cut(&world.hosts[fault->host])));
+            !(fault->cut_off && sim_host_is_unheard(&world.hosts[fault->host])));
 }
 
 /* Ranks have lost each other, and hvdrun could not see meanwhile which host was away. */

@@ -214,6 +214,14 @@ bool sim_host_is_cut(const struct sim_host *host)
     return false;
 }
 
+bool sim_host_is_unheard(const struct sim_host *host)
+{
+    for (; host; host = host->above)
+        if (sim_path_is_down(host->index, host->above ? host->above->index : 0))
+            return true;
+    return false;
+}
+
 uint64_t sim_clock_ahead_us(const struct sim_process *process)
 {
     return process ? world.hosts[process->host].clock_us : 0;

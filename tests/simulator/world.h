@@ -101,6 +101,9 @@ struct sim_process *sim_host_hop(struct sim_host *host, struct sim_end *end);
 /* Is a path between the launcher and the host down, or one of those through the hosts above? */
 bool sim_host_is_cut(const struct sim_host *host);
 
+/* Is one of these paths down in the direction of the launcher? */
+bool sim_host_is_unheard(const struct sim_host *host);
+
 /* output.c: the last line of stderr, empty if there is none; from the pool. */
 const char *sim_last_line(void);
 

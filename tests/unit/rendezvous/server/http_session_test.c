@@ -524,6 +524,21 @@ START_TEST(each_phase_has_its_deadline)
 }
 END_TEST
 
+/* Its agent may get no processor for as long. */
+START_TEST(the_head_of_a_known_client_may_be_as_late_as_its_body)
+{
+    http_fixture_connect(&fixture, RENDEZVOUS_ELSEWHERE);
+    fixture.now_ms = 2000;
+    ask_with_key("GET /a/b", "\r\n");
+    fixture.now_ms = 50000;
+    http_fixture_ask(&fixture, "G");
+    ck_assert_uint_eq(fixture.session.deadline_ms, 50000 + HTTP_REQUEST_MS);
+    fixture.now_ms = 60000;
+    http_fixture_ask(&fixture, "ET /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n");
+    ck_assert_uint_eq(fixture.session.deadline_ms, 50000 + HTTP_REQUEST_MS);
+}
+END_TEST
+
 START_TEST(who_is_late_is_told_so_and_who_is_silent_is_not)
 {
     static const struct {
@@ -594,6 +609,7 @@ static Suite *suite(void)
     tcase_add_test(tcase, pages_for_unauthenticated_clients_that_nobody_reads_are_bounded);
     tcase_add_test(tcase, answers_that_nobody_reads_are_bounded);
     tcase_add_test(tcase, each_phase_has_its_deadline);
+    tcase_add_test(tcase, the_head_of_a_known_client_may_be_as_late_as_its_body);
     tcase_add_loop_test(tcase, who_is_late_is_told_so_and_who_is_silent_is_not, 0, 4);
     tcase_add_test(tcase, every_answer_is_counted);
     Suite *all = suite_create("http_session");
