@@ -293,8 +293,9 @@ static void shm_share(struct link *link, int ranks)
 {
     struct link_shm *shm = link_shm_of(link);
     shm->ranks = ranks;
-    shm_writer_limit(&shm->out, shm_method_ring_bytes(ranks));
-    shm_reader_limit(&shm->in, shm_method_ring_bytes(ranks));
+    size_t nbytes = shm_method_ring_bytes(ranks, shm_method_own_cache());
+    shm_writer_limit(&shm->out, nbytes);
+    shm_reader_limit(&shm->in, nbytes);
 }
 
 /* ---- the end ---- */

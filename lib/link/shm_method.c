@@ -4,6 +4,7 @@
 #include "lib/link/shm_method.h"
 
 #include <limits.h>
+#include <unistd.h>
 
 enum { COPIED = 1, REDUCED = 2 }; /* what becomes of the bytes */
 enum { MAPPED, PRIVATE };         /* memory */
@@ -59,10 +60,21 @@ enum shm_method shm_method_choose(const struct shm_method_case *what)
     return SHM_METHOD_COPY;
 }
 
-size_t shm_method_ring_bytes(int ranks)
+size_t shm_method_ring_bytes(int ranks, size_t own_cache)
 {
     size_t rings = ranks > 1 ? (size_t)ranks * (size_t)(ranks - 1) : 1, nbytes = SHM_RING_MOST;
-    while (nbytes > SHM_RING_LEAST && nbytes > SHM_RINGS_BYTES / rings)
+    size_t most = own_cache >= SHM_OWN_CACHE ? own_cache / SHM_RING_PART : SHM_RING_MOST;
+    while (nbytes > SHM_RING_LEAST && (nbytes > SHM_RINGS_BYTES / rings || nbytes > most))
         nbytes /= 2;
     return nbytes;
+}
+
+size_t shm_method_own_cache(void)
+{
+#ifdef _SC_LEVEL2_CACHE_SIZE
+    long nbytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return nbytes > 0 ? (size_t)nbytes : 0;
+#else
+    return 0;
+#endif
 }

@@ -63,15 +63,36 @@ END_TEST
 
 START_TEST(the_rings_of_a_host_share_a_budget)
 {
-    ck_assert_uint_eq(shm_method_ring_bytes(1), SHM_RING_MOST);
-    ck_assert_uint_eq(shm_method_ring_bytes(2), 2 * MIB);
-    ck_assert_uint_eq(shm_method_ring_bytes(3), 512 * KIB);
-    ck_assert_uint_eq(shm_method_ring_bytes(4), 256 * KIB);
-    for (int ranks = 2; shm_method_ring_bytes(ranks) > SHM_RING_LEAST; ranks++)
-        ck_assert_uint_le(shm_method_ring_bytes(ranks) * (size_t)(ranks * (ranks - 1)),
+    ck_assert_uint_eq(shm_method_ring_bytes(1, 0), SHM_RING_MOST);
+    ck_assert_uint_eq(shm_method_ring_bytes(2, 0), 2 * MIB);
+    ck_assert_uint_eq(shm_method_ring_bytes(3, 0), 512 * KIB);
+    ck_assert_uint_eq(shm_method_ring_bytes(4, 0), 256 * KIB);
+    for (int ranks = 2; shm_method_ring_bytes(ranks, 0) > SHM_RING_LEAST; ranks++)
+        ck_assert_uint_le(shm_method_ring_bytes(ranks, 0) * (size_t)(ranks * (ranks - 1)),
                           SHM_RINGS_BYTES);
-    ck_assert_uint_eq(shm_method_ring_bytes(1000), SHM_RING_LEAST);
-    ck_assert_uint_eq(shm_method_ring_bytes(1 << 20), SHM_RING_LEAST);
+    ck_assert_uint_eq(shm_method_ring_bytes(1000, 0), SHM_RING_LEAST);
+    ck_assert_uint_eq(shm_method_ring_bytes(1 << 20, 0), SHM_RING_LEAST);
+}
+END_TEST
+
+START_TEST(a_processor_with_a_small_or_unknown_cache_of_its_own_gets_the_largest_rings)
+{
+    static const size_t caches[] = { 0, 256 * KIB, 512 * KIB, 1 * MIB, 1280 * KIB, 2 * MIB - 1 };
+    for (size_t i = 0; i < sizeof caches / sizeof *caches; i++)
+        for (int ranks = 1; ranks < 40; ranks++)
+            ck_assert_uint_eq(shm_method_ring_bytes(ranks, caches[i]),
+                              shm_method_ring_bytes(ranks, 0));
+}
+END_TEST
+
+START_TEST(rings_of_a_pair_stay_in_a_large_cache_of_a_processor)
+{
+    ck_assert_uint_eq(shm_method_ring_bytes(2, 2 * MIB), 512 * KIB);
+    ck_assert_uint_eq(shm_method_ring_bytes(2, 3 * MIB), 512 * KIB);
+    ck_assert_uint_eq(shm_method_ring_bytes(2, 4 * MIB), 1 * MIB);
+    ck_assert_uint_eq(shm_method_ring_bytes(2, SIZE_MAX), SHM_RING_MOST);
+    for (int ranks = 3; ranks < 40; ranks++)
+        ck_assert_uint_eq(shm_method_ring_bytes(ranks, 2 * MIB), shm_method_ring_bytes(ranks, 0));
 }
 END_TEST
 
@@ -82,6 +103,9 @@ int main(void)
     tcase_add_loop_test(tcase, the_table_chooses_by_memory_distance_ranks_and_size, 0,
                         sizeof cases / sizeof *cases);
     tcase_add_test(tcase, the_rings_of_a_host_share_a_budget);
+    tcase_add_test(tcase,
+                   a_processor_with_a_small_or_unknown_cache_of_its_own_gets_the_largest_rings);
+    tcase_add_test(tcase, rings_of_a_pair_stay_in_a_large_cache_of_a_processor);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
