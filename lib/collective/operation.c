@@ -94,14 +94,22 @@ static const struct {
     [ALGORITHM_LINEAR] = { of_linear, { [OPERATION_BROADCAST] = broadcast_linear_start } },
 };
 
+static size_t count_one_way(const struct operation_task *task)
+{
+    bool is_pair = task->kind == OPERATION_BROADCAST && task->size == 2;
+    return is_pair ? task->count * dtype_size((int)task->dtype) : 0;
+}
+
 struct operation *operation_start(struct operation_store *store, const struct operation_task *task,
                                   struct err *err)
 {
     struct operation *operation = algorithms[task->algorithm].start[task->kind](store, task, err);
     if (operation && (task->kind == OPERATION_ALLREDUCE || task->kind == OPERATION_ADASUM))
         operation->reduced = task->count * dtype_size((int)task->dtype);
-    if (operation)
+    if (operation) {
         operation->exchanged = task->kind == OPERATION_ALLTOALL;
+        operation->one_way = count_one_way(task);
+    }
     return operation;
 }
 

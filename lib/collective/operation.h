@@ -113,6 +113,7 @@ struct operation {
     const struct operation_type *type;
     size_t reduced; /* bytes of this rank's vector, if it is reduced; for links */
     bool exchanged; /* each rank sends to each other rank, and nothing is reduced; for links */
+    size_t one_way; /* bytes of a vector that one rank sends to the only other one; for links */
     bool spoiled;   /* take() got bytes that must not be trusted: never done */
 };
 

@@ -99,6 +99,10 @@ struct link {
     /* The caller's: the peer sends about as much to this rank at the same time, and the bytes are
      * only copied, so that both processors are busy and the sum of all copies counts. */
     bool exchanged;
+
+    /* The caller's: bytes of the vector, if it goes to the peer alone, nothing comes back, and the
+     * bytes are only copied, so that the two copies of a ring go on at the same time; else 0. */
+    size_t one_way;
 };
 
 static inline ssize_t link_try_send(struct link *link, const struct iovec *parts, int count,

@@ -51,21 +51,26 @@ int link_shm_failed(const struct link_shm *shm, struct err *err)
 
 /* ---- sending ---- */
 
-/* True if bytes of this number count for the costs. */
-static bool is_measurable(const struct link_shm *shm, size_t nbytes)
+/* The costs that bytes of this number count for, or NULL. */
+static struct shm_costs *find_costs(struct link_shm *shm, size_t nbytes)
 {
-    return shm->link.exchanged && nbytes >= SHM_COST_LEAST;
+    size_t one_way = shm->link.one_way;
+    if (nbytes < SHM_COST_LEAST)
+        return NULL;
+    if (shm->link.exchanged)
+        return &shm->costs;
+    return one_way > 0 && one_way <= SHM_ONE_WAY_MOST ? &shm->one_way : NULL;
 }
 
 /* Copies bytes into the next entry, and notes what that costs. */
 static ssize_t put_entry(struct link_shm *shm, struct parts *rest)
 {
-    bool is_measured = is_measurable(shm, parts_size(rest, SHM_COST_LEAST));
-    uint64_t start_ns = is_measured ? monotonic_ns() : 0;
+    struct shm_costs *costs = find_costs(shm, parts_size(rest, SHM_COST_LEAST));
+    uint64_t start_ns = costs ? monotonic_ns() : 0;
     ssize_t put = shm_writer_put(&shm->out, rest, &shm->failure);
-    if (is_measured && put >= SHM_COST_LEAST) {
-        shm->costs.put = shm_cost_sample(shm->costs.put, monotonic_ns() - start_ns, (size_t)put);
-        shm->costs.moved += (size_t)put;
+    if (costs && put >= SHM_COST_LEAST) {
+        costs->put = shm_cost_sample(costs->put, monotonic_ns() - start_ns, (size_t)put);
+        costs->moved += (size_t)put;
     }
     return put;
 }
@@ -161,15 +166,16 @@ static enum shm_method choose_method(const struct link_shm *shm, bool mapped, si
     return shm_method_choose(&what);
 }
 
-/* True if the peer reads the next bytes of an exchange sooner than both sides copy them. */
+/* True if the peer reads the next bytes sooner than both sides copy them. */
 static bool is_fetched_sooner(struct link_shm *shm, size_t nbytes)
 {
     const struct shm_side *other = shm->doorbell.other;
-    if (!is_measurable(shm, nbytes))
+    struct shm_costs *costs = find_costs(shm, nbytes);
+    if (!costs)
         return false;
-    shm->costs.get = atomic_load_explicit(&other->get, memory_order_relaxed);
-    shm->costs.fetch = atomic_load_explicit(&other->fetch, memory_order_relaxed);
-    return shm_costs_choose_fetch(&shm->costs);
+    costs->get = atomic_load_explicit(&other->get, memory_order_relaxed);
+    costs->fetch = atomic_load_explicit(&other->fetch, memory_order_relaxed);
+    return shm->link.exchanged ? shm_costs_choose_fetch(costs) : shm_costs_choose_one_way(costs);
 }
 
 /* The peer reads with a system call. */
@@ -184,8 +190,9 @@ static int offer_address(struct link_shm *shm, const void *data, size_t nbytes)
     int rc = shm_writer_refer(&shm->out, SHM_PRIVATE, &reference, &shm->failure);
     if (rc > 0)
         link_shm_remember(shm, data, nbytes);
-    if (rc > 0 && is_measurable(shm, nbytes))
-        shm->costs.moved += nbytes;
+    struct shm_costs *costs = find_costs(shm, nbytes);
+    if (rc > 0 && costs)
+        costs->moved += nbytes;
     return rc;
 }
 

@@ -17,9 +17,14 @@
 #include <stdint.h>
 
 enum {
-    SHM_COST_LEAST = 32 * 1024,        /* smaller pieces are neither measured nor fetched */
-    SHM_COST_TRIAL = 1024 * 1024,      /* bytes that try copies; then as many try system calls */
-    SHM_COST_PERIOD = 64 * 1024 * 1024 /* bytes until both are tried again */
+    SHM_COST_LEAST = 32 * 1024,         /* smaller pieces are neither measured nor fetched */
+    SHM_COST_TRIAL = 1024 * 1024,       /* bytes that try copies; then as many try system calls */
+    SHM_COST_PERIOD = 64 * 1024 * 1024, /* bytes until both are tried again */
+
+    /* Of a vector that goes one way: larger ones are not fetched. On an Intel Xeon 64 and 256 KiB
+     * take 0.6 of the time when they are, 1 MiB the same, and 4 MiB 1.4: one processor alone waits
+     * for memory then. */
+    SHM_ONE_WAY_MOST = 256 * 1024
 };
 
 /* Of a link. Zeros: nothing is known. */
@@ -37,5 +42,9 @@ uint32_t shm_cost_sample(uint32_t cost, uint64_t took_ns, size_t nbytes);
  * would be tried in vain. A sender asks again and again while the ring is full; only bytes that
  * have moved use up a trial. */
 bool shm_costs_choose_fetch(const struct shm_costs *costs);
+
+/* The same for bytes that go one way: each processor makes one of the copies, at the same time, so
+ * the system call has to cost less than the dearer of the two. */
+bool shm_costs_choose_one_way(const struct shm_costs *costs);
 
 #endif

@@ -253,7 +253,7 @@ START_TEST(rows_wait_until_all_numbers_have_come)
 }
 END_TEST
 
-START_TEST(an_alltoall_is_an_exchange_and_a_broadcast_is_not)
+START_TEST(an_alltoall_is_an_exchange_and_a_broadcast_of_two_goes_one_way)
 {
     static const int64_t splits[] = { 1, 1 };
     unsigned char data[2][2] = { { 10, 11 }, { 12, 13 } };
@@ -262,6 +262,7 @@ START_TEST(an_alltoall_is_an_exchange_and_a_broadcast_is_not)
         prepare_alltoall(rank, data[rank], 1, HVD_UINT8, splits);
     world_start();
     ck_assert(world_operations[0]->exchanged);
+    ck_assert_uint_eq(world_operations[0]->one_way, 0);
     world_end();
     for (int rank = 0; rank < 2; rank++)
         world_tasks[rank] = (struct operation_task){
@@ -269,6 +270,7 @@ START_TEST(an_alltoall_is_an_exchange_and_a_broadcast_is_not)
         };
     world_start();
     ck_assert(!world_operations[0]->exchanged);
+    ck_assert_uint_eq(world_operations[0]->one_way, 2);
     world_end();
 }
 END_TEST
@@ -354,7 +356,7 @@ int main(void)
     tcase_add_loop_test(tcase, alltoall_gives_every_rank_its_rows_in_order_of_rank, 0, SHARES);
     tcase_add_test(tcase, alltoall_puts_many_own_rows_where_they_belong);
     tcase_add_test(tcase, rows_wait_until_all_numbers_have_come);
-    tcase_add_test(tcase, an_alltoall_is_an_exchange_and_a_broadcast_is_not);
+    tcase_add_test(tcase, an_alltoall_is_an_exchange_and_a_broadcast_of_two_goes_one_way);
     tcase_add_loop_test(tcase, absurd_numbers_of_rows_are_refused, 0,
                         sizeof absurd_numbers / sizeof *absurd_numbers);
     tcase_add_loop_test(tcase, absurd_numbers_that_are_known_are_refused, 0,

@@ -215,7 +215,7 @@ static int send_exchanged(int vectors)
 static void pretend_costs(uint32_t put, uint32_t get, uint32_t fetch)
 {
     struct link_shm *shm = link_shm_of(ends[0]);
-    shm->costs.put = put;
+    shm->costs.put = shm->one_way.put = put;
     atomic_store(&shm->doorbell.other->get, get);
     atomic_store(&shm->doorbell.other->fetch, fetch);
 }
@@ -243,6 +243,36 @@ START_TEST(what_is_exchanged_is_moved_by_the_method_that_costs_less)
     ck_assert_int_eq(send_exchanged(1), 1);
     pretend_costs(1, 1, 1 << 20);
     ck_assert_int_eq(send_exchanged(1), 0);
+}
+END_TEST
+
+/* As many vectors of one piece, of which the caller says that they have `nbytes`. */
+static int send_one_way(size_t nbytes, int vectors)
+{
+    int offered = 0;
+    ends[0]->one_way = nbytes;
+    for (int i = 0; i < vectors; i++)
+        offered += send_vector(vector, SHM_COST_LEAST) > 0;
+    return offered;
+}
+
+START_TEST(what_goes_one_way_is_fetched_if_that_costs_less_than_the_dearer_copy_of_the_ring)
+{
+    if (link_shm_of(ends[0])->pid == 0)
+        return;
+    ck_assert_int_eq(send_one_way(SHM_ONE_WAY_MOST, 2 * TRIAL), TRIAL);
+    pretend_costs(1 << 19, 1 << 20, (1 << 20) - 1);
+    ck_assert_int_eq(send_one_way(SHM_ONE_WAY_MOST, 1), 1);
+    pretend_costs(1 << 19, 1 << 20, 1 << 20);
+    ck_assert_int_eq(send_one_way(SHM_ONE_WAY_MOST, 1), 0);
+    ck_assert_uint_eq(link_shm_of(ends[0])->costs.moved, 0);
+}
+END_TEST
+
+START_TEST(a_large_vector_that_goes_one_way_is_not_tried)
+{
+    ck_assert_int_eq(send_one_way(SHM_ONE_WAY_MOST + 1, 2 * TRIAL), 0);
+    ck_assert_uint_eq(link_shm_of(ends[0])->one_way.moved, 0);
 }
 END_TEST
 
@@ -480,6 +510,9 @@ int main(void)
     tcase_add_test(tcase, a_large_vector_of_private_memory_is_offered_after_a_while);
     tcase_add_test(tcase, both_methods_of_an_exchange_are_measured);
     tcase_add_test(tcase, what_is_exchanged_is_moved_by_the_method_that_costs_less);
+    tcase_add_test(
+        tcase, what_goes_one_way_is_fetched_if_that_costs_less_than_the_dearer_copy_of_the_ring);
+    tcase_add_test(tcase, a_large_vector_that_goes_one_way_is_not_tried);
     tcase_add_test(tcase, what_is_not_exchanged_and_what_is_small_is_not_tried);
     tcase_add_test(tcase, what_does_not_move_uses_up_no_trial);
     tcase_add_test(tcase, what_is_exchanged_is_copied_where_it_cannot_be_read);

@@ -102,6 +102,20 @@ START_TEST(a_system_call_is_made_if_it_costs_less_than_both_copies)
 }
 END_TEST
 
+START_TEST(what_goes_one_way_is_fetched_if_that_costs_less_than_the_dearer_copy)
+{
+    struct shm_costs costs = { .put = 50, .get = 60, .fetch = 59, .moved = 2 * SHM_COST_TRIAL };
+    ck_assert(shm_costs_choose_one_way(&costs));
+    costs.fetch = 60;
+    ck_assert(!shm_costs_choose_one_way(&costs));
+    ck_assert(shm_costs_choose_fetch(&costs));
+    costs.put = 61;
+    ck_assert(shm_costs_choose_one_way(&costs));
+    costs.moved = SHM_COST_PERIOD;
+    ck_assert(!shm_costs_choose_one_way(&costs));
+}
+END_TEST
+
 START_TEST(both_methods_are_tried_again)
 {
     struct shm_costs costs = { .put = 1, .get = 1, .fetch = 9, .moved = SHM_COST_PERIOD };
@@ -125,6 +139,7 @@ int main(void)
     tcase_add_test(tcase, a_choice_stands_until_bytes_have_moved);
     tcase_add_loop_test(tcase, a_system_call_is_made_if_it_costs_less_than_both_copies, 0,
                         sizeof cases / sizeof *cases);
+    tcase_add_test(tcase, what_goes_one_way_is_fetched_if_that_costs_less_than_the_dearer_copy);
     tcase_add_test(tcase, both_methods_are_tried_again);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
