@@ -8,6 +8,7 @@
 #include "lib/collective/direct_flow.h"
 #include "lib/collective/ring_schedule.h"
 #include "lib/memory/copy.h"
+#include "lib/memory/shared_heap.h"
 
 struct direct {
     struct exchange_operation base;
@@ -104,15 +105,25 @@ struct operation *reduce_scatter_direct_start(struct operation_store *store,
     return direct_begin(direct, task, &plan, err);
 }
 
-/* Returns where the own rows are sent from: from their place, where the copy has left them in a
- * cache, unless it has bypassed the caches. */
+/* Peers can map the bytes. */
+static bool is_shared(const void *data, size_t nbytes)
+{
+    struct shared_place place;
+    return shared_heap_find(data, nbytes, &place);
+}
+
+/* Returns where the own rows are sent from: from the input, whose cache lines the peers may still
+ * have, while those of the copy have to be taken from this processor. Fetched from the copy, 256
+ * KiB of 2 ranks take twice as long. Only a copy that peers can map, where they cannot map the
+ * input, is better. */
 static unsigned char *place_own_rows(const struct operation_task *task, unsigned char *to,
                                      size_t nbytes)
 {
     if (nbytes == 0 || to == task->input)
         return to;
     copy_result(to, task->input, nbytes);
-    return nbytes >= COPY_RESULT_STREAMED ? (unsigned char *)task->input : to;
+    bool is_copy_better = is_shared(to, nbytes) && !is_shared(task->input, nbytes);
+    return is_copy_better ? to : (unsigned char *)task->input;
 }
 
 struct operation *allgather_direct_start(struct operation_store *store,

@@ -94,6 +94,13 @@ static const struct {
     [ALGORITHM_LINEAR] = { of_linear, { [OPERATION_BROADCAST] = broadcast_linear_start } },
 };
 
+/* An allgather of the ring passes on what it has just received, and was not measured. */
+static bool is_exchange(const struct operation_task *task)
+{
+    return task->kind == OPERATION_ALLTOALL ||
+           (task->kind == OPERATION_ALLGATHER && task->algorithm == ALGORITHM_DIRECT);
+}
+
 static size_t count_one_way(const struct operation_task *task)
 {
     bool is_pair = task->kind == OPERATION_BROADCAST && task->size == 2;
@@ -107,7 +114,7 @@ struct operation *operation_start(struct operation_store *store, const struct op
     if (operation && (task->kind == OPERATION_ALLREDUCE || task->kind == OPERATION_ADASUM))
         operation->reduced = task->count * dtype_size((int)task->dtype);
     if (operation) {
-        operation->exchanged = task->kind == OPERATION_ALLTOALL;
+        operation->exchanged = is_exchange(task);
         operation->one_way = count_one_way(task);
     }
     return operation;

@@ -253,6 +253,29 @@ START_TEST(rows_wait_until_all_numbers_have_come)
 }
 END_TEST
 
+START_TEST(a_direct_allgather_is_an_exchange_and_sends_from_its_input)
+{
+    static const int64_t splits[] = { 1, 1 };
+    unsigned char data[2] = { 10, 11 }, output[2][2];
+    size_t nbytes;
+    world_size = 2;
+    for (int rank = 0; rank < 2; rank++)
+        world_tasks[rank] = (struct operation_task){ .kind = OPERATION_ALLGATHER,
+                                                     .algorithm = ALGORITHM_DIRECT,
+                                                     .dtype = HVD_UINT8,
+                                                     .input = &data[rank],
+                                                     .output = output[rank],
+                                                     .row_count = 1,
+                                                     .splits = splits };
+    world_start();
+    struct operation *operation = world_operations[0];
+    ck_assert(operation->exchanged);
+    ck_assert_ptr_eq(operation->type->output(operation, 1, 0, &nbytes), &data[0]);
+    ck_assert_uint_eq(nbytes, 1);
+    world_end();
+}
+END_TEST
+
 START_TEST(an_alltoall_is_an_exchange_and_a_broadcast_of_two_goes_one_way)
 {
     static const int64_t splits[] = { 1, 1 };
@@ -356,6 +379,7 @@ int main(void)
     tcase_add_loop_test(tcase, alltoall_gives_every_rank_its_rows_in_order_of_rank, 0, SHARES);
     tcase_add_test(tcase, alltoall_puts_many_own_rows_where_they_belong);
     tcase_add_test(tcase, rows_wait_until_all_numbers_have_come);
+    tcase_add_test(tcase, a_direct_allgather_is_an_exchange_and_sends_from_its_input);
     tcase_add_test(tcase, an_alltoall_is_an_exchange_and_a_broadcast_of_two_goes_one_way);
     tcase_add_loop_test(tcase, absurd_numbers_of_rows_are_refused, 0,
                         sizeof absurd_numbers / sizeof *absurd_numbers);
