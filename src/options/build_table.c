@@ -71,16 +71,30 @@ static void put_libraries(struct text_buffer *table)
     text_buffer_printf(table, "    libyaml %s\n", yaml_get_version_string());
 }
 
+#if defined __x86_64__ && defined __GNUC__
+/* The instructions that the processor has (leaves 1 and 7 of CPUID) and the registers that the
+ * kernel saves (XCR0). __builtin_cpu_supports() tells the same, but its constructor asks the
+ * processor at each start of the program, and a virtual machine takes long to answer. */
+static void read_vectors(bool *avx2, bool *avx512)
+{
+    enum { SAVED_AVX = 0x6, SAVED_AVX512 = 0xe6 };
+    const unsigned avx512_bits = bit_AVX512F | bit_AVX512DQ | bit_AVX512BW | bit_AVX512VL;
+    unsigned a, b, c, d, features, saved, upper;
+    if (!__get_cpuid(1, &a, &b, &features, &d) || !(features & bit_OSXSAVE) ||
+        !__get_cpuid_count(7, 0, &a, &b, &c, &d))
+        return;
+    __asm__("xgetbv" : "=a"(saved), "=d"(upper) : "c"(0));
+    *avx2 = (saved & SAVED_AVX) == SAVED_AVX && (b & bit_AVX2) && (features & bit_F16C);
+    *avx512 = (saved & SAVED_AVX512) == SAVED_AVX512 && (b & avx512_bits) == avx512_bits;
+}
+#endif
+
 /* Makes the same checks as lib/reduce in a rank. They describe the processor of this host only. */
 static void put_vectors(struct text_buffer *table)
 {
     bool avx2 = false, avx512 = false;
 #if defined __x86_64__ && defined __GNUC__
-    unsigned a, b, c, d;
-    __builtin_cpu_init();
-    avx2 = __builtin_cpu_supports("avx2") && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
-    avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    read_vectors(&avx2, &avx512);
 #endif
     text_buffer_put_string(table, "\nVector Paths on this machine:\n");
     build_table_put_line(table, "AVX-512", avx512);

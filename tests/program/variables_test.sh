@@ -103,4 +103,20 @@ is "nor of what another machine may have" "0 " "$status $(cat "$tmp/err")"
 run "$HVDRUN" -cb
 is "--check-build ends well" 0 "$status"
 like "and says what scripts look for" '^    \[X\] Gloo$' "$tmp/out"
+
+# cpuinfo_has FEATURE...: prints X if the kernel lists each of them, else a space
+cpuinfo_has() {
+    for _feature in "$@"; do
+        grep -m 1 '^flags' /proc/cpuinfo | grep -qw "$_feature" || { echo ' ' && return; }
+    done
+    echo X
+}
+
+if [ "$(uname -m)" = x86_64 ] && grep -q '^flags' /proc/cpuinfo; then
+    avx2=$(cpuinfo_has avx2 f16c) avx512=$(cpuinfo_has avx512f avx512dq avx512bw avx512vl)
+    is "and its vector paths are those of which the kernel lists the instructions" \
+        "    [$avx512] AVX-512 /     [$avx2] AVX2" "$(grep 'AVX' "$tmp/out" | paste -sd / | sed 's|/| / |')"
+else
+    skip "and its vector paths are those of which the kernel lists the instructions" "/proc/cpuinfo has no flags of x86"
+fi
 finish
