@@ -7,6 +7,7 @@ lib_base_libbase_la_SOURCES = \
 	lib/base/clock.c lib/base/clock.h \
 	lib/base/collective_kind.c lib/base/collective_kind.h \
 	lib/base/cpu_pause.h \
+	lib/base/cuda_settings.c lib/base/cuda_settings.h \
 	lib/base/descriptor.c lib/base/descriptor.h \
 	lib/base/edit_distance.c lib/base/edit_distance.h \
 	lib/base/encryption.c lib/base/encryption.h \

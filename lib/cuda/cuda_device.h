@@ -38,9 +38,7 @@ struct cuda_device {
     struct err err;
 };
 
-/* Variables. */
 #define CUDA_ENV_VISIBLE "CUDA_VISIBLE_DEVICES"
-#define CUDA_ENV_SHARE "HVD_CUDA_SHARE"
 
 int cuda_device_open(struct cuda_device *device, const struct device_module_options *options,
                      struct err *err);

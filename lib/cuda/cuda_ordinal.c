@@ -2,6 +2,7 @@
 /* See cuda_ordinal.h. */
 #include "lib/cuda/cuda_ordinal.h"
 
+#include "lib/base/cuda_settings.h"
 #include "lib/cuda/cuda_device.h"
 
 #include <stdbool.h>
@@ -21,26 +22,14 @@ static const char *visible_text(char text[VISIBLE_TEXT], const char *visible)
     return text;
 }
 
-/* 0, 1, or -1 and `err`. */
-static int may_share(const char *text, struct err *err)
-{
-    char quoted[QUOTED_SIZE];
-    if (!text || strcmp(text, "0") == 0)
-        return 0;
-    if (strcmp(text, "1") == 0)
-        return 1;
-    fail(err, HVD_ERR_ENVIRONMENT, "%s: '%s' is not 0 or 1", CUDA_ENV_SHARE,
-         quote_token(quoted, sizeof quoted, text, strlen(text)));
-    return -1;
-}
-
 int cuda_ordinal_choose(const struct device_module_options *options, int gpus, struct err *err)
 {
     char text[VISIBLE_TEXT];
     const char *visible = options->get(CUDA_ENV_VISIBLE);
-    int share = may_share(options->get(CUDA_ENV_SHARE), err);
-    if (share < 0)
-        return err->code;
+    struct cuda_settings settings;
+    int rc = cuda_settings_read(&settings, options->get, err);
+    if (rc < 0)
+        return rc;
     if (options->ordinal >= gpus)
         return fail(err, HVD_ERR_INVALID, "there is no GPU %d, the driver shows %d%s",
                     options->ordinal, gpus, visible_text(text, visible));
@@ -49,11 +38,11 @@ int cuda_ordinal_choose(const struct device_module_options *options, int gpus, s
     if (options->local_rank < gpus)
         return options->local_rank;
     bool names_one = visible && *visible != '\0' && !strchr(visible, ',');
-    if (share || (gpus == 1 && names_one))
+    if (settings.share == CUDA_SWITCH_ON || (gpus == 1 && names_one))
         return options->local_rank % gpus;
     return fail(err, HVD_ERR_ENVIRONMENT,
                 "local rank %d of %d has no GPU of its own, the driver shows %d%s; %s=1 lets ranks "
                 "share a GPU",
                 options->local_rank, options->local_size, gpus, visible_text(text, visible),
-                CUDA_ENV_SHARE);
+                ENV_CUDA_SHARE);
 }

@@ -72,7 +72,7 @@ static int judge_versions(const struct cuda_group *group, const struct group_rec
                         "NCCL is version %s on rank %d (%s), %s on rank %d (%s); %s=0 does without",
                         version_text(first, records[0].version), group->ranks[0], records[0].host,
                         version_text(other, records[i].version), group->ranks[i], records[i].host,
-                        CUDA_ENV_NCCL);
+                        ENV_CUDA_NCCL);
     return HVD_OK;
 }
 
@@ -83,7 +83,7 @@ static int judge_ipc_of(const struct cuda_group *group, const struct group_recor
     const struct group_record *first = &records[0], *other = &records[i];
     if (other->ipc == IPC_NEVER)
         return fail(why, HVD_ERR_SYSTEM, "rank %d (%s) has %s=0", group->ranks[i], other->host,
-                    CUDA_ENV_IPC);
+                    ENV_CUDA_IPC);
     return is_one_host(first, other)
                ? HVD_OK
                : fail(why, HVD_ERR_SYSTEM, "rank %d (%s) and rank %d (%s) are on different hosts%s",

@@ -24,8 +24,6 @@
 #include "lib/cuda/ipc_lock.h"
 #include "lib/cuda/kernels.h"
 
-#define CUDA_ENV_IPC "HVD_CUDA_IPC"
-
 /* Smaller tensors go through the host: two copies are expected to cost less than two small
  * collectives. Not measured on a GPU. A half is a multiple of every element's size. */
 enum { IPC_LEAST = 256 << 10, IPC_HALF = 4 << 20 };

@@ -13,6 +13,7 @@
  * a rank made that a failure, rank 0 of the set says why at info level, and the set goes through
  * the host until it agrees anew. So GPUs without peer access, containers, MIG instances and a full
  * GPU need no rules of their own: what the driver refuses goes through the host. */
+#include "lib/base/env_names.h"
 #include "lib/cuda/reducer_impl.h"
 
 #include <stdio.h>
@@ -151,7 +152,7 @@ static int ipc_is_impossible(struct cuda_group *group, const struct err *why, st
 {
     char line[sizeof why->text + 100];
     if (group->wants_ipc)
-        return fail(err, HVD_ERR_SYSTEM, "%s=1: %s", CUDA_ENV_IPC, why->text);
+        return fail(err, HVD_ERR_SYSTEM, "%s=1: %s", ENV_CUDA_IPC, why->text);
     snprintf(line, sizeof line, "process set %d: tensors of GPUs go through the host: %s",
              group->set, why->text);
     ipc_log(group, line);

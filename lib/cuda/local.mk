@@ -3,6 +3,7 @@
 noinst_LTLIBRARIES += lib/cuda/libcuda_module.la
 lib_cuda_libcuda_module_la_SOURCES = \
 	lib/base/boolean.c lib/base/boolean.h \
+	lib/base/cuda_settings.c lib/base/cuda_settings.h \
 	lib/base/encryption.c lib/base/encryption.h \
 	lib/base/quiet_thread.c lib/base/quiet_thread.h \
 	lib/base/status.c lib/base/status.h \

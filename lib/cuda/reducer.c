@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NCCL of a device, and the groups of its process sets; see reducer.h. Requests: ticket.c. */
-#include "lib/base/boolean.h"
+#include "lib/base/cuda_settings.h"
 #include "lib/base/encryption.h"
-#include "lib/base/env_names.h"
 #include "lib/cuda/reducer_impl.h"
 
 #include <stdlib.h>
@@ -28,62 +27,40 @@ static bool encrypts(const char *text)
     return text && encryption_parse(text, &encryption) && encryption != ENCRYPTION_OFF;
 }
 
-/* As any variable of Horovod's that is true or false; an empty one is not set. */
-static int read_hierarchical(const struct device_module_options *options, bool *hierarchical,
-                             struct err *err)
-{
-    char quoted[QUOTED_SIZE];
-    const char *text = options->get(ENV_HIERARCHICAL_ALLREDUCE);
-    *hierarchical = false;
-    if (!text || !*text || boolean_parse(text, hierarchical))
-        return HVD_OK;
-    return fail(err, HVD_ERR_ENVIRONMENT, "%s: '%s' is not 0, 1, true or false",
-                ENV_HIERARCHICAL_ALLREDUCE, quote_token(quoted, sizeof quoted, text, strlen(text)));
-}
-
-/* What a variable is: 0, 1, or -1 if it is not set. */
-static int read_switch(const struct device_module_options *options, const char *name,
-                       struct err *err)
-{
-    char quoted[QUOTED_SIZE];
-    const char *text = options->get(name);
-    if (!text)
-        return -1;
-    if (strcmp(text, "0") == 0 || strcmp(text, "1") == 0)
-        return *text == '1';
-    fail(err, HVD_ERR_ENVIRONMENT, "%s: '%s' is not 0 or 1", name,
-         quote_token(quoted, sizeof quoted, text, strlen(text)));
-    return HVD_ERR_ENVIRONMENT;
-}
-
 /* `*nccl` is NULL if it is not wanted, or not found and not demanded. */
-static int find_nccl(int wanted, const struct nccl **nccl, struct err *err)
+static int find_nccl(enum cuda_switch wanted, const struct nccl **nccl, struct err *err)
 {
-    *nccl = wanted == 0 ? NULL : nccl_open(err);
-    return *nccl || wanted != 1 ? HVD_OK : fail_context(err, "%s=1", CUDA_ENV_NCCL);
+    *nccl = wanted == CUDA_SWITCH_OFF ? NULL : nccl_open(err);
+    return *nccl || wanted != CUDA_SWITCH_ON ? HVD_OK : fail_context(err, "%s=1", ENV_CUDA_NCCL);
+}
+
+static enum ipc_wish ipc_wish_of(enum cuda_switch ipc)
+{
+    if (ipc == CUDA_SWITCH_UNSET)
+        return IPC_IF_POSSIBLE;
+    return ipc == CUDA_SWITCH_ON ? IPC_WANTED : IPC_NEVER;
 }
 
 int cuda_reducer_create(struct cuda_reducer **reducer, struct cuda_device *device,
                         const struct device_module_options *options, struct err *err)
 {
     const struct nccl *nccl;
-    int with_nccl = read_switch(options, CUDA_ENV_NCCL, err);
-    int with_ipc = with_nccl < -1 ? with_nccl : read_switch(options, CUDA_ENV_IPC, err);
-    bool hierarchical = false;
+    struct cuda_settings settings;
+    int rc;
     *reducer = NULL;
-    if (with_ipc < -1 || read_hierarchical(options, &hierarchical, err) < 0)
-        return err->code;
-    int rc = find_nccl(with_nccl, &nccl, err);
-    if (rc < 0 || (!nccl && with_ipc == 0))
+    if ((rc = cuda_settings_read(&settings, options->get, err)) < 0 ||
+        (rc = find_nccl(settings.nccl, &nccl, err)) < 0)
         return rc;
+    if (!nccl && settings.ipc == CUDA_SWITCH_OFF)
+        return HVD_OK;
     struct cuda_reducer *made = calloc(1, sizeof *made);
     if (!made)
         return fail(err, HVD_ERR_NOMEM, "out of memory");
     made->device = device;
     made->library = options->library;
     made->nccl = nccl;
-    made->ipc = with_ipc == 0 ? IPC_NEVER : with_ipc == 1 ? IPC_WANTED : IPC_IF_POSSIBLE;
-    made->hierarchical = hierarchical;
+    made->ipc = ipc_wish_of(settings.ipc);
+    made->hierarchical = settings.hierarchical;
     made->encrypts = encrypts(options->get(ENV_ENCRYPT));
     pthread_mutex_init(&made->lock, NULL);
     rc = reducer_start(made, err);

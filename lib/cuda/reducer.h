@@ -34,8 +34,6 @@
 
 struct cuda_reducer;
 
-#define CUDA_ENV_NCCL "HVD_CUDA_NCCL"
-
 /* HVD_CUDA_NCCL=0 does without NCCL. NCCL that is not found is a failure if the variable is 1.
  * Without NCCL and with HVD_CUDA_IPC=0 there is no reducer: `*reducer` is NULL. */
 int cuda_reducer_create(struct cuda_reducer **reducer, struct cuda_device *device,

@@ -4,6 +4,7 @@
 
 #include "launcher/base/bad_input.h"
 #include "launcher/base/xalloc.h"
+#include "lib/base/cuda_settings.h"
 #include "lib/base/transport.h"
 #include "lib/base/unknown_variable.h"
 
@@ -35,12 +36,15 @@ int rank_settings_read(struct settings *settings, const struct string_list *set,
 int rank_settings_check(const struct string_list *set, struct err *err)
 {
     struct settings settings;
+    struct cuda_settings cuda;
     enum transport transport;
     struct err inner = { 0 };
     over = set;
     int rc = settings_read(&settings, get, &inner);
     if (rc == HVD_OK)
         rc = transport_read(&transport, get, &inner);
+    if (rc == HVD_OK)
+        rc = cuda_settings_read(&cuda, get, &inner);
     over = NULL;
     return rc < 0 ? bad_input(err, NULL, "$%s", inner.text) : HVD_OK;
 }

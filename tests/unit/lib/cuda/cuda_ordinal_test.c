@@ -2,6 +2,7 @@
 /* A rank gets the GPU of its local rank, or one line that says why there is none for it. */
 #include "lib/cuda/cuda_ordinal.h"
 
+#include "lib/base/env_names.h"
 #include "lib/cuda/cuda_device.h"
 #include "tests/support/unit.h"
 
@@ -38,7 +39,7 @@ static const struct trial *current;
 
 static const char *variable(const char *name)
 {
-    return strcmp(name, CUDA_ENV_SHARE) == 0     ? current->share
+    return strcmp(name, ENV_CUDA_SHARE) == 0     ? current->share
            : strcmp(name, CUDA_ENV_VISIBLE) == 0 ? current->visible
                                                  : NULL;
 }
