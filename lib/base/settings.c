@@ -216,13 +216,14 @@ static int read_row(struct settings *settings, const struct row *row, environmen
 }
 
 /* A shutdown time needs warnings before it. */
-static int check_times(const struct settings *settings, struct err *err)
+static int check_times(const struct settings *settings, environment_get_fn *get, struct err *err)
 {
     uint64_t check_s = settings->stall_check_s, shutdown_s = settings->stall_shutdown_s;
     if (!settings->stall_check || shutdown_s == 0 || shutdown_s >= check_s)
         return HVD_OK;
-    return fail(err, HVD_ERR_ENVIRONMENT, "%s is %" PRIu64 " but %s is %" PRIu64,
-                ENV_STALL_SHUTDOWN_TIME, shutdown_s, ENV_STALL_CHECK_TIME, check_s);
+    return fail(err, HVD_ERR_ENVIRONMENT, "%s: %" PRIu64 " is less than %" PRIu64 " (%s%s)",
+                ENV_STALL_SHUTDOWN_TIME, shutdown_s, check_s,
+                get(ENV_STALL_CHECK_TIME) ? "" : "the default of ", ENV_STALL_CHECK_TIME);
 }
 
 int settings_read(struct settings *settings, environment_get_fn *get, struct err *err)
@@ -249,5 +250,5 @@ int settings_read(struct settings *settings, environment_get_fn *get, struct err
     settings->fusion_given = get(ENV_FUSION_THRESHOLD) != NULL;
     settings->cycle_time_given = get(ENV_CYCLE_TIME) != NULL;
     settings->stall_check = !settings->stall_check; /* the variable disables the check */
-    return check_times(settings, err);
+    return check_times(settings, get, err);
 }

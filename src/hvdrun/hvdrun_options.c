@@ -200,8 +200,8 @@ static int check_stall_times(const struct hvdrun_options *options, const struct 
     struct shown shown;
     const char *warned = source_of(seen, before, "$" ENV_STALL_CHECK_TIME);
     return bad_input(err, source_of(seen, after, "$" ENV_STALL_SHUTDOWN_TIME),
-                     "is %d, less than %d of %s", shutdown_s, warning_s,
-                     show_source(&shown, warned));
+                     "%d is less than %d (%s%s)", shutdown_s, warning_s,
+                     warning ? "" : "the default of ", show_source(&shown, warned));
 }
 
 /* What gave a variable its value: an option, a key of a file, or "$NAME", also for -x. */
@@ -211,28 +211,43 @@ static const char *setter_of(const struct hvdrun_options *options, const char *v
     return by && *by ? by : variable;
 }
 
-static void note_idle(struct hvdrun_options *options, const struct options_seen *seen,
+/* Adds "OPTION: WHY" to warnings or notes if the option was given. */
+static void note_idle(struct string_list *lines, const struct options_seen *seen,
                       const char *option, const char *why)
 {
     const char *source = given(seen, option);
     struct shown shown;
     if (source)
-        string_list_take(&options->notes, xasprintf("%s: %s", show_source(&shown, source), why));
+        string_list_take(lines, xasprintf("%s: %s", show_source(&shown, source), why));
 }
 
+/* Was a value given on the command line, not in the configuration file? */
+static bool is_on_command_line(const struct hvdrun_options *options, const char *source)
+{
+    for (size_t i = 0; source && i < options->sources.count; i++)
+        if (options->sources.items[i] == source)
+            return false;
+    return source;
+}
+
+/* A user who asks for an end after some seconds waits for it, so this is a warning. Configuration
+ * files of horovodrun have both times even if the check is off. */
 static void note_idle_stalls(struct hvdrun_options *options, const struct options_seen *seen)
 {
-    static const char *const stalls[] = { "--stall-check-warning-time-seconds",
-                                          "--stall-check-shutdown-time-seconds" };
+    static const char before[] = "--stall-check-warning-time-seconds";
+    static const char after[] = "--stall-check-shutdown-time-seconds";
     const char *setter = setter_of(options, "$" ENV_STALL_CHECK_DISABLE);
+    const char *shutdown = rank_settings_variable(&options->set, ENV_STALL_SHUTDOWN_TIME);
     char why[sizeof(struct shown) + 40];
     struct shown shown;
     snprintf(why, sizeof why, "with %s nothing is checked", show_source(&shown, setter));
-    for (size_t i = 0; i < sizeof stalls / sizeof *stalls; i++)
-        note_idle(options, seen, stalls[i], why);
+    note_idle(&options->notes, seen, before, why);
+    bool expected = is_on_command_line(options, given(seen, after)) && strcmp(shutdown, "0") != 0;
+    note_idle(expected ? &options->warnings : &options->notes, seen, after, why);
 }
 
-/* Options that have no effect without another one. Configuration files have all of these keys, even
+/* Options that have no effect without another one, or without a GPU; hvdrun does not know which
+ * hosts have one that the program uses. Configuration files have all of these keys, even
  * if autotune, the timeline or the stall check is off. */
 static void note_idle_options(struct hvdrun_options *options, const struct options_seen *seen)
 {
@@ -243,12 +258,15 @@ static void note_idle_options(struct hvdrun_options *options, const struct optio
     const char *timeline = rank_settings_variable(&options->set, ENV_TIMELINE);
     if (!is_on(options, ENV_AUTOTUNE))
         for (size_t i = 0; i < sizeof tuning / sizeof *tuning; i++)
-            note_idle(options, seen, tuning[i], "without --autotune nothing is tuned");
+            note_idle(&options->notes, seen, tuning[i], "without --autotune nothing is tuned");
     if (is_on(options, ENV_STALL_CHECK_DISABLE))
         note_idle_stalls(options, seen);
     if (!timeline || !*timeline)
-        note_idle(options, seen, "--timeline-mark-cycles",
+        note_idle(&options->notes, seen, "--timeline-mark-cycles",
                   "without --timeline-filename nothing is marked");
+    if (is_on(options, ENV_HIERARCHICAL_ALLREDUCE))
+        note_idle(&options->notes, seen, "--hierarchical-allreduce",
+                  "has no effect on tensors in host memory, only on those of GPUs");
 }
 
 /* "a : -np 1 b" means two programs for mpirun. A ':' without an option behind it, or behind "--",

@@ -7,6 +7,7 @@
 
 #include "launcher/base/bad_input.h"
 #include "launcher/base/number.h"
+#include "launcher/base/text_buffer.h"
 #include "launcher/base/xalloc.h"
 
 #include <stdlib.h>
@@ -35,15 +36,38 @@ static int find_choice(const char *choices, const char *value)
     return -1;
 }
 
+/* "off, auto or require" for "off auto require"; the caller frees it. */
+static char *choices_text(const char *choices)
+{
+    struct text_buffer text = { 0 };
+    for (const char *word = choices; *word;) {
+        size_t length = strcspn(word, " ");
+        const char *next = word + length + strspn(word + length, " ");
+        const char *between = word == choices ? "" : *next ? ", " : " or ";
+        text_buffer_printf(&text, "%s%.*s", between, (int)length, word);
+        word = next;
+    }
+    return text_buffer_take(&text);
+}
+
+static int refuse_choice(const char *choices, const char *value, const char *source,
+                         struct err *err)
+{
+    struct shown shown;
+    char *expected = choices_text(choices);
+    int rc = bad_input(err, source, "unknown value: '%s' (expected %s)",
+                       show_token(&shown, value, strlen(value)), expected);
+    free(expected);
+    return rc;
+}
+
 static int check_text(const struct option_row *row, const char *value, const char *source,
                       struct err *err)
 {
-    struct shown shown;
     if (!*value)
         return bad_input(err, source, "empty value: ''");
     if (row->choices && find_choice(row->choices, value) < 0)
-        return bad_input(err, source, "unknown value: '%s' (%s)",
-                         show_token(&shown, value, strlen(value)), row->choices);
+        return refuse_choice(row->choices, value, source, err);
     return row->check ? row->check(value, source, err) : HVD_OK;
 }
 

@@ -47,8 +47,8 @@ START_TEST(what_is_wrong_is_said_in_one_line)
         { { "--stall-check", "--no-stall-check" },
           "--no-stall-check: not together with '--stall-check'" },
         { { "-np", "1", "--stall-check-shutdown-time-seconds", "59", "x" },
-          "--stall-check-shutdown-time-seconds: is 59, less than 60 of "
-          "--stall-check-warning-time-seconds" },
+          "--stall-check-shutdown-time-seconds: 59 is less than 60 (the default of "
+          "--stall-check-warning-time-seconds)" },
         { { "-np", "1", "--config-file", "/nosuch", "true" },
           "/nosuch: cannot open: No such file or directory" },
     };

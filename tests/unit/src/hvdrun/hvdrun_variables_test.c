@@ -105,7 +105,7 @@ START_TEST(options_that_another_one_makes_idle_are_noted)
     } cases[] = {
         { { "--no-stall-check", "--stall-check-warning-time-seconds=5" },
           "--stall-check-warning-time-seconds: with --no-stall-check nothing is checked" },
-        { { "--no-stall-check", "--stall-check-shutdown-time-seconds=90" },
+        { { "--no-stall-check", "--stall-check-shutdown-time-seconds=0" },
           "--stall-check-shutdown-time-seconds: with --no-stall-check nothing is checked" },
         { { "--stall-check", "--stall-check-warning-time-seconds=5" }, "" },
         { { "--timeline-mark-cycles" },
@@ -120,6 +120,11 @@ START_TEST(options_that_another_one_makes_idle_are_noted)
         { { "--no-stall-check", "-x", "HOROVOD_STALL_CHECK_DISABLE=0",
             "--stall-check-warning-time-seconds=5" },
           "" },
+        { { "--hierarchical-allreduce" },
+          "--hierarchical-allreduce: has no effect on tensors in host memory, only on those of "
+          "GPUs" },
+        { { "--hierarchical-allreduce", "-x", "HOROVOD_HIERARCHICAL_ALLREDUCE=0" }, "" },
+        { { "--no-hierarchical-allreduce" }, "" },
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         parse_words(cases[i].argv);
@@ -128,14 +133,26 @@ START_TEST(options_that_another_one_makes_idle_are_noted)
 }
 END_TEST
 
+START_TEST(a_shutdown_time_without_a_stall_check_is_warned_of)
+{
+    parse_words((char *[WORDS]){ "--no-stall-check", "--stall-check-shutdown-time-seconds=90" });
+    expect_list(&options.warnings,
+                "--stall-check-shutdown-time-seconds: with --no-stall-check nothing is checked");
+    ck_assert_uint_eq(options.notes.count, 0);
+    parse_words((char *[WORDS]){ "--stall-check", "--stall-check-shutdown-time-seconds=90" });
+    ck_assert_uint_eq(options.warnings.count, 0);
+}
+END_TEST
+
 START_TEST(a_variable_that_makes_options_idle_is_named)
 {
     setenv("HOROVOD_STALL_CHECK_DISABLE", "1", 1);
     parse_words((char *[WORDS]){ "--stall-check-shutdown-time-seconds=90" });
-    expect_list(&options.notes, "--stall-check-shutdown-time-seconds: with "
-                                "$HOROVOD_STALL_CHECK_DISABLE nothing is checked");
+    expect_list(&options.warnings, "--stall-check-shutdown-time-seconds: with "
+                                   "$HOROVOD_STALL_CHECK_DISABLE nothing is checked");
     parse_words((char *[WORDS]){ "--stall-check", "--stall-check-shutdown-time-seconds=90" });
     ck_assert_uint_eq(options.notes.count, 0);
+    ck_assert_uint_eq(options.warnings.count, 0);
     unsetenv("HOROVOD_STALL_CHECK_DISABLE");
     setenv("HOROVOD_TIMELINE", "", 1);
     parse_words((char *[WORDS]){ "--timeline-mark-cycles" });
@@ -148,8 +165,9 @@ END_TEST
 START_TEST(idle_keys_of_a_file_are_named_with_their_places)
 {
     static const char text[] = "stall_check:\n  enabled: false\n  warning_time_seconds: 5\n"
+                               "  shutdown_time_seconds: 9\n"
                                "timeline:\n  mark_cycles: true\n";
-    char path[] = "/tmp/idle.XXXXXX", expected[400];
+    char path[] = "/tmp/idle.XXXXXX", expected[600];
     int fd = mkstemp(path);
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(write(fd, text, sizeof text - 1), sizeof text - 1);
@@ -158,8 +176,10 @@ START_TEST(idle_keys_of_a_file_are_named_with_their_places)
     snprintf(expected, sizeof expected,
              "%s:3:25: stall_check.warning_time_seconds: with %s:2:12: stall_check.enabled "
              "nothing is checked "
-             "%s:5:16: timeline.mark_cycles: without --timeline-filename nothing is marked",
-             path, path, path);
+             "%s:4:26: stall_check.shutdown_time_seconds: with %s:2:12: stall_check.enabled "
+             "nothing is checked "
+             "%s:6:16: timeline.mark_cycles: without --timeline-filename nothing is marked",
+             path, path, path, path, path);
     unlink(path);
     expect_list(&options.notes, expected);
 }
@@ -409,6 +429,7 @@ int main(void)
     tcase_add_test(lines, what_libhvd_does_not_read_is_noted);
     tcase_add_test(lines, autotuning_that_is_described_and_not_wanted_is_noted);
     tcase_add_test(lines, options_that_another_one_makes_idle_are_noted);
+    tcase_add_test(lines, a_shutdown_time_without_a_stall_check_is_warned_of);
     tcase_add_test(lines, a_variable_that_makes_options_idle_is_named);
     tcase_add_test(lines, idle_keys_of_a_file_are_named_with_their_places);
     tcase_add_test(lines, variables_are_set_or_passed_on);

@@ -353,9 +353,9 @@ START_TEST(values_of_lists_and_variables_are_checked)
     static struct bad_case cases[] = {
         { { "-l", "" }, "-l: empty value: ''" },
         { { "-l", "a", "--list", "long" }, "--list: too long" },
-        { { "--level", "medium" }, "--level: unknown value: 'medium' (low high)" },
-        { { "--level", "lo" }, "--level: unknown value: 'lo' (low high)" },
-        { { "--level", "low high" }, "--level: unknown value: 'low high' (low high)" },
+        { { "--level", "medium" }, "--level: unknown value: 'medium' (expected low or high)" },
+        { { "--level", "lo" }, "--level: unknown value: 'lo' (expected low or high)" },
+        { { "--level", "low high" }, "--level: unknown value: 'low high' (expected low or high)" },
         { { "--level", "low", "--level", "low" }, "--level: given twice" },
         { { "--megabytes", "x" }, "--megabytes: not a number: 'x'" },
         { { "--megabytes", "100000" }, "--megabytes: out of range (0 to 99999): '100000'" },
