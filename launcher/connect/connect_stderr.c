@@ -46,18 +46,28 @@ const char *connect_stderr_last(struct connect_stderr *self)
     return self->last[0];
 }
 
-/* How many of the newest lines have room. */
+/* An indented line belongs to the message of the line before. */
+static bool is_indented(const char *line)
+{
+    return *line == ' ';
+}
+
+/* How many of the newest lines have room: whole messages, unless the newest one alone is too
+ * long. */
 static int lines_that_fit(const struct connect_stderr *self)
 {
     size_t used = 0;
-    int n = 0;
-    while (n < CONNECT_STDERR_LINES && *self->last[n]) {
+    int n = 0, whole = 0, messages = 0;
+    while (n < CONNECT_STDERR_LINES && *self->last[n] && messages < CONNECT_STDERR_MESSAGES) {
         used += strlen(self->last[n]) + (n > 0 ? strlen("; ") : 0);
         if (used >= CONNECT_STDERR_TAIL_SIZE)
             break;
-        n++;
+        if (is_indented(self->last[n++]))
+            continue;
+        whole = n;
+        messages++;
     }
-    return n;
+    return whole > 0 ? whole : n;
 }
 
 void connect_stderr_tail(struct connect_stderr *self, char *text)
@@ -65,7 +75,10 @@ void connect_stderr_tail(struct connect_stderr *self, char *text)
     size_t used = 0;
     connect_stderr_end_line(self);
     text[0] = '\0';
-    for (int i = lines_that_fit(self) - 1; i >= 0; i--)
+    for (int i = lines_that_fit(self) - 1; i >= 0; i--) {
+        const char *line = self->last[i], *between = is_indented(line) ? " " : "; ";
+        line += strspn(line, " ");
         used += (size_t)snprintf(text + used, CONNECT_STDERR_TAIL_SIZE - used, "%s%s",
-                                 used > 0 ? "; " : "", self->last[i]);
+                                 used > 0 ? between : "", line);
+    }
 }

@@ -11,9 +11,12 @@
 /* The lines that end a message: an ssh behind a proxy that fails says why in the lines before its
  * last one, which is "Connection closed by UNKNOWN port 65535".
  *
+ * A line and the indented ones below it are one message, such as the one of ssh that names the file
+ * and the line of a known key, and how to remove it.
+ *
  * The tail has room for the last line, and fits, behind the words about a host that is lost, into
  * the smallest text that takes it: job_state.h's lost_text. */
-enum { CONNECT_STDERR_LINES = 4, CONNECT_STDERR_TAIL_SIZE = 300 };
+enum { CONNECT_STDERR_LINES = 8, CONNECT_STDERR_MESSAGES = 4, CONNECT_STDERR_TAIL_SIZE = 300 };
 
 /* All zero to begin with. */
 struct connect_stderr {
@@ -28,9 +31,9 @@ void connect_stderr_feed(struct connect_stderr *self, const char *data, size_t l
 /* The last line, complete or not; "" if there is none. Borrowed. */
 const char *connect_stderr_last(struct connect_stderr *self);
 
-/* The last lines, complete or not, in their order and with "; " between, without the oldest ones if
- * they have no room; a line that is the same as the one before it counts once. `text` has room for
- * CONNECT_STDERR_TAIL_SIZE. */
+/* The last messages, complete or not, in their order and with "; " between, without the oldest ones
+ * if they have no room; a line that is the same as the one before it counts once. The lines of a
+ * message have a blank between. `text` has room for CONNECT_STDERR_TAIL_SIZE. */
 void connect_stderr_tail(struct connect_stderr *self, char *text);
 
 #endif

@@ -54,7 +54,9 @@ known_as 2231 rsa ed25519
 reaches "a host that is known by an RSA key and another" host1:1 with_config "$tmp/config" "$HVDRUN" -p 2231
 is "needs no external ssh" '' "$(cat "$tmp/err")"
 known_as 2231 other
-is_refused "an RSA key that has changed" 69 "on host1: connect: not reached: 'ssh' exited with status 255: .*Host key verification failed" \
+named="Offending RSA key in $tmp/known:1 remove with: ssh-keygen -f \"$tmp/known\" -R \"\\[host1\\]:2231\""
+is_refused "an RSA key that has changed" 69 \
+    "on host1: connect: not reached: 'ssh' exited with status 255: (Add [^;]*; )?$named; Host key for \\[host1\\]:2231 has changed [^;]*; Host key verification failed\.\$" \
     with_config "$tmp/config" "$HVDRUN" -p 2231
 for value in no accept-new; do
     ssh_config "$tmp/careless" '/^UserKnownHostsFile/d' "UserKnownHostsFile $tmp/known" "StrictHostKeyChecking $value"

@@ -82,6 +82,11 @@ static const struct {
     { "one\ntwo\nthree\nfour\nfive\n", "two; three; four; five" },
     { "one\ntwo\ntwo\ntwo\n", "one; two" },
     { "one\ntwo\none", "one; two; one" },
+    { "one\n  of it\n  more\ntwo\n", "one of it more; two" },
+    { "one\n a\ntwo\n b\nthree\n c\nfour\n d", "one a; two b; three c; four d" },
+    { "one\ntwo\n a\nthree\n b\nfour\n c\nfive\n", "two a; three b; four c; five" },
+    { "one\n a\n b\n c\n d\n e\n f\n g\ntwo\n", "two" },
+    { "  only\n  indented\n", "only indented" },
 };
 
 START_TEST(the_tail_is_the_last_lines_in_their_order)
@@ -95,7 +100,7 @@ END_TEST
 
 /* The lengths of lines, and how many of the last ones the tail has. */
 static const struct {
-    int lengths[CONNECT_STDERR_LINES];
+    int lengths[CONNECT_STDERR_MESSAGES];
     int kept;
 } long_lines[] = {
     { { 10, 10, 10, 10 }, 4 },
@@ -110,11 +115,11 @@ START_TEST(of_long_lines_the_tail_drops_the_oldest)
 {
     char text[CONNECT_STDERR_TAIL_SIZE], expected[4 * LAST_LINE_MAX + 10] = "";
     size_t used = 0;
-    for (int i = 0; i < CONNECT_STDERR_LINES; i++) {
+    for (int i = 0; i < CONNECT_STDERR_MESSAGES; i++) {
         char line[LAST_LINE_MAX + 2] = "";
         int length = long_lines[_i].lengths[i];
         memset(line, 'a' + i, (size_t)length);
-        if (i >= CONNECT_STDERR_LINES - long_lines[_i].kept)
+        if (i >= CONNECT_STDERR_MESSAGES - long_lines[_i].kept)
             used += (size_t)snprintf(expected + used, sizeof expected - used, "%s%s",
                                      used > 0 ? "; " : "", line);
         line[length] = '\n';
@@ -122,6 +127,20 @@ START_TEST(of_long_lines_the_tail_drops_the_oldest)
     }
     connect_stderr_tail(&lines, text);
     ck_assert_str_eq(text, expected);
+}
+END_TEST
+
+START_TEST(a_message_without_room_is_dropped_with_its_indented_lines)
+{
+    char text[CONNECT_STDERR_TAIL_SIZE], line[160];
+    memset(line, 'a', sizeof line - 1);
+    line[sizeof line - 1] = '\0';
+    feed(line);
+    feed("\n  ");
+    feed(line);
+    feed("\nlast\n");
+    connect_stderr_tail(&lines, text);
+    ck_assert_str_eq(text, "last");
 }
 END_TEST
 
@@ -140,5 +159,6 @@ int main(void)
                         sizeof tails / sizeof *tails);
     tcase_add_loop_test(tcase, of_long_lines_the_tail_drops_the_oldest, 0,
                         sizeof long_lines / sizeof *long_lines);
+    tcase_add_test(tcase, a_message_without_room_is_dropped_with_its_indented_lines);
     return unit_run(suite);
 }
