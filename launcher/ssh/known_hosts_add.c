@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adding a line to known_hosts:
  *   make the directory, open the file, end its last line if that has no end, append in one write.
- * Fails when a line cannot hold the name, the directory or file cannot be made or written, or the
- * disk is full. Two programs that append at once do not mix their lines. */
+ * Fails when a line cannot hold the name, the directory or file cannot be made or written, the file
+ * is no regular one, or the disk is full. Two programs that append at once do not mix their lines. */
 #include "launcher/base/xalloc.h"
 #include "launcher/ssh/known_hosts.h"
 #include "launcher/ssh/known_hosts_line.h"
@@ -102,6 +102,13 @@ static int known_hosts_add_append(int fd, const char *line, const char *path, st
     return fail(err, HVD_ERR_SYSTEM, "write %s: the disk is full", path);
 }
 
+/* What is written to a device, such as /dev/null, or into a pipe is known to nobody. */
+static bool is_regular_file(int fd)
+{
+    struct stat stat;
+    return fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode);
+}
+
 static int append_to(const char *path, const char *line, struct err *err)
 {
     int rc = make_directory(path, err);
@@ -110,7 +117,8 @@ static int append_to(const char *path, const char *line, struct err *err)
     int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
     if (fd < 0)
         return fail_errno(err, HVD_ERR_SYSTEM, errno, "open %s", path);
-    rc = known_hosts_add_append(fd, line, path, err);
+    rc = is_regular_file(fd) ? known_hosts_add_append(fd, line, path, err)
+                             : fail(err, HVD_ERR_SYSTEM, "not a regular file");
     if (close(fd) < 0 && rc == HVD_OK)
         rc = fail_errno(err, HVD_ERR_SYSTEM, errno, "write %s", path);
     return rc;
