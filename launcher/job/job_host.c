@@ -149,7 +149,7 @@ static void on_host_connect_failed(void *context, enum host_step step, int exit_
                                    const char *text)
 {
     struct job_host *host = context;
-    job_host_take_step(host, step);
+    host->step = step; /* which on_job_host_step() has reported */
     host->phase = HOST_CLOSED;
     host->events->on_connect_failed(host->context, host->index, exit_status, text);
 }

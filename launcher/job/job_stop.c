@@ -230,7 +230,10 @@ static void stop_host(struct job *job, struct job_host *host, bool from_outside)
 
 void job_stop_hosts(struct job *job)
 {
-    job_note(job, "stopping with signal %d", job->state.stop_signal);
+    if (job->state.ranks_running > 0)
+        job_note(job, "stopping with signal %d", job->state.stop_signal);
+    else
+        job_note(job, "stopping the hosts");
     if (job->stop.since_ms == 0)
         job->stop.since_ms = uv_now(job->loop);
     job_tree_plan_casts(job);
