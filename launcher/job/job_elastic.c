@@ -88,7 +88,8 @@ void job_add_batch(struct job *job, const struct job_batch *batch)
     plan_batch(plan, batch);
     job_report_add(&job->report, plan->hosts[index].host->name, batch->count);
     for (int i = 0; i < batch->count; i++) {
-        job->report.ranks[batch->worker + i].rank = batch->places[i].rank;
+        struct report_rank *record = &job->report.ranks[batch->worker + i];
+        record->rank = record->rank_before = batch->places[i].rank;
         job_output_add(job->output, batch->worker + i, batch->places[i].rank);
     }
     job->hosts = xreallocarray(job->hosts, (size_t)index + 1, sizeof *job->hosts);
@@ -212,12 +213,23 @@ int job_worker_rank(const struct job *job, int worker)
     return job->options->elastic ? job->report.ranks[worker].rank : worker;
 }
 
+const char *job_worker_before(const struct job *job, int worker, char text[WORKER_BEFORE_SIZE])
+{
+    const struct report_rank *record = &job->report.ranks[worker];
+    text[0] = '\0';
+    if (record->rank != record->rank_before)
+        snprintf(text, WORKER_BEFORE_SIZE, ", rank %d before", record->rank_before);
+    return text;
+}
+
 void job_worker_name(const struct job *job, int worker, char *text, size_t size)
 {
+    char before[WORKER_BEFORE_SIZE];
     int used = snprintf(text, size, "rank %d on %s", job_worker_rank(job, worker),
                         job_worker_host(job, worker));
     if (job->options->elastic && used > 0 && (size_t)used < size)
-        snprintf(text + used, size - (size_t)used, " (worker %d)", worker);
+        snprintf(text + used, size - (size_t)used, " (worker %d%s)", worker,
+                 job_worker_before(job, worker, before));
 }
 
 struct children *job_children(struct job *job)
@@ -298,7 +310,9 @@ void job_world_made(struct job *job, int epoch, const int *workers, int size)
     job_report_end_world(&job->report, change, job_now_ms());
     job_report_add_world(&job->report, epoch, workers, size, job_now_ms());
     for (int rank = 0; rank < size; rank++) {
-        job->report.ranks[workers[rank]].rank = rank;
+        struct report_rank *record = &job->report.ranks[workers[rank]];
+        record->rank_before = record->rank;
+        record->rank = rank;
         job_output_set_rank(job->output, workers[rank], rank);
     }
     if (before)

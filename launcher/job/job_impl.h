@@ -220,7 +220,12 @@ void job_workers_ended(struct job *job, const struct job_host *host, enum job_wo
 int job_world_size(const struct job *job);
 int job_world_worker(const struct job *job, int rank);
 
-/* Writes "rank 2 on node1", and "(worker 5)" behind it in an elastic job. */
+/* ", rank 3 before" if a worker of an elastic job had another rank before its last world, else "".
+ * Returns `text`. */
+enum { WORKER_BEFORE_SIZE = 32 };
+const char *job_worker_before(const struct job *job, int worker, char text[WORKER_BEFORE_SIZE]);
+
+/* Writes "rank 2 on node1", and "(worker 5, rank 3 before)" behind it in an elastic job. */
 void job_worker_name(const struct job *job, int worker, char *text, size_t size);
 
 /* Prints "rank 2 WHAT" under --verbose, or "rank 2 on node1 (worker 5) WHAT" in an elastic job. */

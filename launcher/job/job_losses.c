@@ -48,11 +48,13 @@ void job_lose_worker(struct job *job, int worker, int exit_status, const char *w
 {
     const struct report_rank *record = &job->report.ranks[worker];
     char process[32] = "not started"; /* its host may still be connected to */
+    char before[WORKER_BEFORE_SIZE];
     if (record->pid > 0)
         snprintf(process, sizeof process, "pid %d", record->pid);
     if (record_loss(job, worker, exit_status, why))
-        job_output_say(job->output, "lost rank %d on %s (worker %d, %s): %s", record->rank,
-                       job_worker_host(job, worker), worker, process, why);
+        job_output_say(job->output, "lost rank %d on %s (worker %d%s, %s): %s", record->rank,
+                       job_worker_host(job, worker), worker, job_worker_before(job, worker, before),
+                       process, why);
 }
 
 void job_give_up_worker(struct job *job, int worker, const char *why)

@@ -25,6 +25,7 @@ enum report_end {
 struct report_rank {
     int host;
     int rank;        /* of an elastic job's worker: its rank in the last world that it was in */
+    int rank_before; /* likewise in the world before, or the one that it was started for */
     bool removed;    /* of an elastic job: it is in no next world, so its end is no loss */
     char *loss;      /* owned; of an elastic job: why the worker was lost; NULL: it was not */
     int loss_status; /* hvdrun's exit status for that */

@@ -270,7 +270,7 @@ has_a_status_of_theirs() {
     [ "$status" = 1 ] || [ "$status" = 137 ]
 }
 ok "workers that do not come back end a job with the status of the last of them" has_a_status_of_theirs
-like "which has failed" 'FAILED: no rank is left that could go on; the last loss was rank [0-9] on [^ ]+ \(worker [0-9]\): ' "$tmp/err"
+like "which has failed" 'FAILED: no rank is left that could go on; the last loss was rank [0-9] on [^ ]+ \(worker [0-9](, rank [0-9] before)?\): ' "$tmp/err"
 
 run "$HVDRUN" -np 2 --min-np 1 -H localhost:2 /no/such/program
 is "a program that is missing ends an elastic job" 127 "$status"

@@ -76,7 +76,8 @@ START_TEST(a_worker_that_ends_is_named_by_its_rank_of_then)
     job_end(job);
     run();
     has(" s: rank 1 on localhost (worker 1) runs (pid ");
-    has(" s: rank 0 on localhost (worker 1) killed by signal 9 (SIGKILL)\n");
+    has("hvdrun: lost rank 0 on localhost (worker 1, rank 1 before, pid ");
+    has(" s: rank 0 on localhost (worker 1, rank 1 before) killed by signal 9 (SIGKILL)\n");
 }
 END_TEST
 
