@@ -35,6 +35,24 @@ refuses "-o: empty value" -o '' -np 2
 refuses "-o: no such directory: '/none' (for '/none/x')" -o /none/x -np 2
 refuses "-o: is a directory: '$tmp'" -o "$tmp" -np 2
 
+# Output that cannot be written; the measurement is a stand-in
+printf '%s\n' '#!/bin/sh' 'echo "result allreduce ranks=2"' \
+    'for name in allreduce broadcast; do printf "$name\\tfloat\\t8192\\t1\\t1\\t1\\t1\\t1\\t5\\n"; done' >measured
+chmod +x measured
+# loses NAME COMMAND...: status 74, and one line about NAME at the end
+loses() {
+    _name=$1
+    shift
+    run "$@"
+    ok "$_name that cannot be written is said" [ "$status $(tail -n 1 "$tmp/err")" = "74 hvd-tune: error: $_name: cannot be written" ]
+    is "and once" 1 "$(grep -cv '^hvd-tune: [a-z]*, [a-z-]*$' "$tmp/err")"
+}
+# shellcheck disable=SC2016 # $0 and $@ are those of the shell that is run
+to_full='exec "$0" "$@" >/dev/full'
+loses stdout sh -c "$to_full" "$HVD_TEST_TUNE" --help
+loses stdout env HVDRUN=./measured sh -c "$to_full" "$HVD_TEST_TUNE" -np 2
+loses /dev/full env HVDRUN=./measured "$HVD_TEST_TUNE" -o /dev/full -np 2
+
 # bad SENTENCE TEXT: no rank gets beyond hvd_init()
 bad() {
     run "$HVDRUN" -np 2 -x HVD_TUNING=bad.txt "$WORLD" init shutdown
