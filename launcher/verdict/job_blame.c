@@ -47,12 +47,20 @@ static int origin_rank(const struct job_report *report)
     return report->origin.status != HVD_OK ? report->origin.because_of : RANK_NONE;
 }
 
+/* The origin is a rank that hvdrun has ended: another rank had failed before. */
+static bool origin_was_ended(const struct job_report *report)
+{
+    const struct report_rank *origin = &report->ranks[origin_rank(report)];
+    return origin->end == END_TERMINATED && report->origin.how.kind == RANK_END_KILLED;
+}
+
 /* The rank may have ended after the origin had, or, if the origin had not ended, after its failure
- * was known. */
+ * was known. The end of a rank may be dated too late, if its agent got no processor meanwhile, so
+ * that an origin that hvdrun has ended says nothing. */
 static bool knew_origin(const struct job_report *report, const struct report_rank *rank)
 {
     const struct report_rank *origin = &report->ranks[origin_rank(report)];
-    return (origin->ended_us > 0 && may_precede(origin, rank)) ||
+    return (origin->ended_us > 0 && !origin_was_ended(report) && may_precede(origin, rank)) ||
            (report->origin_ran_on && report->origin_us <= rank->ended_us + rank->slack_us);
 }
 

@@ -8,6 +8,7 @@
 #include "tests/simulator/clock.h"
 #include "tests/simulator/journal.h"
 #include "tests/simulator/oracles.h"
+#include "tests/simulator/pool.h"
 #include "tests/simulator/world.h"
 
 enum { STOP_ARRIVES_MS = 1000 };
@@ -21,11 +22,16 @@ static bool is_whole(const struct sim_host *host)
     return world.launcher->alive && !world.slept;
 }
 
+struct stop {
+    const struct sim_host *host;
+    int number; /* of the STOPs for this host; later ones may be under way */
+};
+
 static void look_for_stop(void *context)
 {
-    const struct sim_host *host = context;
-    if (host->stops_heard < host->stops && is_whole(host))
-        sim_broken("h%d has not got a STOP", host->index);
+    const struct stop *stop = context;
+    if (stop->host->stops_heard < stop->number && is_whole(stop->host))
+        sim_broken("h%d has not got a STOP", stop->host->index);
 }
 
 void __real_job_host_stop(struct job_host *host, int signum, uint32_t grace_ms,
@@ -42,8 +48,9 @@ void __wrap_job_host_stop(struct job_host *host, int signum, uint32_t grace_ms, 
     __real_job_host_stop(host, signum, grace_ms, cast);
     if (!awaited)
         return;
-    at->stops++;
-    sim_after(NULL, SIM_MS(STOP_ARRIVES_MS), look_for_stop, at);
+    struct stop *stop = sim_new(sizeof *stop);
+    *stop = (struct stop){ at, ++at->stops };
+    sim_after(NULL, SIM_MS(STOP_ARRIVES_MS), look_for_stop, stop);
 }
 
 int __wrap_agent_on_stop(struct agent *agent, struct wire_reader *body, struct err *err)

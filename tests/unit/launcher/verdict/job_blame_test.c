@@ -504,6 +504,21 @@ START_TEST(who_disconnected_because_it_was_told_to_end_is_not_to_blame)
 }
 END_TEST
 
+/* Its agent got no processor, and tells of it late. Who is said to have been lost first was ended
+ * by hvdrun, because rank 1 had failed. */
+START_TEST(who_aborted_is_to_blame_though_it_is_dated_after_those_that_were_ended)
+{
+    fails(1, EXITED(1), 1000, 0);
+    parts_from(1, RANK_NONE, "node1");
+    loses(2, 0, terminated);
+    ranks[2].ended_us = 1090;
+    fails(3, SIGABRT, 9000, 0);
+    blamed(3, -1);
+    ranks[1].left_because = NULL; /* it has failed by itself, and first */
+    blamed(1, -1);
+}
+END_TEST
+
 START_TEST(who_disconnected_before_the_first_failed_is_to_blame_though_it_is_known_later)
 {
     fails(1, EXITED(3), 1000, 0);
@@ -554,6 +569,7 @@ int main(void)
     tcase_add_test(tcase, who_disconnected_and_ran_on_is_to_blame);
     tcase_add_test(tcase, who_left_before_all_had_come_is_to_blame);
     tcase_add_test(tcase, who_disconnected_because_it_was_told_to_end_is_not_to_blame);
+    tcase_add_test(tcase, who_aborted_is_to_blame_though_it_is_dated_after_those_that_were_ended);
     tcase_add_test(tcase,
                    who_disconnected_before_the_first_failed_is_to_blame_though_it_is_known_later);
     suite_add_tcase(suite, tcase);
