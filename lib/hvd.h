@@ -319,9 +319,9 @@ HVD_API int hvd_join_async(const struct hvd_options *options, int64_t *handle);
 HVD_API int hvd_join(int *last_rank);
 
 /* Blocking forms of the long forms. `result` and `results` (one for each tensor) may be NULL when
- * the caller wants only the output, which then must not be NULL. The allreduce, allgather and
- * broadcast of one tensor are called hvd_*_tensor(), since the short forms above have their names.
- */
+ * the caller wants only the output, which then must not be NULL. The results are empty when the
+ * call failed. The allreduce, allgather and broadcast of one tensor are called hvd_*_tensor(),
+ * since the short forms above have their names. */
 HVD_API int hvd_allreduce_tensor(const struct hvd_tensor *tensor, enum hvd_op op,
                                  const struct hvd_options *options);
 HVD_API int hvd_allgather_tensor(const struct hvd_tensor *tensor, const struct hvd_options *options,

@@ -96,6 +96,8 @@ static int hvd_collectives_run(const struct submission *submission, struct hvd_r
     struct err err;
     struct hvd_interrupt *interrupt = interrupt_of(submission);
     int64_t handle;
+    for (int i = 0; results && i < submission->count; i++)
+        results[i] = (struct hvd_result){ 0 };
     int rc = hvd_collectives_check(submission, &err);
     if (rc == HVD_OK && collective_has_own_rows(submission->kind))
         rc = check_output(submission, results, &err);

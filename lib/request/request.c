@@ -95,7 +95,7 @@ static int check_shape(struct request *request, struct err *err)
     if (request->rule->rows && shape->ndims == 0)
         return fail(err, HVD_ERR_INVALID, "a scalar has no dimension 0");
     if (!shape_fits(shape, dtype_size((int)tensor->dtype)) ||
-        (request->description->kind == COLLECTIVE_ALLTOALL && shape->dims[0] > ROWS_MAX))
+        (request->rule->output_is_open && shape->dims[0] > ROWS_MAX))
         return fail(err, HVD_ERR_INVALID, "%s of %s is more than memory can hold",
                     shape_text(text, shape, false), dtype_name((int)tensor->dtype));
     return HVD_OK;

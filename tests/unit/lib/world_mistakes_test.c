@@ -51,6 +51,33 @@ START_TEST(a_mismatch_is_called_one_although_ranks_leave_because_of_it)
 }
 END_TEST
 
+/* Rows without elements need no memory, but only so many can be counted. */
+static int gather_too_much(int rank)
+{
+    char one = 1;
+    int32_t sum;
+    struct hvd_result result;
+    const int64_t dims[] = { ((int64_t)1 << 46) + 1, 0 };
+    const struct hvd_tensor tensor = {
+        .name = "all", .input = &one, .dtype = HVD_UINT8, .ndims = 2, .dims = dims
+    };
+    (void)rank;
+    init_world();
+    for (int i = 0; i < 3; i++) {
+        REQUIRE_STATUS(hvd_allgather_tensor(&tensor, NULL, &result), HVD_ERR_INVALID);
+        require_text("allgather 'all': [70368744177665, 0] of uint8 is more than memory can hold");
+        REQUIRE(!result.data && !result.rows);
+        REQUIRE_STATUS(sum_of_ranks("s", &sum), HVD_OK);
+    }
+    return leave_world();
+}
+
+START_TEST(an_allgather_of_too_many_rows_is_refused_and_the_world_goes_on)
+{
+    ranks_run(&(struct mini_options){ .size = _i }, gather_too_much);
+}
+END_TEST
+
 static void require_invalid(int rc, const char *text)
 {
     REQUIRE_STATUS(rc, HVD_ERR_INVALID);
@@ -161,6 +188,7 @@ int main(void)
     tcase_set_timeout(tcase, 120);
     ranks_add_test(tcase, a_mismatch_is_an_error_on_every_rank_and_the_world_goes_on, 2, 7);
     ranks_add_test(tcase, a_mismatch_is_called_one_although_ranks_leave_because_of_it, 4, 7);
+    ranks_add_test(tcase, an_allgather_of_too_many_rows_is_refused_and_the_world_goes_on, 2, 4);
     tcase_add_test(tcase, bad_arguments_are_refused_and_the_world_goes_on);
     tcase_add_test(tcase, a_name_that_is_submitted_twice_is_that_ranks_mistake);
     tcase_add_test(tcase, process_sets_that_differ_between_ranks_are_refused_on_every_rank);
