@@ -73,6 +73,7 @@ unit_tests = \
 	tests/unit/lib/cuda/cuda_device_test \
 	tests/unit/lib/cuda/cuda_ordinal_test \
 	tests/unit/lib/cuda/group_records_test \
+	tests/unit/lib/cuda/group_requests_test \
 	tests/unit/lib/cuda/hierarchy_failure_test \
 	tests/unit/lib/cuda/hierarchy_plan_test \
 	tests/unit/lib/cuda/hierarchy_test \
@@ -270,6 +271,8 @@ tests_unit_lib_cuda_hierarchy_failure_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_src
 tests_unit_lib_cuda_hierarchy_failure_test_LDADD = $(nccl_libraries)
 tests_unit_lib_cuda_hierarchy_failure_test_LDFLAGS = $(AM_LDFLAGS) -no-install
 tests_unit_lib_cuda_group_records_test_LDADD = lib/cuda/libcuda_module.la $(LDADD)
+tests_unit_lib_cuda_group_requests_test_LDADD = lib/cuda/libcuda_module.la $(LDADD)
+tests_unit_lib_cuda_group_requests_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
 tests_unit_lib_cuda_hierarchy_plan_test_LDADD = lib/cuda/libcuda_module.la $(LDADD)
 ipc_ranks = tests/support/ipc_ranks.h $(nccl_ranks)
 tests_unit_lib_cuda_ipc_test_SOURCES = tests/unit/lib/cuda/ipc_test.c $(ipc_ranks)
@@ -424,6 +427,7 @@ unit_tests += \
 	tests/unit/launcher/protocol/agent_protocol_test \
 	tests/unit/launcher/agent/agent_multicast_test \
 	tests/unit/launcher/agent/agent_relay_test \
+	tests/unit/launcher/agent/agent_stacks_test \
 	tests/unit/launcher/agent/agent_stderr_test \
 	tests/unit/launcher/agent/agent_test \
 	tests/unit/launcher/placement/binding_test \

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # What fuzz.sh builds, below fuzz/$(KIND) of the build directory: everything that is fuzzed, as one archive from which a target
-# takes what it needs, and the targets. KIND is "search" (libFuzzer, ASan, UBSan) or "coverage" (replays files and counts what
-# they reach). Only what is older than its source is compiled again.
+# takes what it needs, and the targets. KIND is "search" (libFuzzer, ASan, UBSan), "fast" (libFuzzer and -O2, without
+# sanitizers and without traced comparisons: more inputs in a second, of which only broken promises, assertions and signals are
+# findings) or "coverage" (replays files and counts what they reach). Only what is older than its source is compiled again.
 dir = fuzz/$(KIND)
 vpath %.c $(srcdir)
 
@@ -10,6 +11,8 @@ search_flags = -O1 $(common) -fsanitize=address,undefined -fno-sanitize-recover=
 coverage_flags = -O1 $(common) -fprofile-instr-generate -fcoverage-mapping
 search_compile = $(search_flags) -fsanitize=fuzzer-no-link
 search_link = $(search_flags) -fsanitize=fuzzer
+fast_compile = -O2 $(common) -fsanitize-coverage=inline-8bit-counters,pc-table
+fast_link = -O2 $(common) -fsanitize=fuzzer
 coverage_compile = $(coverage_flags)
 coverage_link = $(coverage_flags)
 coverage_main = $(dir)/tests/fuzz/replay.o

@@ -35,7 +35,8 @@ search() {
     target=$1 log=fuzz/$1.log before=$(count_files "fuzz/corpus/$1")
     set -- "$root/fuzz/corpus/$target" "$srcdir/tests/fuzz/corpus/$target"
     [ ! -f "$srcdir/tests/fuzz/$target.dict" ] || set -- "$@" "-dict=$srcdir/tests/fuzz/$target.dict"
-    "fuzz/search/bin/$target" "$@" -max_len=4096 -timeout=30 -rss_limit_mb=1024 -malloc_limit_mb=64 -print_final_stats=1 \
+    # shellcheck disable=SC2086 # FUZZ_FLAGS is split into words
+    "fuzz/$FUZZ_KIND/bin/$target" "$@" -max_len=4096 -timeout=30 -rss_limit_mb=1024 -malloc_limit_mb=64 -print_final_stats=1 \
         -print_funcs=0 -max_total_time="$FUZZ_SECONDS" -artifact_prefix="$root/fuzz/findings/$target-" >"$log" 2>&1 ||
         [ "$(find fuzz/findings -name "$target-*" | wc -l)" -gt 0 ] ||
         cp "$log" "fuzz/findings/$target-died.log" # by a signal, so that the input is not known

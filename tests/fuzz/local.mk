@@ -180,22 +180,25 @@ fuzzed_sources = \
 	$(fuzz_image_sources) $(fuzz_world) tests/support/json.c tests/fuzz/fuzz.c
 
 FUZZ_SECONDS = 60
+FUZZ_KIND = search
+FUZZ_FLAGS =
 FUZZ_TARGETS = $(fuzz_targets) $(fuzz_images)
 fuzz_build = $(MAKE) -s -f $(srcdir)/tests/fuzz/fuzz.mk CLANG='$(CLANG)' srcdir='$(abs_top_srcdir)' TARGETS='$(FUZZ_TARGETS)' \
 	FLAGS='-std=gnu11 -Wno-pass-failed $(DEFS) -I. -I$(abs_top_srcdir) $(AM_CPPFLAGS) $(CJSON_CFLAGS)' \
 	LIBS='$(UV_LIBS) $(CJSON_LIBS) $(YAML_LIBS) $(SSH2_LIBS) $(CRYPTO_LIBS) $(HWLOC_LIBS) $(ZLIB_LIBS) $(SODIUM_LIBS)' \
 	SOURCES='$(fuzzed_sources)'
-fuzz_run = CLANG='$(CLANG)' srcdir='$(abs_top_srcdir)' FUZZ_SECONDS='$(FUZZ_SECONDS)' $(SHELL) $(srcdir)/tests/fuzz/fuzz.sh
+fuzz_run = CLANG='$(CLANG)' srcdir='$(abs_top_srcdir)' FUZZ_SECONDS='$(FUZZ_SECONDS)' FUZZ_KIND='$(FUZZ_KIND)' FUZZ_FLAGS='$(FUZZ_FLAGS)' \
+	$(SHELL) $(srcdir)/tests/fuzz/fuzz.sh
 
 fuzz-clang:
 	@test '$(CLANG)' != no || \
 		{ echo "make fuzz needs clang, which configure has not found (Debian: apt install clang; then configure again)" >&2; exit 77; }
 fuzz: fuzz-clang $(nodist_rendezvous_librendezvous_la_SOURCES)
-	@$(fuzz_build) KIND=search
-	@$(fuzz_build) KIND=coverage
+	+@$(fuzz_build) KIND=$(FUZZ_KIND)
+	+@$(fuzz_build) KIND=coverage
 	@$(fuzz_run) search $(FUZZ_TARGETS)
 fuzz-coverage: fuzz-clang $(nodist_rendezvous_librendezvous_la_SOURCES)
-	@$(fuzz_build) KIND=coverage
+	+@$(fuzz_build) KIND=coverage
 	@$(fuzz_run) coverage $(FUZZ_TARGETS)
 
 # 667 files of 60 lines, of each of which ssh-keygen -F is asked about 15 hosts: 10 005 questions, 600 300 verdicts on lines.

@@ -8,12 +8,14 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -101,6 +103,52 @@ START_TEST(the_state_of_a_process_is_told)
     ck_assert_uint_ge(length, 7);
     ck_assert_str_eq(text + length - 7, "state T");
     ck_assert_int_eq(count("thread"), count_threads() - 1);
+    end_started();
+}
+END_TEST
+
+/* Without the capabilities of root. */
+static void be_anybody(void)
+{
+    struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
+    if (syscall(SYS_capset, &header, none) != 0)
+        _exit(1);
+}
+
+/* What a process without capabilities is told of the process that was started. */
+static void ask_as_anybody(void)
+{
+    int ends[2], status;
+    ck_assert_int_eq(pipe(ends), 0);
+    pid_t asks = fork();
+    if (asks == 0) {
+        be_anybody();
+        process_place_text(started, text, sizeof text);
+        _exit(write(ends[1], text, strlen(text)) > 0 ? 0 : 2);
+    }
+    close(ends[1]);
+    ssize_t length = read(ends[0], text, sizeof text - 1);
+    ck_assert_int_gt(length, 0);
+    text[length] = '\0';
+    close(ends[0]);
+    ck_assert_int_eq(waitpid(asks, &status, 0), asks);
+    ck_assert_int_eq(status, 0);
+}
+
+/* The kernel says "0" for the function, which is none. */
+START_TEST(of_a_process_that_may_not_be_traced_the_state_alone_is_told)
+{
+    int status;
+    started = fork();
+    if (started == 0) {
+        prctl(PR_SET_DUMPABLE, 0);
+        raise(SIGSTOP);
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(started, &status, WUNTRACED), started);
+    ask_as_anybody();
+    ck_assert_str_eq(text, "state T");
     end_started();
 }
 END_TEST
@@ -272,6 +320,7 @@ int main(void)
     descriptors_watch(ranks);
     tcase_add_test(places, a_process_that_is_gone_has_neither_place_nor_names);
     tcase_add_test(places, the_state_of_a_process_is_told);
+    tcase_add_test(places, of_a_process_that_may_not_be_traced_the_state_alone_is_told);
     tcase_add_test(places, a_process_that_computes_runs);
     tcase_add_test(places, threads_are_named_and_those_of_libhvd_are_left_out);
     tcase_add_test(places, of_many_threads_eight_are_described);

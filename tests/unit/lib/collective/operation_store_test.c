@@ -138,6 +138,25 @@ START_TEST(without_memory_nothing_starts_and_nothing_leaks)
 }
 END_TEST
 
+/* Only data that may come before it is wanted needs memory beside that of the operation itself. */
+START_TEST(a_rank_of_a_tree_with_one_child_or_none_allocates_once)
+{
+    struct operation_task task = some_task(ALGORITHM_TREE, OPERATION_ALLREDUCE);
+    static const struct {
+        int rank, size, allocations;
+    } cases[] = { { 2, 3, 1 }, { 0, 2, 1 }, { 1, 2, 1 }, { 0, 3, 2 } };
+    struct operation_store *store = operation_store_create();
+    task.rank = cases[_i].rank;
+    task.size = cases[_i].size;
+    allocations = 0;
+    struct operation *operation = operation_start(store, &task, &err);
+    ck_assert_ptr_nonnull(operation);
+    ck_assert_int_eq(allocations, cases[_i].allocations);
+    operation_fini(store, operation);
+    operation_store_destroy(store);
+}
+END_TEST
+
 START_TEST(memory_is_used_again)
 {
     struct operation_store *store = world_stores[0];
@@ -180,6 +199,7 @@ int main(void)
     tcase_add_loop_test(tcase, only_the_ring_is_near, 0, ALGORITHMS);
     tcase_add_loop_test(tcase, the_second_operation_of_a_kind_does_not_allocate, 0, PAIRS);
     tcase_add_loop_test(tcase, without_memory_nothing_starts_and_nothing_leaks, 0, PAIRS);
+    tcase_add_loop_test(tcase, a_rank_of_a_tree_with_one_child_or_none_allocates_once, 0, 4);
     tcase_add_test(tcase, memory_is_used_again);
     tcase_add_test(tcase, not_everything_is_kept);
     return unit_run(suite);

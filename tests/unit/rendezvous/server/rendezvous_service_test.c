@@ -97,6 +97,32 @@ START_TEST(places_are_given_by_host_and_arrival)
 }
 END_TEST
 
+/* A worker of "train" that asks for no rank, and says which it had last. */
+static void come_from_rank(struct join_client *client, int last_rank)
+{
+    struct join_hello hello = { .rank = -1, .size = 2, .worker = last_rank, .host = "a" };
+    struct wire_writer payload = { 0 }, out = { 0 };
+    dial_job(client, "train");
+    ck_assert(join_client_open(client));
+    join_hello_encode(&payload, &hello);
+    seal_put(&client->seal, &out, JOIN_HELLO, payload.data, payload.length);
+    join_client_send(client, out.data, out.length);
+    wire_writer_fini(&payload);
+    wire_writer_fini(&out);
+}
+
+/* The last rank is one of a world that the worker has left, and a new worker has left none. */
+START_TEST(a_new_worker_gets_no_rank_for_its_last_one)
+{
+    setup_service(8);
+    come_from_rank(&clients[0], 1);
+    come_from_rank(&clients[1], 0);
+    expect_rank_info(&clients[0], (struct rank_info){ 0, 2, 0, 2, 0, 1 });
+    expect_rank_info(&clients[1], (struct rank_info){ 1, 2, 1, 2, 0, 1 });
+    teardown();
+}
+END_TEST
+
 START_TEST(the_only_worker_of_a_job_is_reported_in_the_singular)
 {
     setup_service(8);
@@ -653,6 +679,7 @@ int main(void)
     Suite *suite = suite_create("rendezvous_service");
     TCase *service = tcase_create("service"), *http = tcase_create("http");
     tcase_add_test(service, places_are_given_by_host_and_arrival);
+    tcase_add_test(service, a_new_worker_gets_no_rank_for_its_last_one);
     tcase_add_test(service, the_only_worker_of_a_job_is_reported_in_the_singular);
     tcase_add_test(service, a_rank_that_is_asked_for_is_given);
     tcase_add_test(service, jobs_do_not_see_each_other);

@@ -58,7 +58,8 @@ static void say(int first, int end)
         rendezvous_job_heard(job, rank, &report, 1000);
 }
 
-/* For whom a rank waits: "1 2", with "..." for those beyond the limit; "" if it is not stalled. */
+/* For whom a rank waits: "1 2", with "..." for those beyond the limit; "" if it is not stalled. A
+ * rank that is stalled waits for somebody. */
 static const char *waits_for(int rank)
 {
     static char text[128];
@@ -67,6 +68,7 @@ static const char *waits_for(int rank)
     stalls_init(&stalls, job);
     const struct stall_found *found = stalls_find(&stalls, rank, &own);
     text[0] = '\0';
+    ck_assert(!found || found->count > 0);
     for (int i = 0; found && i < found->count; i++) {
         size_t length = strlen(text);
         if (i == STALLED_RANKS_MAX) {
