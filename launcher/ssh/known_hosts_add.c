@@ -2,7 +2,8 @@
 /* Adding a line to known_hosts:
  *   make the directory, open the file, end its last line if that has no end, append in one write.
  * Fails when a line cannot hold the name, the directory or file cannot be made or written, the file
- * is no regular one, or the disk is full. Two programs that append at once do not mix their lines. */
+ * is no regular one, or the disk is full. Two programs that append at once do not mix their
+ * lines. */
 #include "launcher/base/xalloc.h"
 #include "launcher/ssh/known_hosts.h"
 #include "launcher/ssh/known_hosts_line.h"

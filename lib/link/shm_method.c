@@ -16,12 +16,12 @@ enum { KIB = 1024, MIB = 1024 * KIB };
  *
  *   pieces: an entry for fewer than 64 KiB costs more than their copy.
  *   mapped and copied: exported memory saves one of two copies.
- *   mapped and reduced: the sum stores into memory that the other processor has read, and each line
- *     of it has to be taken back from there. That costs more than a copy through the ring while the
- *     vector lies in the near caches: near 256 KiB take 12.1 us instead of 9.3, 512 KiB the same,
- *     1 MiB 29 us instead of 41. To a far processor it costs more up to 16 MiB (1 MiB 110 us instead
- *     of 76, 16 MiB 1.56 ms instead of 1.34). With more ranks than processors exported memory wins
- *     earlier, and at any distance, since these ranks share the caches.
+ *   mapped and reduced: the sum stores into memory that the other processor has read, and each
+ *     line of it has to be taken back from there. That costs more than a copy through the ring
+ *     while the vector lies in the near caches: near 256 KiB take 12.1 us instead of 9.3, 512
+ *     KiB the same, 1 MiB 29 us instead of 41. To a far processor it costs more up to 16 MiB (1
+ *     MiB 110 us instead of 76, 16 MiB 1.56 ms instead of 1.34). With more ranks than processors
+ *     exported memory wins earlier, and at any distance, since these ranks share the caches.
  *   private: a system call saves one of two copies, but the ring is faster at any size, unless each
  *     of its lines has to be fetched from a far processor. Bytes that two ranks exchange without
  *     reducing them, and short vectors that go one way, may also be fetched, by what was measured
