@@ -96,8 +96,6 @@ static int hvd_collectives_run(const struct submission *submission, struct hvd_r
     struct err err;
     struct hvd_interrupt *interrupt = interrupt_of(submission);
     int64_t handle;
-    for (int i = 0; results && i < submission->count; i++)
-        results[i] = (struct hvd_result){ 0 };
     int rc = hvd_collectives_check(submission, &err);
     if (rc == HVD_OK && collective_has_own_rows(submission->kind))
         rc = check_output(submission, results, &err);
@@ -113,6 +111,8 @@ static int hvd_collectives_run(const struct submission *submission, struct hvd_r
         else
             rc = arguments_first(rc, submission, &err);
     }
+    for (int i = 0; rc < 0 && results && i < submission->count; i++)
+        results[i] = (struct hvd_result){ .last_rank = -1 };
     return process_answer(rc, &err);
 }
 

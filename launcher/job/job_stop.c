@@ -230,10 +230,7 @@ static void stop_host(struct job *job, struct job_host *host, bool from_outside)
 
 void job_stop_hosts(struct job *job)
 {
-    if (job->state.ranks_running > 0)
-        job_note(job, "stopping with signal %d", job->state.stop_signal);
-    else
-        job_note(job, "stopping the hosts");
+    job_note(job, "stopping with signal %d", job->state.stop_signal);
     if (job->stop.since_ms == 0)
         job->stop.since_ms = uv_now(job->loop);
     job_tree_plan_casts(job);

@@ -56,11 +56,13 @@ static bool origin_was_ended(const struct job_report *report)
 
 /* The rank may have ended after the origin had, or, if the origin had not ended, after its failure
  * was known. The end of a rank may be dated too late, if its agent got no processor meanwhile, so
- * that an origin that hvdrun has ended says nothing. */
+ * that of one that aborted an origin that hvdrun has ended says nothing. */
 static bool knew_origin(const struct job_report *report, const struct report_rank *rank)
 {
     const struct report_rank *origin = &report->ranks[origin_rank(report)];
-    return (origin->ended_us > 0 && !origin_was_ended(report) && may_precede(origin, rank)) ||
+    bool aborted = rank->how.kind == RANK_END_KILLED;
+    return (origin->ended_us > 0 && !(aborted && origin_was_ended(report)) &&
+            may_precede(origin, rank)) ||
            (report->origin_ran_on && report->origin_us <= rank->ended_us + rank->slack_us);
 }
 

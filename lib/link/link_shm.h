@@ -20,9 +20,8 @@
  *
  * Memory is allocated as it is used: some 100 KiB for a link that carries small messages; half a
  * MiB, growing up to 4 MiB, for a link of the only pair of a host that copies messages of 4 KiB and
- * more; less where a host has many pairs or a
- * processor has a large cache of its own (shm_ring.h, shm_method.h). A forked child has neither a
- * pair's memory nor mapped segments.
+ * more; less where a host has many pairs or a processor has a large cache of its own (shm_ring.h,
+ * shm_method.h). A forked child has neither a pair's memory nor mapped segments.
  *
  * The peer is not trusted: every number from the ring is read once and checked. Fails with
  * HVD_ERR_PEER_LOST when the peer has gone or has given up, with HVD_ERR_PROTOCOL when the ring

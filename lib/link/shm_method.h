@@ -40,16 +40,17 @@ enum {
 /* A processor whose own cache holds SHM_OWN_CACHE bytes or more can keep both rings of a pair there
  * beside the pieces that it reduces, if each ring takes no more than this part of that cache. On an
  * Intel Xeon with 2 MiB an allreduce of 16 MiB of 2 ranks takes 0.73 to 0.96 of the time, and a
- * reduce-scatter 0.79; a broadcast of 16 MiB 1.04, an allgather 1.03. Smaller caches do not hold so
- * much anyway, and there larger rings win: lines that have left the reader's cache are written
- * faster (shm_ring.h). */
+ * reduce-scatter 0.79; a broadcast of 16 MiB 1.04, an allgather 1.03, an alltoall 1.02.
+ * Smaller caches do not hold so much anyway, and there larger rings win: lines that have left the
+ * reader's cache are written faster (shm_ring.h). */
 enum { SHM_OWN_CACHE = 2 * 1024 * 1024, SHM_RING_PART = 4 };
 
 /* How much of each ring is used when each of `ranks` sends to each other one: a power of two.
  * `own_cache` is the size of the cache that a processor has for itself; 0: not known. */
 size_t shm_method_ring_bytes(int ranks, size_t own_cache);
 
-/* The size of that cache, as the system reports it: the second level's; 0: not known. */
+/* The size of that cache, as the system reports it: the second level's, which processors may share;
+ * 0: not known. */
 size_t shm_method_own_cache(void);
 
 #endif

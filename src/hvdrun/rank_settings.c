@@ -43,7 +43,7 @@ int rank_settings_check(const struct string_list *set, struct err *err)
     int rc = settings_read(&settings, get, &inner);
     if (rc == HVD_OK)
         rc = transport_read(&transport, get, &inner);
-    if (rc == HVD_OK)
+    if (rc == HVD_OK && settings.device == SETTINGS_DEVICE_CUDA)
         rc = cuda_settings_read(&cuda, get, &inner);
     over = NULL;
     return rc < 0 ? bad_input(err, NULL, "$%s", inner.text) : HVD_OK;
