@@ -3,9 +3,10 @@
 # Runs fuzz targets, and says what they reach. "make fuzz" and "make fuzz-coverage" start it, behind fuzz.mk:
 #
 #   make fuzz [FUZZ_SECONDS=60] [FUZZ_TARGETS='http join']    searches, then replays all that is known
+#   make fuzz FUZZ_KIND=fast [FUZZ_FLAGS=-max_len=64]         the same without sanitizers; FUZZ_FLAGS go to libFuzzer
 #   make fuzz-coverage [FUZZ_TARGETS=...]                     replays tests/fuzz/corpus alone
 #
-# Below fuzz/ of the build directory: search/bin/, corpus/TARGET/ with every input that reaches something new, which the next run begins
+# Below fuzz/ of the build directory: search/bin/ or fast/bin/, corpus/TARGET/ with every input that reaches something new, which the next run begins
 # with (besides tests/fuzz/corpus/TARGET/), and findings/TARGET-*, each an input that breaks a promise: build/tests/fuzz/fuzz_TARGET
 # FILE or fuzz/search/bin/TARGET FILE shows it again. The table at the end says of each target: how many inputs it has taken, how many in a
 # second, how many of them are new in its corpus, edges in all that is linked, lines and branches of the files that tests/fuzz/targets
@@ -14,7 +15,7 @@ set -eu
 
 mode=$1
 shift
-: "${FUZZ_SECONDS:=60}" "${CLANG:=clang}"
+: "${FUZZ_SECONDS:=60}" "${FUZZ_KIND:=search}" "${FUZZ_FLAGS:=}" "${CLANG:=clang}"
 mkdir -p fuzz/findings fuzz/coverage/profiles
 root=$(pwd)
 cov=$("$CLANG" -print-prog-name=llvm-cov) profdata=$("$CLANG" -print-prog-name=llvm-profdata)
@@ -37,7 +38,7 @@ search() {
     [ ! -f "$srcdir/tests/fuzz/$target.dict" ] || set -- "$@" "-dict=$srcdir/tests/fuzz/$target.dict"
     # shellcheck disable=SC2086 # FUZZ_FLAGS is split into words
     "fuzz/$FUZZ_KIND/bin/$target" "$@" -max_len=4096 -timeout=30 -rss_limit_mb=1024 -malloc_limit_mb=64 -print_final_stats=1 \
-        -print_funcs=0 -max_total_time="$FUZZ_SECONDS" -artifact_prefix="$root/fuzz/findings/$target-" >"$log" 2>&1 ||
+        -print_funcs=0 -max_total_time="$FUZZ_SECONDS" -artifact_prefix="$root/fuzz/findings/$target-" $FUZZ_FLAGS >"$log" 2>&1 ||
         [ "$(find fuzz/findings -name "$target-*" | wc -l)" -gt 0 ] ||
         cp "$log" "fuzz/findings/$target-died.log" # by a signal, so that the input is not known
     edges=$(grep -ao 'cov: [0-9]*' "$log" | tail -n 1 | cut -d' ' -f2)

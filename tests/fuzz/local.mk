@@ -194,6 +194,8 @@ fuzz-clang:
 	@test '$(CLANG)' != no || \
 		{ echo "make fuzz needs clang, which configure has not found (Debian: apt install clang; then configure again)" >&2; exit 77; }
 fuzz: fuzz-clang $(nodist_rendezvous_librendezvous_la_SOURCES)
+	@case '$(FUZZ_KIND)' in search | fast) ;; \
+		*) echo "make fuzz: FUZZ_KIND is '$(FUZZ_KIND)', expected search or fast" >&2; exit 2 ;; esac
 	+@$(fuzz_build) KIND=$(FUZZ_KIND)
 	+@$(fuzz_build) KIND=coverage
 	@$(fuzz_run) search $(FUZZ_TARGETS)
