@@ -864,7 +864,7 @@ tests/stage.stamp: $(bin_PROGRAMS) $(agent_PROGRAMS) $(lib_LTLIBRARIES) $(pkglib
 	@touch $@
 CLEANFILES += tests/stage.stamp
 clean-local:
-	rm -rf tests/stage fuzz/search fuzz/coverage coverage
+	rm -rf tests/stage fuzz/search fuzz/fast fuzz/coverage coverage
 
 # For a build with --enable-sanitizers=thread: the tests that run threads, and those that run us among them; and no other
 # program is built, nor a library that none of them is made of.
