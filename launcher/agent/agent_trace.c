@@ -83,7 +83,7 @@ static void trace_kill_debugger(struct agent_trace *trace)
         return;
     trace->killed = true;
     trace_close_pipe(trace);
-    agent_trace_kill_debugger(trace);
+    agent_trace_signal_debugger(trace);
     uv_timer_start(&trace->limit, on_trace_dying, DEBUGGER_CHECK_MS, DEBUGGER_CHECK_MS);
 }
 
@@ -212,6 +212,6 @@ void agent_trace_expire(struct agent_trace *trace)
 void agent_trace_close(struct agent_trace *trace)
 {
     if (trace->debugger)
-        agent_trace_kill_debugger(trace);
+        agent_trace_signal_debugger(trace);
     trace_leave(trace);
 }

@@ -58,9 +58,9 @@ void agent_trace_close(struct agent_trace *trace);
  * no server for debug information. */
 int agent_trace_start_debugger(struct agent_trace *trace);
 
-/* Kills the debugger with the processes that it has started: it may be a script around the real
- * one. */
-void agent_trace_kill_debugger(const struct agent_trace *trace);
+/* Sends SIGKILL to the debugger and the processes that it has started: it may be a script around
+ * the real one. Does not wait for their end. */
+void agent_trace_signal_debugger(const struct agent_trace *trace);
 
 /* agent_trace_answer.c */
 

@@ -88,7 +88,7 @@ static bool debugger_has_orphans(const struct agent_trace *trace)
     return found;
 }
 
-void agent_trace_kill_debugger(const struct agent_trace *trace)
+void agent_trace_signal_debugger(const struct agent_trace *trace)
 {
     if (trace->reaped && !debugger_has_orphans(trace))
         return;

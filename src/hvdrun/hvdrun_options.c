@@ -247,8 +247,8 @@ static void note_idle_stalls(struct hvdrun_options *options, const struct option
 }
 
 /* Options that have no effect without another one, or without a GPU; hvdrun does not know which
- * hosts have one that the program uses. Configuration files have all of these keys, even
- * if autotune, the timeline or the stall check is off. */
+ * hosts have one that the program uses. Configuration files have all of these keys, even if
+ * autotune, the timeline or the stall check is off. */
 static void note_idle_options(struct hvdrun_options *options, const struct options_seen *seen)
 {
     static const char *const tuning[] = { "--autotune-log-file", "--autotune-warmup-samples",
