@@ -370,9 +370,10 @@ void elastic_plan_decide(struct elastic_plan *plan, uint64_t now_ms)
     if (elastic_may_start(plan))
         elastic_plan_start(plan, now_ms);
     elastic_plan_choose(plan, now_ms);
+    if (plan->over)
+        return;
     elastic_stop_removed(plan, now_ms);
-    if (!plan->over)
-        elastic_check_slots(plan, now_ms);
+    elastic_check_slots(plan, now_ms);
     if (!plan->over)
         elastic_check_forming(plan, now_ms);
     if (plan->over)
