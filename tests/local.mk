@@ -142,6 +142,7 @@ unit_tests = \
 	tests/unit/lib/link/linker_test \
 	tests/unit/lib/link/linker_transport_test \
 	tests/unit/lib/link/listener_test \
+	tests/unit/lib/base/late_ranks_test \
 	tests/unit/lib/base/log_test \
 	tests/unit/lib/negotiation/negotiation_agree_test \
 	tests/unit/lib/negotiation/negotiation_algorithm_test \

@@ -133,15 +133,16 @@ static void elastic_plan_look_around(const struct elastic_plan *plan, int host, 
     }
 }
 
-/* A host is avoided if the job can do without it; see elastic_plan.h. */
-void elastic_plan_blame_host(struct elastic_plan *plan, int worker, uint64_t now_ms)
+/* A host is avoided if the job can do without it, and its other workers do not show that it works;
+ * see elastic_plan.h. */
+static void elastic_plan_blame_host(struct elastic_plan *plan, int worker, uint64_t now_ms)
 {
     const struct plan_worker *failed = &plan->workers[worker];
-    bool belongs = failed->member || plan->epoch < 0;
+    bool belongs = failed->member || plan->epoch < 0, given_up = failed->state == PLAN_REMOVED;
     int here, elsewhere, host = failed->host;
     elastic_plan_look_around(plan, host, &here, &elsewhere);
     bool spared = plan->finished == 0 && elsewhere > 0 && elsewhere >= plan->options.min;
-    if (!spared || (!belongs && here > 0)) {
+    if (!spared || (here > 0 && (given_up || !belongs))) {
         elastic_host_give_up_slot(&plan->hosts, host, now_ms);
         return;
     }
@@ -149,6 +150,21 @@ void elastic_plan_blame_host(struct elastic_plan *plan, int worker, uint64_t now
     for (int i = plan->first_living; i < plan->worker_count; i++)
         if (plan->workers[i].state == PLAN_ALIVE && plan->workers[i].host == host)
             elastic_plan_remove(plan, i, now_ms);
+}
+
+void elastic_plan_give_up(struct elastic_plan *plan, int worker, uint64_t now_ms)
+{
+    elastic_plan_remove(plan, worker, now_ms);
+    plan->workers[worker].stop_ms = now_ms;
+    plan->failed = worker;
+}
+
+/* All of them have been taken out before, because this may remove others. */
+void elastic_plan_blame_hosts(struct elastic_plan *plan, int first, uint64_t now_ms)
+{
+    for (int i = first, end = plan->queue_count; i < end; i++)
+        if (plan->queue[i].action.kind == ELASTIC_GIVE_UP)
+            elastic_plan_blame_host(plan, plan->queue[i].action.worker, now_ms);
 }
 
 /* A worker that was to join a running world has not finished anything when it exits before. */
@@ -250,19 +266,25 @@ void elastic_plan_on_ended(struct elastic_plan *plan, int worker, bool finished,
     elastic_plan_decide(plan, now_ms);
 }
 
-void elastic_plan_on_late(struct elastic_plan *plan, int worker, const char *why, uint64_t now_ms)
+void elastic_plan_on_late(struct elastic_plan *plan, const int *workers, int count, const char *why,
+                          uint64_t now_ms)
 {
-    if (plan->over || !elastic_plan_knows(plan, worker))
+    int first = plan->queue_count;
+    if (plan->over || !plan->whole)
         return;
-    struct plan_worker *at = &plan->workers[worker];
-    if (at->state != PLAN_ALIVE || !at->member || !plan->whole)
+    for (int i = 0; i < count; i++) {
+        if (!elastic_plan_knows(plan, workers[i]))
+            continue;
+        const struct plan_worker *at = &plan->workers[workers[i]];
+        if (at->state != PLAN_ALIVE || !at->member)
+            continue;
+        elastic_say_too_late(plan, workers[i], why);
+        elastic_plan_give_up(plan, workers[i], now_ms);
+    }
+    if (plan->queue_count == first)
         return;
-    elastic_say_too_late(plan, worker, why);
-    elastic_plan_remove(plan, worker, now_ms);
-    at->stop_ms = now_ms;
-    plan->failed = worker;
     elastic_plan_break(plan, now_ms);
-    elastic_plan_blame_host(plan, worker, now_ms);
+    elastic_plan_blame_hosts(plan, first, now_ms);
     elastic_plan_decide(plan, now_ms);
 }
 

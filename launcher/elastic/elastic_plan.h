@@ -16,8 +16,11 @@
  * further one, at most `cooldown_high_ms`; never without a cool-down. What is left is intended at
  * once if it is at least `min`. Else workers are started in free slots and intended with the rest.
  *
- * A member that does not submit a tensor within the time that the user has set fails likewise. The
- * process of this worker still runs, so it is given up, removed and stopped at once.
+ * Members that do not submit a tensor within the time that the user has set fail together. Their
+ * processes still run, so they are given up, removed and stopped at once. A host stays in use while
+ * another of its workers is well: this worker has submitted the tensor, so the host works, and only
+ * the slots of the late workers are given up. A host whose members are all late is avoided like one
+ * that has a failure.
  *
  * Growth. A worker is started in each free slot while the world runs on. When all of these workers
  * wait at the rendezvous, or a second after the first of them, the members and those that wait are
@@ -152,11 +155,13 @@ void elastic_plan_on_world(struct elastic_plan *plan, int epoch, const int *work
  * it could not be started. The plan also hears of the ends that it has asked for. */
 void elastic_plan_on_ended(struct elastic_plan *plan, int worker, bool finished, uint64_t now_ms);
 
-/* A rank of the last world has not submitted a tensor within the time that the user has set, which
+/* Ranks of the last world have not submitted a tensor within the time that the user has set, which
  * has broken this world: `why`, one line. Each other rank may say so, and the roots of two process
- * sets may name two ranks. The first one is given up, unless a member has failed before: a world
- * breaks once, and another rank may have waited for the one that is lost already. */
-void elastic_plan_on_late(struct elastic_plan *plan, int worker, const char *why, uint64_t now_ms);
+ * sets may name different ranks. Those that are named first are given up together, unless a member
+ * has failed before: a world breaks once, and other ranks may have waited for those that are lost
+ * already. */
+void elastic_plan_on_late(struct elastic_plan *plan, const int *workers, int count, const char *why,
+                          uint64_t now_ms);
 
 /* The host of a worker is to be left. */
 void elastic_plan_on_drained(struct elastic_plan *plan, int worker, uint64_t now_ms);

@@ -96,9 +96,13 @@ void elastic_plan_remove(struct elastic_plan *plan, int worker, uint64_t now_ms)
 /* The world is broken: removed workers have nothing to wait for any more. */
 void elastic_plan_break(struct elastic_plan *plan, uint64_t now_ms);
 
-/* The worker has failed: the job leaves its host, or one slot of it, until the cool-down has
- * passed. */
-void elastic_plan_blame_host(struct elastic_plan *plan, int worker, uint64_t now_ms);
+/* The process of an alive worker does not go on: stops it now. GIVE_UP with the reason is queued
+ * just before. */
+void elastic_plan_give_up(struct elastic_plan *plan, int worker, uint64_t now_ms);
+
+/* Blames the hosts of those that were given up since the queue had `first` actions. The job leaves
+ * a host, or one slot of it, until the cool-down has passed. */
+void elastic_plan_blame_hosts(struct elastic_plan *plan, int first, uint64_t now_ms);
 
 /* Appends an action. FINISH and FAIL are the last. */
 struct plan_action *elastic_plan_queue(struct elastic_plan *plan, enum elastic_action_kind kind,

@@ -22,22 +22,17 @@ static uint64_t worker_is_late_at(const struct elastic_plan *plan, const struct 
     return worker->started_ms + plan->options.timeout_ms;
 }
 
-/* Takes all of them out before it blames their hosts, which may remove others. */
 void elastic_give_up_late(struct elastic_plan *plan, uint64_t now_ms)
 {
     int first = plan->queue_count;
     for (int i = plan->first_living; elastic_world_runs(plan) && i < plan->worker_count; i++) {
-        struct plan_worker *at = &plan->workers[i];
+        const struct plan_worker *at = &plan->workers[i];
         if (!worker_is_coming(at) || now_ms < worker_is_late_at(plan, at))
             continue;
         elastic_say_given_up(plan, i);
-        elastic_plan_remove(plan, i, now_ms);
-        at->stop_ms = now_ms;
-        plan->failed = i;
+        elastic_plan_give_up(plan, i, now_ms);
     }
-    for (int i = first, end = plan->queue_count; i < end; i++)
-        if (plan->queue[i].action.kind == ELASTIC_GIVE_UP)
-            elastic_plan_blame_host(plan, plan->queue[i].action.worker, now_ms);
+    elastic_plan_blame_hosts(plan, first, now_ms);
 }
 
 /* Was it started together with `other`? */

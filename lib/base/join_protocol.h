@@ -55,7 +55,7 @@
 #include "lib/base/wire.h"
 
 enum {
-    JOIN_VERSION = 11,
+    JOIN_VERSION = 12,
     JOIN_HOST_MAX = 256,
     JOIN_ADDRESS_MAX = 64,
     JOIN_ADDRESSES_MAX = 16,

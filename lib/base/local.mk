@@ -18,6 +18,7 @@ lib_base_libbase_la_SOURCES = \
 	lib/base/job_id.c lib/base/job_id.h \
 	lib/base/join_protocol.c lib/base/join_protocol.h \
 	lib/base/key_owner.c lib/base/key_owner.h \
+	lib/base/late_ranks.c lib/base/late_ranks.h \
 	lib/base/log.c lib/base/log.h \
 	lib/base/min.h \
 	lib/base/quiet_thread.c lib/base/quiet_thread.h \

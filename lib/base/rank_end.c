@@ -49,6 +49,8 @@ void rank_end_encode(struct wire_writer *writer, const struct rank_end *end)
     wire_put_string(writer, end->host);
     wire_put_string(writer, end->tensor);
     wire_put_string(writer, end->words);
+    if (end->how.kind == RANK_END_TIMEOUT)
+        late_ranks_encode(writer, &end->late);
 }
 
 static bool has_possible_code(const struct rank_end_how *how)
@@ -95,6 +97,8 @@ void rank_end_decode(struct rank_end *end, struct wire_reader *reader)
     wire_get_string(reader, end->host, sizeof end->host);
     wire_get_string(reader, end->tensor, sizeof end->tensor);
     wire_get_string(reader, end->words, sizeof end->words);
+    if (end->how.kind == RANK_END_TIMEOUT)
+        late_ranks_decode(&end->late, 0, WORLD_SIZE_MAX, reader);
     if (reader->failed || !rank_end_is_possible(end, flags)) {
         *end = rank_end_none();
         reader->failed = true;

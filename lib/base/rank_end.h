@@ -11,11 +11,12 @@
  *
  *    0 u8 kind   1 u8 flags: 1 core dumped, 2 oom, 4 before init   2 u8 collective, 0: none
  *    3 i32 code   7 i32 status   11 i32 rank   15 i32 because of   19 u64 microseconds
- *   27 string host   string tensor   string words */
+ *   27 string host   string tensor   string words   of TIMEOUT: late ranks (late_ranks.h) */
 #ifndef LIB_BASE_RANK_END_H
 #define LIB_BASE_RANK_END_H
 
 #include "lib/base/collective_kind.h"
+#include "lib/base/late_ranks.h"
 #include "lib/base/wire.h"
 
 #include <signal.h>
@@ -37,9 +38,10 @@ enum rank_end_kind {
     RANK_END_FAILED,       /* something failed in this rank: words say what */
 
     /* An end of all ranks: `rank` is RANK_NONE, and words say more. */
-    RANK_END_TIMEOUT,         /* some rank has not come, or not submitted, in time. `because_of`: in
-                               * an elastic job the rank that has not submitted and waits for none
-                               * itself, which hvdrun gives up and hvdrendezvousd does not end */
+    RANK_END_TIMEOUT,         /* some rank has not come, or not submitted, in time. `late`: in an
+                               * elastic job the ranks that have not submitted and wait for none
+                               * themselves, which hvdrun gives up and hvdrendezvousd does not end;
+                               * `because_of`: the first of them */
     RANK_END_RENDEZVOUS_LOST, /* the connection to the rendezvous has ended, or is not understood */
     RANK_END_BY_REQUEST,      /* a user or a batch system has ended the job */
     RANK_END_KINDS
@@ -52,8 +54,8 @@ enum { RANK_END_HOST_SIZE = 256, RANK_END_TENSOR_SIZE = 256, RANK_END_WORDS_SIZE
 
 /* The longest record on the wire. */
 enum {
-    RANK_END_ENCODED_MAX =
-        27 + 3 * 4 + RANK_END_HOST_SIZE + RANK_END_TENSOR_SIZE + RANK_END_WORDS_SIZE
+    RANK_END_ENCODED_MAX = 27 + 3 * 4 + RANK_END_HOST_SIZE + RANK_END_TENSOR_SIZE +
+                           RANK_END_WORDS_SIZE + LATE_RANKS_ENCODED_MAX
 };
 
 /* The part of the record that fits into a table of ranks. */
@@ -78,6 +80,7 @@ struct rank_end {
     uint64_t at_us;                    /* when, by the observer's clock; 0: not known */
     char words[RANK_END_WORDS_SIZE]; /* what failed, in the words of the system or the library, one
                                           line: for people, never to be read by a program */
+    struct late_ranks late;          /* of TIMEOUT; else empty */
 };
 
 static inline struct rank_end rank_end_none(void)

@@ -155,15 +155,18 @@ static void send_messages(struct process_set *set)
     }
 }
 
-/* In an elastic job the world ends as if the rank that has not submitted had been lost: the other
- * ranks make the next world, and the launcher gives this rank up. */
-static void abort_world(struct engine *engine, const char *text, int late_rank)
+/* In an elastic job the world ends as if the ranks that have not submitted had been lost: the other
+ * ranks make the next world, and the launcher gives these ranks up. */
+static void abort_world(struct engine *engine, const char *text, const struct late_ranks *late)
 {
     struct rank_end end = rank_end_none();
-    bool given_up = engine->elastic && late_rank >= 0;
+    bool given_up = engine->elastic && late->count > 0;
     end.how.kind = RANK_END_TIMEOUT;
     end.status = given_up ? HVD_ERR_PEER_LOST : HVD_ERR_TIMEOUT;
-    end.because_of = given_up ? late_rank : RANK_NONE;
+    if (given_up) {
+        end.because_of = late->rank[0];
+        end.late = *late;
+    }
     snprintf(end.words, sizeof end.words, "%s", text);
     failure_record(engine->failure, &end);
 }
@@ -181,7 +184,7 @@ static void inspect_act(struct process_set *set)
         log_line(LOG_WARNING, set->engine->rank, "%s", text);
         return;
     case STALL_ABORT:
-        abort_world(set->engine, text, stall_late_rank(set->stall));
+        abort_world(set->engine, text, stall_late_ranks(set->stall));
         return;
     case STALL_NOTHING:
         return;

@@ -74,10 +74,11 @@ static int decode_end(const struct process_set *set, struct rank_end *end,
     struct wire_reader reader;
     wire_reader_init(&reader, frame->body, frame->length);
     rank_end_decode(end, &reader);
-    int size = set->engine->size;
+    int size = set->engine->size, nlate = end->late.count;
     bool names_rank = frame->type == TREE_BROKEN || end->rank >= 0;
     if (!wire_reader_finished(&reader) || !names_rank || end->rank >= size ||
-        end->because_of >= size || end->status == HVD_OK)
+        end->because_of >= size || (nlate > 0 && end->late.rank[nlate - 1] >= size) ||
+        end->status == HVD_OK)
         return fail(err, HVD_ERR_PROTOCOL, "a malformed farewell");
     return HVD_OK;
 }

@@ -45,7 +45,7 @@
 #include <stdint.h>
 
 enum {
-    LINK_VERSION = 13,
+    LINK_VERSION = 14,
     LINK_EPHEMERAL_SIZE = 32,
     LINK_HELLO_SIZE = 192,
     LINK_ANSWER_SIZE = 168,

@@ -49,7 +49,8 @@ struct stall {
 
     uint64_t warned_ns; /* begin of the round that led to the last warning; 0: never */
     bool aborted;
-    int late_rank; /* of the world: see stall_late_rank() */
+    struct rank_ranges silent_before; /* did not answer in the former round of this stall */
+    struct late_ranks late;           /* of the world: see stall_late_ranks() */
     struct outgoing outgoing[STALL_ROUNDS][STALL_MESSAGES];
     enum stall_action action;
     char text[WARNING_SIZE];
@@ -58,6 +59,11 @@ struct stall {
 static uint64_t later(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
+}
+
+static int stall_rank_of_world(const struct stall_options *options, int rank)
+{
+    return options->world_ranks ? options->world_ranks[rank] : rank;
 }
 
 static bool is_root(const struct stall *stall)
@@ -125,9 +131,9 @@ enum stall_action stall_act(struct stall *stall, const char **text)
     return action;
 }
 
-int stall_late_rank(const struct stall *stall)
+const struct late_ranks *stall_late_ranks(const struct stall *stall)
 {
-    return stall->late_rank;
+    return &stall->late;
 }
 
 /* ---- the root: what a round has shown ---- */
@@ -166,16 +172,47 @@ static int worst(const struct stall_answer *answer, unsigned stalled)
     return worst;
 }
 
-/* The rank that keeps the others waiting. A rank that waits for other ranks itself, maybe in
- * another set, cannot submit the name: it is not late. An idle rank misses every name. */
-static int first_late_rank(const struct stall *stall, const struct stall_answer *answer)
+/* Ranks of a closed range may have answered. */
+static bool is_silent(const struct rank_ranges *silent, int rank)
 {
-    int rank = answer->idle;
-    if (rank < 0 && answer->silent.count > 0)
-        rank = answer->silent.range[0].first;
-    if (rank < 0)
-        return -1;
-    return stall->options.world_ranks ? stall->options.world_ranks[rank] : rank;
+    for (int i = 0; i < silent->count - silent->closed; i++)
+        if (rank >= silent->range[i].first && rank < silent->range[i].end)
+            return true;
+    return false;
+}
+
+/* A rank whose parent is silent was not asked. */
+static bool was_asked(const struct stall *stall, const struct rank_ranges *silent, int rank)
+{
+    struct tree_position position;
+    tree_position(&position, rank, stall->options.size, stall->options.star);
+    return position.parent < 0 || !is_silent(silent, position.parent);
+}
+
+/* Ranks that were asked in two rounds and have answered in neither. A rank that is only slow may
+ * miss one round. */
+static void add_silent_ranks(const struct stall *stall, const struct rank_ranges *silent,
+                             struct late_ranks *late)
+{
+    int whole = silent->count - silent->closed;
+    for (int i = 0; i < whole; i++)
+        for (int rank = silent->range[i].first; rank < silent->range[i].end; rank++)
+            if (is_silent(&stall->silent_before, rank) && was_asked(stall, silent, rank) &&
+                was_asked(stall, &stall->silent_before, rank))
+                late_ranks_add(late, rank);
+}
+
+/* The ranks that keep the others waiting. A rank that waits for other ranks itself, maybe in
+ * another set, cannot submit the name: it is not late. An idle rank misses every name. */
+static void find_late_ranks(struct stall *stall, const struct stall_answer *answer)
+{
+    struct late_ranks late = answer->idle;
+    add_silent_ranks(stall, &answer->silent, &late);
+    if (late.count == 0 && answer->silent.count > 0)
+        late_ranks_add(&late, answer->silent.range[0].first);
+    stall->late.count = 0;
+    for (int i = 0; i < late.count; i++)
+        late_ranks_add(&stall->late, stall_rank_of_world(&stall->options, late.rank[i]));
 }
 
 /* Warns about the names in `stalled`, unless the last warning is too recent, or aborts. */
@@ -188,7 +225,7 @@ static void speak(struct stall *stall, unsigned stalled)
     if (options->shutdown_ns && answer->name[index].age_ms >= options->shutdown_ns / MS) {
         stall->aborted = true;
         stall->action = STALL_ABORT;
-        stall->late_rank = first_late_rank(stall, answer);
+        find_late_ranks(stall, answer);
         stall_abort_text(stall->text, RANK_END_WORDS_SIZE, names, answer, index,
                          options->shutdown_ns / SECOND, options->world_ranks);
         return;
@@ -221,7 +258,7 @@ static void judge_deadlock(struct stall *stall, uint64_t now_ns)
     if (all && still) {
         stall->aborted = true;
         stall->action = STALL_ABORT;
-        stall->late_rank = -1;
+        stall->late.count = 0;
         stall_deadlock_text(stall->text, RANK_END_WORDS_SIZE, &round->probe.names, &round->answer,
                             options->world_ranks);
         return;
@@ -251,6 +288,8 @@ static void judge_round(struct stall *stall, uint64_t now_ns)
     unsigned stalled = stall_judge(stall, now_ns);
     if (stalled)
         speak(stall, stalled);
+    stall->silent_before =
+        stalled ? stall->rounds[ROUND_OF_INSPECTOR].answer.silent : (struct rank_ranges){ 0 };
 }
 
 static void end_round(struct stall *stall, enum stall_round_kind kind, uint64_t now_ns)
@@ -342,7 +381,7 @@ static void speak_for_root(struct stall *stall, uint64_t now_ns)
 {
     struct stall_round *round = &stall->rounds[ROUND_OF_INSPECTOR];
     stall_list_names(&stall->overdue, &round->probe.names, now_ns, stall->options.check_ns);
-    round->answer = (struct stall_answer){ .nnames = round->probe.names.count, .idle = -1 };
+    round->answer = (struct stall_answer){ .nnames = round->probe.names.count };
     for (int i = 0; i < round->answer.nnames; i++)
         round->answer.name[i].age_ms = round->probe.names.at[i].age_ms;
     rank_ranges_add(&round->answer.silent, 0, 1);
@@ -411,6 +450,7 @@ static void notice_suspension(struct stall *stall, uint64_t now_ns)
         return;
     stall->continued_ns = now_ns;
     stall->overdue.count = 0;
+    stall->silent_before.count = 0;
     stall->rounds[ROUND_OF_INSPECTOR].asking = false;
     stall->self_check_ns = 0;
 }

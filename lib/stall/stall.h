@@ -21,7 +21,8 @@
  *
  * A rank that does not answer (stopped, its host swapping) does not stop the others: a node of the
  * tree waits for its children for a part of its own time, and then names the ranks below them as
- * silent. When the root sends nothing for twice the check time, rank 1 warns and aborts instead.
+ * silent. A rank below a silent one may be well. When the root sends nothing for twice the check
+ * time, rank 1 warns and aborts instead.
  *
  * Fails with HVD_ERR_PROTOCOL on malformed messages. A message for which there is no memory is
  * dropped, and the next round sends it again.
@@ -51,6 +52,7 @@
 #ifndef LIB_STALL_STALL_H
 #define LIB_STALL_STALL_H
 
+#include "lib/base/late_ranks.h"
 #include "lib/base/status.h"
 #include "lib/negotiation/negotiation.h"
 
@@ -145,9 +147,10 @@ bool stall_told(const struct stall *stall, int index, struct stall_told *told);
  * fits into the words of struct rank_end. */
 enum stall_action stall_act(struct stall *stall, const char **text);
 
-/* After STALL_ABORT: the first rank of the world that has not submitted the name and waits for no
- * rank itself; if there is none, the first that has not answered; -1: the ranks wait for each
- * other. */
-int stall_late_rank(const struct stall *stall);
+/* After STALL_ABORT: the ranks of the world that keep the others waiting. They have not submitted
+ * the name and wait for no rank themselves, or do not answer now and did not when the root asked
+ * before. If there is no such rank, it is the first that does not answer; none: the ranks wait for
+ * each other. Borrowed from `stall`. */
+const struct late_ranks *stall_late_ranks(const struct stall *stall);
 
 #endif

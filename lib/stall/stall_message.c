@@ -54,7 +54,7 @@ void stall_answer_encode(struct wire_writer *writer, const struct stall_answer *
         put_ranges(writer, &answer->name[i].missing);
     }
     put_ranges(writer, &answer->silent);
-    put_u32(writer, answer->idle);
+    late_ranks_encode(writer, &answer->idle);
     wire_put_u8(writer, (uint8_t)answer->nranks);
     for (int i = 0; i < answer->nranks; i++) {
         put_u32(writer, answer->ranks[i].rank);
@@ -130,16 +130,6 @@ static void get_ranges(struct wire_reader *reader, struct rank_ranges *ranges, i
     }
 }
 
-/* One of the ranks first, ..., end - 1, or -1. */
-static int get_idle(struct wire_reader *reader, int first, int end)
-{
-    uint32_t rank = wire_get_u32(reader);
-    if (rank == UINT32_MAX)
-        return -1;
-    reader->failed |= rank < (uint32_t)first;
-    return get_less_than(reader, rank, end);
-}
-
 static void get_ranks(struct wire_reader *reader, struct stall_answer *answer, int first, int end)
 {
     answer->nranks = get_count(reader, STALL_RANKS_MAX);
@@ -166,7 +156,7 @@ int stall_answer_decode(struct stall_answer *answer, int first, int end, const v
         get_ranges(&reader, &answer->name[i].missing, first, end);
     }
     get_ranges(&reader, &answer->silent, first, end);
-    answer->idle = get_idle(&reader, first, end);
+    late_ranks_decode(&answer->idle, first, end, &reader);
     get_ranks(&reader, answer, first, end);
     return stall_message_finish(&reader, "an answer", err);
 }
@@ -192,8 +182,7 @@ void stall_answer_merge(struct stall_answer *answer, const struct stall_answer *
         rank_ranges_add_all(&answer->name[i].missing, &other->name[i].missing);
     }
     rank_ranges_add_all(&answer->silent, &other->silent);
-    if (answer->idle < 0 || (other->idle >= 0 && other->idle < answer->idle))
-        answer->idle = other->idle;
+    late_ranks_add_all(&answer->idle, &other->idle);
     for (int i = 0; i < other->nranks; i++)
         stall_answer_add_rank(answer, &other->ranks[i]);
 }

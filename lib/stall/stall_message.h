@@ -8,7 +8,7 @@
  *   ALERT   names
  *   PROBE   id, milliseconds to answer in, names
  *   PROBED  id, count of names u8, then of each: age, ranges of the ranks that miss it;
- *           ranges of the ranks that have not answered; the idle rank, UINT32_MAX: none;
+ *           ranges of the ranks that have not answered; idle ranks (late_ranks.h);
  *           count u8, then rank, names it misses u8 (a bit each), string: its status text
  *
  * Decoding fails with HVD_ERR_PROTOCOL on bodies that are cut short, have too many items, an
@@ -16,6 +16,7 @@
 #ifndef LIB_STALL_STALL_MESSAGE_H
 #define LIB_STALL_STALL_MESSAGE_H
 
+#include "lib/base/late_ranks.h"
 #include "lib/base/status.h"
 #include "lib/base/wire.h"
 #include "lib/hvd.h"
@@ -61,8 +62,8 @@ struct stall_answer {
         struct rank_ranges missing;
     } name[STALL_NAMES_MAX];
     struct rank_ranges silent;
-    int idle;   /* the lowest rank that misses names and waits for no rank itself; -1: none */
-    int nranks; /* some of the ranks that miss names, ascending */
+    struct late_ranks idle; /* miss names, and wait for no rank themselves */
+    int nranks;             /* some of the ranks that miss names, ascending */
     struct stall_rank ranks[STALL_RANKS_MAX];
 };
 

@@ -94,13 +94,13 @@ void stall_self_answer(const struct stall_options *options, uint64_t counted_ns,
                        const struct stall_probe *probe, struct stall_answer *answer,
                        uint64_t now_ns)
 {
-    *answer = (struct stall_answer){ .id = probe->id, .nnames = probe->names.count, .idle = -1 };
+    *answer = (struct stall_answer){ .id = probe->id, .nnames = probe->names.count };
     unsigned missing = find_missing(&options->view, counted_ns, &probe->names, answer, now_ns);
     for (int i = 0; i < answer->nnames; i++)
         if (missing >> i & 1)
             rank_ranges_add(&answer->name[i].missing, options->rank, options->rank + 1);
     if (missing && !options->view.waits(options->view.arg))
-        answer->idle = options->rank;
+        late_ranks_add(&answer->idle, options->rank);
     if (missing)
         stall_self_describe(options, answer, missing);
     if (probe->id & STALL_ASKS_WHO_IS_NOT_STUCK && !stall_self_is_stuck(&options->view))

@@ -120,13 +120,13 @@ void stall_warning_text(char *text, size_t size, const struct stall_names *names
                       rank_ranges_text(ranks, sizeof ranks, &answer->silent, world_ranks));
 }
 
-/* The idle rank, or the others, if they miss name `index`. */
+/* The idle ranks, or the others, if they miss name `index`. */
 static void add_missing_ranks(struct list_text *list, const struct stall_answer *answer, int index,
                               bool idle, const int *world_ranks)
 {
     for (int i = 0; i < answer->nranks; i++) {
         const struct stall_rank *rank = &answer->ranks[i];
-        if ((rank->missing >> index & 1) && (rank->rank == answer->idle) == idle)
+        if ((rank->missing >> index & 1) && late_ranks_contain(&answer->idle, rank->rank) == idle)
             list_text_add(list, "; rank %d %s", in_world(rank->rank, world_ranks), rank->text);
     }
 }

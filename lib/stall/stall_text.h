@@ -18,8 +18,8 @@
 void stall_warning_text(char *text, size_t size, const struct stall_names *names,
                         const struct stall_answer *answer, unsigned shown, const int *world_ranks);
 
-/* One line about name `index`, and why the world ends. The idle rank comes first of those that miss
- * it, because a text that is too long ends with "...". */
+/* One line about name `index`, and why the world ends. The idle ranks come first of those that
+ * miss it, because a text that is too long ends with "...". */
 void stall_abort_text(char *text, size_t size, const struct stall_names *names,
                       const struct stall_answer *answer, int index, uint64_t shutdown_s,
                       const int *world_ranks);

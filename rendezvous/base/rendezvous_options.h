@@ -31,8 +31,8 @@ struct rendezvous_member {
 };
 
 /* The events for the launcher. Ranks are numbers of workers in all events, also those in a
- * struct rank_end (`rank`, `because_of`). All may call anything here, rendezvous_destroy() too,
- * except running the loop. */
+ * struct rank_end (`rank`, `because_of`, `late`). All may call anything here, rendezvous_destroy()
+ * too, except running the loop. */
 struct rendezvous_events {
     /* The first world is complete: every rank has said HELLO. */
     void (*complete)(void *context);

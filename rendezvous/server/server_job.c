@@ -154,6 +154,10 @@ static struct rank_end end_for_launcher(const struct world *world, const struct 
     struct rank_end told = *end;
     told.rank = worker_of_rank(world, end->rank);
     told.because_of = worker_of_rank(world, end->because_of);
+    told.late.count = 0;
+    for (int i = 0; i < end->late.count; i++)
+        if (worker_of_rank(world, end->late.rank[i]) != RANK_NONE)
+            late_ranks_add(&told.late, worker_of_rank(world, end->late.rank[i]));
     return told;
 }
 

@@ -200,9 +200,10 @@ void elastic_driver_on_ended(struct elastic_driver *driver, int worker, enum job
     driver_act(driver);
 }
 
-void elastic_driver_on_late(struct elastic_driver *driver, int worker, const char *why)
+void elastic_driver_on_late(struct elastic_driver *driver, const int *workers, int count,
+                            const char *why)
 {
-    elastic_plan_on_late(driver->plan, worker, why, uv_now(driver->loop));
+    elastic_plan_on_late(driver->plan, workers, count, why, uv_now(driver->loop));
     driver_act(driver);
 }
 

@@ -20,13 +20,14 @@ struct elastic_driver *elastic_driver_create(uv_loop_t *loop, const struct job_s
 /* A worker, which is about to wait, is Horovod's own. */
 void elastic_driver_on_gloo(struct elastic_driver *driver, int worker);
 
-/* A worker has said HELLO; the workers of a world are complete; a worker has ended; a worker has
+/* A worker has said HELLO; the workers of a world are complete; a worker has ended; workers have
  * not submitted a tensor in time; the host of a worker is to be left. */
 void elastic_driver_on_waiting(struct elastic_driver *driver, int worker);
 void elastic_driver_on_world(struct elastic_driver *driver, int epoch, const int *workers,
                              int size);
 void elastic_driver_on_ended(struct elastic_driver *driver, int worker, enum job_worker_end end);
-void elastic_driver_on_late(struct elastic_driver *driver, int worker, const char *why);
+void elastic_driver_on_late(struct elastic_driver *driver, const int *workers, int count,
+                            const char *why);
 void elastic_driver_on_drained(struct elastic_driver *driver, int worker);
 
 /* Takes what concerns notifications of Horovod's own workers. */

@@ -311,10 +311,10 @@ static void on_worker_ended(void *context, int worker, enum job_worker_end end)
     elastic_driver_on_ended(run->elastic, worker, end);
 }
 
-static void on_worker_late(void *context, int worker, const char *why)
+static void on_workers_late(void *context, const int *workers, int count, const char *why)
 {
     struct run *run = context;
-    elastic_driver_on_late(run->elastic, worker, why);
+    elastic_driver_on_late(run->elastic, workers, count, why);
 }
 
 static void on_host_drained(void *context, int worker)
@@ -331,7 +331,7 @@ static void start_elastic(struct run *run)
                                                          .on_update = on_gloo_update,
                                                          .on_waiting = on_worker_waiting,
                                                          .on_world = on_world_made,
-                                                         .on_late = on_worker_late };
+                                                         .on_late = on_workers_late };
     if (!run->options.elastic)
         return;
     run->elastic = elastic_driver_create(&run->loop, &run->setup, run->job,

@@ -547,7 +547,8 @@ static const struct option_row rows[] = {
       .group = watching },
     { .names = { "--stall-check-shutdown-time-seconds" },
       .metavar = "N",
-      .help = "seconds before the job fails, at least those of the warning; 0: never",
+      .help = "seconds before the job fails, or an elastic job loses the ranks that hang; at least "
+              "those of the warning; 0: never",
       .kind = OPTION_SETS,
       .value = "0",
       .offset = MEMBER(set),

@@ -126,8 +126,8 @@ static void on_left(void *context, int rank, const struct rank_end *said)
 {
     struct job_rendezvous *self = context;
     job_rank_left(self->job, rank, said);
-    if (self->events && said->how.kind == RANK_END_TIMEOUT && said->because_of >= 0)
-        self->events->on_late(self->context, said->because_of, said->words);
+    if (self->events && said->late.count > 0)
+        self->events->on_late(self->context, said->late.rank, said->late.count, said->words);
 }
 
 static void on_origin(void *context, const struct rank_end *end)

@@ -14,15 +14,15 @@ struct job_rendezvous;
 struct job_rendezvous *job_rendezvous_create(uv_loop_t *loop, const struct job_options *options,
                                              const struct job_key *key, struct err *err);
 
-/* Events of an elastic job: a worker has said HELLO; a world is complete; a worker has not
- * submitted a tensor in time, as another rank of its world says. */
+/* Events of an elastic job: a worker has said HELLO; a world is complete; workers have not
+ * submitted a tensor in time, as another rank of their world says. */
 struct job_rendezvous_events {
     void (*on_gloo)(void *context, int worker); /* Horovod's own worker, before on_waiting() */
     void (*on_listens)(void *context, int worker, const char *text, size_t length);
     void (*on_update)(void *context, int worker);
     void (*on_waiting)(void *context, int worker);
     void (*on_world)(void *context, int epoch, const int *workers, int size);
-    void (*on_late)(void *context, int worker, const char *why);
+    void (*on_late)(void *context, const int *workers, int count, const char *why);
 };
 
 /* Sets the receiver of the events of an elastic job; both borrowed until the end. */

@@ -88,6 +88,30 @@ ok "and its process is ended" until_true workers_are 0 1
 end_job
 is "and the job ends well" 0 "$status"
 
+# One on each host, and each host has one that is well. Both hang in the first step: otherwise one might wait for the other.
+: >"$tmp/hang.1"
+: >"$tmp/hang.2"
+# shellcheck disable=SC2086
+elastic -np 4 --min-np 2 -H localhost:2,127.0.0.2:2 $stall_times
+ok "ranks of two hosts that hang at once are lost at once, and the others of both hosts go on" all_joined 1 0 3
+rm "$tmp/hang.1" "$tmp/hang.2"
+ok "their processes are ended" until_true workers_are 0 3
+end_job
+is "and the job ends well" 0 "$status"
+is "hvdrun names each of them" "1 2" \
+    "$(sed -n 's/^hvdrun: lost rank \([0-9]\) on .*step. has waited [0-9]* s for ranks 1-2 .*/\1/p' "$tmp/err" | tr '\n' ' ' | sed 's/ $//')"
+
+: >"$tmp/hang.1"
+: >"$tmp/hang.2"
+# shellcheck disable=SC2086
+elastic -np 4 --min-np 3 -H localhost:2,127.0.0.2:2 $stall_times
+finish_job
+rm "$tmp/hang.1" "$tmp/hang.2"
+is "too few ranks that are well end the job as a timeout" 75 "$status"
+like "with a line that names the ranks, their hosts and the cause" \
+    '^hvdrun: FAILED: too few slots are left: 2 slots on 2 hosts, .* for ranks 1-2 .*rank 1 on localhost: .*rank 2 on 127\.0\.0\.2: ' "$tmp/err"
+ok "and nobody is left behind" until_true no_survivors
+
 # The shell starts a process that leaves its session, and becomes the worker.
 elastic_with() {
     rm -f "$tmp/end"

@@ -170,21 +170,36 @@ static void interrupt(void)
     sim_kill(world.launcher, sim_once_in(2) ? SIGINT : SIGTERM);
 }
 
+/* Some of the ranks of the last world, within a moment. */
+static void hang_ranks(void)
+{
+    const struct sim_epoch *epoch =
+        elastic.last_epoch < 0 ? NULL : &elastic.epochs[elastic.last_epoch];
+    for (int rank = 0; epoch && rank < epoch->size; rank++)
+        if (sim_member_lives(epoch->members[rank]) && sim_once_in(3))
+            sim_member_hang(epoch->members[rank]);
+}
+
 static void (*const happenings[])(void) = {
     kill_rank,    kill_rank,       kill_rank_0,      exit_rank,    stop_rank,
     kill_agent,   kill_agent,      kill_supervisor,  kill_carrier, power_off,
     flap,         freeze,          fail_connections, change_hosts, change_hosts,
-    change_hosts, empty_discovery, interrupt,
+    change_hosts, empty_discovery, interrupt,        hang_ranks,   hang_ranks,
 };
 
-enum { HAPPENINGS = sizeof happenings / sizeof *happenings };
+enum { HANGING_HAPPENINGS = 2, HAPPENINGS = sizeof happenings / sizeof *happenings };
+
+static uint32_t happenings_count(void)
+{
+    return world.seed < SIM_FIRST_HANGING ? HAPPENINGS - HANGING_HAPPENINGS : HAPPENINGS;
+}
 
 static void something_happens(void *context)
 {
     (void)context;
     if (world.finished || sim_now_us() > elastic.calm_us)
         return;
-    happenings[sim_dice(HAPPENINGS)]();
+    happenings[sim_dice(happenings_count())]();
     sim_elastic_befall();
 }
 

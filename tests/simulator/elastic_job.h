@@ -15,12 +15,16 @@
 
 enum { SIM_MEMBERS_MAX = 2048, SIM_WORLDS_MAX = 512, SIM_WORLD_SIZE_MAX = 24 };
 
+/* In the jobs of seeds from here on ranks hang, too. */
+#define SIM_FIRST_HANGING UINT64_C(1000000000000)
+
 enum sim_member_state {
     MEMBER_STARTS,
     MEMBER_JOINS,
     MEMBER_WAITS,
     MEMBER_RUNS,
     MEMBER_DOUBTS, /* has lost a link, and waits for the news that explain it */
+    MEMBER_HANGS,  /* comes to no step any more, and hears nothing */
     MEMBER_LEAVES
 };
 
@@ -30,9 +34,10 @@ struct sim_epoch {
     int told[SIM_WORLD_SIZE_MAX]; /* workers in order of rank, as hvdrun was told */
     bool was_told;
     struct sim_member *members[SIM_WORLD_SIZE_MAX]; /* by rank; NULL until it has come */
-    int step, arrived; /* collectives that are complete; members that have come to the next */
-    int start;         /* the commit of rank 0, from which all go on */
-    bool leaves;       /* a member knows of other hosts: all leave after this step */
+    int step, arrived;      /* collectives that are complete; members that have come to the next */
+    int start;              /* the commit of rank 0, from which all go on */
+    bool leaves;            /* a member knows of other hosts: all leave after this step */
+    struct late_ranks late; /* that the stall inspector has named */
 };
 
 /* The process of a worker. */
@@ -77,7 +82,7 @@ struct sim_elastic {
     bool interrupted;
     int found[SIM_HOSTS_MAX];     /* slots that the discovery would find now */
     int delivered[SIM_HOSTS_MAX]; /* slots that hvdrun knows */
-    int worlds, losses;           /* counted for the report */
+    int worlds, losses, given_up; /* counted for the report */
 };
 
 extern struct sim_elastic elastic;
@@ -89,6 +94,10 @@ void sim_discovery_list(struct host_list *list, struct host_slots slots[SIM_HOST
 void sim_member_exit(struct sim_member *member, int status);
 bool sim_member_lives(const struct sim_member *member);
 
+/* The member hangs from now on. Others of its world may hang, too; the stall inspector names them
+ * all after a while. */
+void sim_member_hang(struct sim_member *member);
+
 /* elastic_events.c: plans what befalls the job. */
 void sim_elastic_befall(void);
 
@@ -97,6 +106,8 @@ void sim_elastic_on_world(int epoch, const int *workers, int size);
 void sim_elastic_on_welcome(struct sim_member *member, const struct join_welcome *welcome);
 void sim_elastic_on_ended(int worker, enum job_worker_end end);
 void sim_elastic_on_drained(int worker);
+void sim_elastic_before_late(const int *workers, int count);
+void sim_elastic_after_late(const int *workers, int count);
 void sim_elastic_on_report(const struct job_report *report);
 void sim_elastic_judge(void);
 

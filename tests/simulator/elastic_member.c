@@ -20,6 +20,10 @@
 /* A link is missed for so long before the rank gives up waiting for news. */
 enum { DOUBT_US = 300000 };
 
+/* HOROVOD_STALL_SHUTDOWN_TIME_SECONDS, which is longer than any step; somebody ends a process that
+ * hangs for longer. */
+enum { STALL_US = 4000000, HANG_US = 40000000 };
+
 /* An event of a member, which counts only while the member is in the same state. */
 struct turn {
     struct sim_member *member;
@@ -199,6 +203,62 @@ static void member_arrives(struct sim_member *member)
     }
 }
 
+/* ---- ranks that hang ---- */
+
+static bool member_waits_in(const struct sim_member *member, const struct sim_epoch *epoch)
+{
+    return sim_member_lives(member) && member->state == MEMBER_RUNS &&
+           &elastic.epochs[member->epoch] == epoch;
+}
+
+static bool member_hangs_in(const struct sim_member *member, const struct sim_epoch *epoch)
+{
+    return sim_member_lives(member) && member->state == MEMBER_HANGS &&
+           &elastic.epochs[member->epoch] == epoch;
+}
+
+static void member_breaks_off(struct sim_member *member)
+{
+    struct rank_end why = rank_end_none();
+    why.status = HVD_ERR_PEER_LOST;
+    why.how.kind = RANK_END_TIMEOUT;
+    why.late = elastic.epochs[member->epoch].late;
+    why.because_of = why.late.rank[0];
+    snprintf(why.words, sizeof why.words, "barrier 'step' has waited 4 s");
+    member_say_end(member, JOIN_BROKEN, &why);
+    member_come_again(member, &why);
+}
+
+/* The root names the ranks that hang, and each other rank says so. */
+static void on_stall_time(void *context)
+{
+    struct sim_epoch *epoch = context;
+    epoch->late.count = 0;
+    for (int rank = 0; rank < epoch->size; rank++)
+        if (epoch->members[rank] && member_hangs_in(epoch->members[rank], epoch))
+            late_ranks_add(&epoch->late, rank);
+    for (int rank = 0; epoch->late.count > 0 && rank < epoch->size; rank++)
+        if (epoch->members[rank] && member_waits_in(epoch->members[rank], epoch))
+            member_later(epoch->members[rank], sim_between(50, SIM_MS(30)), member_breaks_off);
+}
+
+static void end_hanging(void *context)
+{
+    struct sim_member *member = context;
+    if (sim_member_lives(member) && member->state == MEMBER_HANGS)
+        sim_kill(member->process, SIGKILL);
+}
+
+void sim_member_hang(struct sim_member *member)
+{
+    if (member->state != MEMBER_RUNS)
+        return;
+    sim_log("worker %d hangs", member->number);
+    member_move(member, MEMBER_HANGS);
+    sim_after(NULL, STALL_US, on_stall_time, &elastic.epochs[member->epoch]);
+    sim_after(NULL, HANG_US, end_hanging, member);
+}
+
 /* ---- what the rendezvous says ---- */
 
 static void on_challenge(struct sim_member *member, struct wire_reader *body)
@@ -299,7 +359,8 @@ static void on_member_frame(struct sim_member *member, const struct frame *frame
 static void member_is_alone(struct sim_member *member)
 {
     member_hang_up(member);
-    sim_member_exit(member, 1);
+    if (member->state != MEMBER_HANGS)
+        sim_member_exit(member, 1);
 }
 
 static void on_member_readable(void *context)

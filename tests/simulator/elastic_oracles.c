@@ -4,6 +4,7 @@
  *   a process is in one world at a time, and rank 0 has the state if anybody has been in a world;
  *   a world has at least --min-np ranks, with those that have finished, and at most --max-np;
  *   workers are started on hosts that were found, and not in more slots than these have;
+ *   ranks that hang are given up together, and their world's other ranks stay;
  *   every worker's end is told, and the job ends: well when enough ranks have finished, else with
  *   a line that names the cause; and leaves no process, and no memory. */
 #include "launcher/verdict/job_report.h"
@@ -176,6 +177,52 @@ void sim_elastic_on_ended(int worker, enum job_worker_end end)
     known->ended = true;
     if (!known->removed && !(end == JOB_WORKER_FINISHED && is_of_last_world(worker)))
         elastic.failed_us[known->host] = sim_now_us();
+}
+
+/* ---- ranks that hang ---- */
+
+static bool is_named(int worker, const int *workers, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (workers[i] == worker)
+            return true;
+    return false;
+}
+
+/* The members of the last world that stay, before the news of late ranks. */
+static struct {
+    bool whole; /* all of them did */
+    bool stays[SIM_MEMBERS_MAX];
+} before_late;
+
+void sim_elastic_before_late(const int *workers, int count)
+{
+    const struct sim_epoch *epoch = &elastic.epochs[elastic.last_epoch];
+    before_late.whole = true;
+    for (int rank = 0; rank < epoch->size; rank++) {
+        const struct sim_elastic_worker *known = &elastic.workers[epoch->told[rank]];
+        before_late.stays[epoch->told[rank]] = !known->ended && !known->removed;
+        before_late.whole &= !known->ended && !known->removed;
+    }
+    for (int i = 0; i < count; i++)
+        if (!is_of_last_world(workers[i]))
+            sim_broken("worker %d is late, and not in the world", workers[i]);
+}
+
+void sim_elastic_after_late(const int *workers, int count)
+{
+    const struct sim_epoch *epoch = &elastic.epochs[elastic.last_epoch];
+    if (job_is_stopping(world.job) || !before_late.whole)
+        return;
+    for (int rank = 0; rank < epoch->size; rank++) {
+        int worker = epoch->told[rank];
+        bool named = is_named(worker, workers, count);
+        if (named && !elastic.workers[worker].removed)
+            sim_broken("worker %d hangs, and is not given up", worker);
+        if (!named && elastic.workers[worker].removed)
+            sim_broken("worker %d is removed because others hang", worker);
+        elastic.given_up += named;
+    }
 }
 
 /* ---- the end ---- */

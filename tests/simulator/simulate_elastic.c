@@ -149,10 +149,12 @@ static void on_world_made(void *context, int epoch, const int *workers, int size
     elastic_driver_on_world(elastic.driver, epoch, workers, size);
 }
 
-static void on_worker_late(void *context, int worker, const char *why)
+static void on_workers_late(void *context, const int *workers, int count, const char *why)
 {
     (void)context;
-    elastic_driver_on_late(elastic.driver, worker, why);
+    sim_elastic_before_late(workers, count);
+    elastic_driver_on_late(elastic.driver, workers, count, why);
+    sim_elastic_after_late(workers, count);
 }
 
 static bool on_launchers_signal(struct sim_process *process, int signum)
@@ -199,7 +201,7 @@ static void start_job(struct sim_process *launcher)
                                                     .on_drained = on_drained };
     static const struct job_rendezvous_events events = { .on_waiting = on_worker_waiting,
                                                          .on_world = on_world_made,
-                                                         .on_late = on_worker_late };
+                                                         .on_late = on_workers_late };
     struct err err = { 0 };
     world.rendezvous = job_rendezvous_create(&launcher->loop, &world.options, &world.key, &err);
     struct job_rendezvous_interface rendezvous = job_rendezvous_interface(world.rendezvous);
@@ -278,7 +280,7 @@ static bool simulate(uint64_t seed, bool shown)
 }
 
 struct tally {
-    unsigned long broken, well, worlds, losses;
+    unsigned long broken, well, worlds, losses, given_up;
 };
 
 static struct tally simulate_many(uint64_t first, uint64_t count)
@@ -289,6 +291,7 @@ static struct tally simulate_many(uint64_t first, uint64_t count)
         tally.well += world.finished && world.exit_status == 0;
         tally.worlds += (unsigned long)elastic.worlds;
         tally.losses += (unsigned long)elastic.losses;
+        tally.given_up += (unsigned long)elastic.given_up;
     }
     return tally;
 }
@@ -305,10 +308,11 @@ static int many(uint64_t first, uint64_t count)
     double began = seconds();
     struct tally tally = simulate_many(first, count);
     double took = seconds() - began;
-    printf("%" PRIu64 " elastic jobs from seed %" PRIu64
-           ": %lu broken; %lu ended well, %lu worlds, %lu losses; %.0f s, %.0f jobs/s\n",
-           count, first, tally.broken, tally.well, tally.worlds, tally.losses, took,
-           (double)count / took);
+    printf(
+        "%" PRIu64 " elastic jobs from seed %" PRIu64
+        ": %lu broken; %lu ended well, %lu worlds, %lu losses, %lu given up; %.0f s, %.0f jobs/s\n",
+        count, first, tally.broken, tally.well, tally.worlds, tally.losses, tally.given_up, took,
+        (double)count / took);
     return tally.broken > 0;
 }
 
@@ -343,8 +347,13 @@ static int check(void)
     bool fine = tally.well > count / 5 && tally.well < count && tally.worlds > count;
     printf("%sok %d - some of them end well, some do not (%lu worlds, %lu losses)\n",
            fine ? "" : "not ", KEPT + 2, tally.worlds, tally.losses);
-    printf("1..%d\n", KEPT + 2);
-    return failed > 0 || tally.broken > 0 || !fine;
+    struct tally hanging = simulate_many(SIM_FIRST_HANGING, count / 2);
+    bool given_up = hanging.broken == 0 && hanging.given_up > count / 100;
+    printf("%sok %d - F100: ranks that hang at once are given up at once, and no others "
+           "(%" PRIu64 " jobs, %lu ranks)\n",
+           given_up ? "" : "not ", KEPT + 3, count / 2, hanging.given_up);
+    printf("1..%d\n", KEPT + 3);
+    return failed > 0 || tally.broken > 0 || !fine || !given_up;
 }
 
 /* What fails an assertion, or worse, belongs to a seed, too. */

@@ -55,7 +55,7 @@ static void on_left(void *context, int worker, const struct rank_end *said)
     (void)context;
     (void)worker;
     if (said->how.kind == RANK_END_TIMEOUT)
-        (void)!write(host.late, &said->because_of, sizeof said->because_of);
+        (void)!write(host.late, &said->late, sizeof said->late);
 }
 
 static void on_complete(void *context)
@@ -204,11 +204,11 @@ struct live_world live_await_world(const struct live_rendezvous *live)
     return world;
 }
 
-int live_await_late(const struct live_rendezvous *live)
+struct late_ranks live_await_late(const struct live_rendezvous *live)
 {
-    int worker = RANK_NONE;
-    ck_assert_int_eq(read(live->late, &worker, sizeof worker), sizeof worker);
-    return worker;
+    struct late_ranks workers;
+    ck_assert_int_eq(read(live->late, &workers, sizeof workers), sizeof workers);
+    return workers;
 }
 
 pid_t live_worker_start(const struct live_rendezvous *live, int worker, rank_fn *body)

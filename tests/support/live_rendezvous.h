@@ -5,6 +5,7 @@
 #ifndef TESTS_SUPPORT_LIVE_RENDEZVOUS_H
 #define TESTS_SUPPORT_LIVE_RENDEZVOUS_H
 
+#include "lib/base/late_ranks.h"
 #include "tests/support/ranks.h"
 
 enum { LIVE_WORKERS_MAX = 16 };
@@ -33,8 +34,8 @@ void live_ended(const struct live_rendezvous *live, int worker, bool killed);
 /* Waits for the next world. */
 struct live_world live_await_world(const struct live_rendezvous *live);
 
-/* Waits until a rank of a world says that a worker is late, and returns that worker. */
-int live_await_late(const struct live_rendezvous *live);
+/* Waits until a rank of a world says that workers are late, and returns these. */
+struct late_ranks live_await_late(const struct live_rendezvous *live);
 
 /* Starts one more worker of an elastic job, whose number is `worker`. */
 pid_t live_worker_start(const struct live_rendezvous *live, int worker, rank_fn *body);

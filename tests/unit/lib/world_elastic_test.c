@@ -267,7 +267,7 @@ START_TEST(ranks_die_during_resets)
 }
 END_TEST
 
-/* ---- a rank that does not submit ---- */
+/* ---- ranks that do not submit ---- */
 
 static void fail_in_barrier(int set)
 {
@@ -278,9 +278,9 @@ static void fail_in_barrier(int set)
     REQUIRE_STATUS(rc == HVD_OK ? hvd_wait(handle) : rc, HVD_ERR_PEER_LOST);
 }
 
-/* Rank 3 submits nothing. Rank 2 waits for rank 3 in a set of the two, and ranks 0 and 1 wait for
- * both, for longer. */
-static int wait_for_rank_3(int worker)
+/* Ranks 3 and 4 submit nothing. Rank 2 waits for rank 3 in a set of the two, and ranks 0 and 1 wait
+ * for all three, for longer. */
+static int wait_for_ranks_3_and_4(int worker)
 {
     setenv("HOROVOD_STALL_CHECK_TIME_SECONDS", "1", 1);
     setenv("HOROVOD_STALL_SHUTDOWN_TIME_SECONDS", "4", 1);
@@ -288,26 +288,29 @@ static int wait_for_rank_3(int worker)
     REQUIRE_STATUS(hvd_init(), HVD_OK);
     int set = hvd_add_process_set((int[]){ 2, 3 }, 2);
     REQUIRE(set == 1);
-    if (worker == 3)
+    if (worker > 2)
         wait_for(STOPPED, 1);
     if (worker == 2)
         wait_for(SUBMITTED, 2);
     if (worker == 2)
         usleep(300000);
-    if (worker != 3)
+    if (worker <= 2)
         fail_in_barrier(worker == 2 ? set : 0);
     leave_world();
     return 0;
 }
 
-START_TEST(a_rank_that_waits_in_another_set_is_not_late)
+START_TEST(ranks_that_submit_nothing_are_late_together_and_one_that_waits_in_another_set_is_not)
 {
-    start_workers(0, 4, wait_for_rank_3);
-    intend(WORKERS(0, 1, 2, 3));
-    expect_world(0, WORKERS(0, 1, 2, 3));
-    ck_assert_int_eq(live_await_late(&live), 3);
+    start_workers(0, 5, wait_for_ranks_3_and_4);
+    intend(WORKERS(0, 1, 2, 3, 4));
+    expect_world(0, WORKERS(0, 1, 2, 3, 4));
+    struct late_ranks late = live_await_late(&live);
+    ck_assert_int_eq(late.count, 2);
+    ck_assert_int_eq(late.rank[0], 3);
+    ck_assert_int_eq(late.rank[1], 4);
     atomic_store(&shared->counters[STOPPED], 1);
-    expect_ends(0, 4);
+    expect_ends(0, 5);
 }
 END_TEST
 
@@ -409,7 +412,9 @@ int main(void)
     tcase_add_test(tcase, a_worker_that_dies_while_it_waits_disturbs_nobody);
     tcase_add_test(tcase, a_stopped_rank_comes_back_to_a_later_world);
     tcase_add_test(tcase, ranks_die_during_resets);
-    tcase_add_test(tcase, a_rank_that_waits_in_another_set_is_not_late);
+    tcase_add_test(
+        tcase,
+        ranks_that_submit_nothing_are_late_together_and_one_that_waits_in_another_set_is_not);
     tcase_add_test(tcase, a_worker_that_is_not_elastic_is_refused);
     tcase_add_test(tcase, a_worker_without_a_number_is_refused);
     tcase_add_test(tcase, a_second_process_with_the_same_number_is_refused);

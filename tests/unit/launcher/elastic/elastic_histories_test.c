@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The policy of elastic jobs in random histories: hosts come, go and are drained, workers arrive
- * late, fail and finish in any order, and the time passes in leaps. The model of a rendezvous and
- * of processes below does what the policy asks for, and checks with each action that
+ * late, hang, fail and finish in any order, and the time passes in leaps. The model of a rendezvous
+ * and of processes below does what the policy asks for, and checks with each action that
  *   no dead or removed worker is intended, and none twice;
  *   a world has at most `max` ranks, and with those that have finished at least `min`;
  *   ranks of a host stand together, hosts and workers in order of their first world and age;
  *   a host never has more processes than slots when workers are started, one less as long as a
  *   failure there is not cool, and none as long as it is drained;
  *   a worker is given up only if it has had the time to come, and counts for its host then;
+ *   members of a whole world that hang are given up together, and the other members stay;
  *   there are not more worlds than the limit of resets allows;
  *   the job ends once nothing happens any more, without a worker that waits for ever.
  * ELASTIC_SEEDS and ELASTIC_FIRST choose other histories. */
@@ -23,7 +24,8 @@ enum { HOSTS = 5, WORKERS = 4096, STEPS = 300, CALM_STEPS = 20000 };
 struct process {
     int host;
     bool alive, pending, in_world, removed, told; /* told: the process may end because of it */
-    int since;                                    /* its first world; INT_MAX: none yet */
+    bool hangs;
+    int since; /* its first world; INT_MAX: none yet */
     uint64_t started_ms;
 };
 
@@ -41,9 +43,10 @@ struct model {
     int intended[WORKERS], intended_count;
     int world[WORKERS], world_size;
     bool broken, intention_open;
+    bool naming; /* the policy hears which members hang */
     int epoch, finished;
     bool over, done;
-    unsigned given_up;
+    unsigned given_up, hung;
 };
 
 static struct model m;
@@ -151,15 +154,27 @@ static void model_intend(const struct elastic_action *action)
     m.intention_open = true;
 }
 
+static bool model_is_member(int worker)
+{
+    for (int i = 0; i < m.world_size; i++)
+        if (m.world[i] == worker)
+            return true;
+    return false;
+}
+
 /* Its process still runs. */
 static void model_give_up(const struct elastic_action *action)
 {
     const struct process *at = &m.processes[action->worker];
     PROMISE(at->alive && !at->removed, "%d is dead", action->worker);
-    PROMISE(m.epoch > 0 && at->since == INT_MAX && !at->pending, "%d has come", action->worker);
-    PROMISE(m.now_ms >= at->started_ms + m.options.timeout_ms, "%d has time", action->worker);
     PROMISE(action->text[0], "a loss has a text");
     m.failed_ms[at->host] = m.now_ms;
+    if (at->hangs) {
+        m.hung++;
+        return;
+    }
+    PROMISE(m.epoch > 0 && at->since == INT_MAX && !at->pending, "%d has come", action->worker);
+    PROMISE(m.now_ms >= at->started_ms + m.options.timeout_ms, "%d has time", action->worker);
     m.given_up++;
 }
 
@@ -187,6 +202,9 @@ static void model_act(void)
             break;
         case ELASTIC_REMOVE:
             PROMISE(m.processes[action.worker].alive, "%d is dead", action.worker);
+            PROMISE(!m.naming || m.processes[action.worker].hangs ||
+                        !model_is_member(action.worker),
+                    "%d goes because others hang", action.worker);
             m.processes[action.worker].removed = true;
             break;
         case ELASTIC_STOP:
@@ -252,14 +270,6 @@ static void model_change_hosts(void)
     model_hosts();
 }
 
-static bool model_is_member(int worker)
-{
-    for (int i = 0; i < m.world_size; i++)
-        if (m.world[i] == worker)
-            return true;
-    return false;
-}
-
 static void model_end_process(int worker, bool finished)
 {
     struct process *at = &m.processes[worker];
@@ -275,6 +285,26 @@ static void model_end_process(int worker, bool finished)
     model_act();
 }
 
+/* Some members of a whole world hang, for so long that another one names them. */
+static void model_hang(void)
+{
+    int named[WORKERS], count = 0;
+    for (int i = 0; i < m.world_size; i++)
+        if (!m.processes[m.world[i]].in_world || m.processes[m.world[i]].removed)
+            return;
+    for (int i = 0; i < m.world_size - 1; i++)
+        if (m.processes[m.world[i]].alive && draw(3) == 0)
+            named[count++] = m.world[i];
+    for (int i = 0; i < count; i++)
+        m.processes[named[i]].hangs = true;
+    m.broken = m.naming = count > 0;
+    elastic_plan_on_late(m.plan, named, count, "hangs", m.now_ms);
+    model_act();
+    m.naming = false;
+    for (int i = 0; i < count && !m.over; i++)
+        PROMISE(m.processes[named[i]].removed && m.processes[named[i]].told, "%d stays", named[i]);
+}
+
 static void model_drain(int host, int worker)
 {
     m.drained_ms[host] = m.now_ms;
@@ -286,7 +316,7 @@ static void model_drain(int host, int worker)
 static void model_come(int worker)
 {
     struct process *at = &m.processes[worker];
-    if (!at->alive || at->pending)
+    if (!at->alive || at->pending || at->hangs)
         return;
     if (at->in_world && !m.broken && !m.intention_open && draw(50) > 0)
         return;
@@ -337,6 +367,8 @@ static void model_step(void)
         model_end_process(worker, true);
     } else if (what < 22 && draw(3) == 0) {
         model_drain(m.processes[worker].host, worker);
+    } else if (what < 24 && !m.broken && m.epoch > 0) {
+        model_hang();
     } else {
         model_come(worker);
     }
@@ -409,17 +441,20 @@ static unsigned from_environment(const char *name, unsigned otherwise)
 START_TEST(in_any_history_the_promises_hold)
 {
     unsigned first = from_environment("ELASTIC_FIRST", 1);
-    unsigned seeds = from_environment("ELASTIC_SEEDS", 3000), done = 0, worlds = 0, given_up = 0;
+    unsigned seeds = from_environment("ELASTIC_SEEDS", 3000), done = 0, worlds = 0;
+    unsigned given_up = 0, hung = 0;
     for (unsigned seed = first; seed < first + seeds; seed++) {
         one_history(seed);
         done += m.done;
         worlds += (unsigned)m.epoch;
         given_up += m.given_up;
+        hung += m.hung;
     }
     if (seeds >= 1000) {
         ck_assert_uint_gt(done, seeds / 50); /* the histories are not all failures */
         ck_assert_uint_gt(worlds, seeds);
         ck_assert_uint_gt(given_up, 0);
+        ck_assert_uint_gt(hung, seeds / 10);
     }
 }
 END_TEST

@@ -338,7 +338,12 @@ END_TEST
 
 static void is_late(int worker)
 {
-    elastic_plan_on_late(plan, worker, STALLED, now_ms);
+    elastic_plan_on_late(plan, &worker, 1, STALLED, now_ms);
+}
+
+static void are_late(int worker, int other)
+{
+    elastic_plan_on_late(plan, (int[]){ worker, other }, 2, STALLED, now_ms);
 }
 
 START_TEST(a_rank_that_does_not_submit_is_lost_and_those_that_waited_are_not)
@@ -363,7 +368,7 @@ START_TEST(a_rank_of_which_all_others_say_so_is_lost_once)
 {
     begin_on_two_hosts(&two_to_four);
     is_late(3);
-    EXPECT("lost 3 " STALLED " -3 -2 =0,1 !3");
+    EXPECT("lost 3 " STALLED " -3 =0,1,2 !3");
     is_late(3);
     is_late(3);
     EXPECT("");
@@ -378,14 +383,134 @@ START_TEST(the_words_about_a_late_rank_are_not_cut)
     words[sizeof words - 1] = '\0';
     snprintf(expected, sizeof expected, "lost 1 %s -1 !1", words);
     begin_on_one_host(&two_to_four);
-    elastic_plan_on_late(plan, 1, words, now_ms);
+    elastic_plan_on_late(plan, (int[]){ 1 }, 1, words, now_ms);
     EXPECT(expected);
     finish();
 }
 END_TEST
 
+START_TEST(ranks_that_hang_at_once_are_lost_at_once)
+{
+    begin_on_two_hosts(&two_to_four);
+    are_late(1, 2);
+    EXPECT("lost 1 " STALLED " -1 lost 2 " STALLED " -2 =0,3 !1 !2");
+    are_late(1, 2);
+    EXPECT("");
+    waits(0);
+    waits(3);
+    EXPECT("");
+    world();
+    fails(1); /* they were stopped */
+    fails(2);
+    EXPECT("");
+    finishes(0);
+    finishes(3);
+    EXPECT("done");
+    finish();
+}
+END_TEST
+
+START_TEST(a_host_is_avoided_when_all_of_its_ranks_hang)
+{
+    struct elastic_options options = two_to_four;
+    options.cooldown_low_ms = options.cooldown_high_ms = 1000;
+    begin_on_two_hosts(&options);
+    are_late(2, 3);
+    EXPECT("lost 2 " STALLED " -2 lost 3 " STALLED " -3 =0,1 !2 !3");
+    waits(0);
+    waits(1);
+    world();
+    fails(2);
+    fails(3);
+    hosts("a:2,b:4");
+    EXPECT("");
+    pass(1000);
+    EXPECT("+b:4,5");
+    finish();
+}
+END_TEST
+
+/* Its other slots are used, and that of the rank after the cool-down. */
+START_TEST(a_host_on_which_another_rank_is_well_stays_in_use)
+{
+    struct elastic_options options = two_to_four;
+    options.cooldown_low_ms = options.cooldown_high_ms = 1000;
+    begin_on_two_hosts(&options);
+    is_late(2);
+    EXPECT("lost 2 " STALLED " -2 =0,1,3 !2");
+    for (int i = 0; i < 4; i++)
+        if (i != 2)
+            waits(i);
+    world();
+    fails(2);
+    EXPECT("");
+    pass(1000);
+    EXPECT("+b:4");
+    finish();
+}
+END_TEST
+
+/* Those of which nothing is known, or that are lost already, change nothing. */
+START_TEST(of_those_that_are_named_only_members_that_live_are_lost)
+{
+    struct elastic_options options = two_to_four;
+    options.max = 5;
+    begin_on_two_hosts(&options);
+    hosts("a:2,b:3");
+    EXPECT("+b:4");
+    elastic_plan_on_late(plan, (int[]){ -1, 4, 3, 3, 5, 99 }, 6, STALLED, now_ms);
+    EXPECT("lost 3 " STALLED " -3 =0,1,2 !3");
+    finish();
+}
+END_TEST
+
+START_TEST(a_job_that_keeps_too_few_ranks_ends_at_once)
+{
+    struct elastic_options options = two_to_four;
+    options.min = 3;
+    options.hosts_are_fixed = true;
+    begin_on_two_hosts(&options);
+    are_late(1, 3);
+    EXPECT("lost 1 " STALLED " -1 lost 3 " STALLED " -3 !1 !3 "
+           "fail too few slots are left: 2 slots on 2 hosts, and 3 are needed (--min-np)");
+    finish();
+}
+END_TEST
+
+START_TEST(the_limit_of_resets_ends_the_job_and_nothing_follows)
+{
+    struct elastic_options options = two_to_four;
+    options.reset_limit = 1;
+    begin_on_two_hosts(&options);
+    is_late(0);
+    EXPECT("lost 0 " STALLED " -0 =1,2,3 !0");
+    fails(0);
+    for (int worker = 1; worker < 4; worker++)
+        waits(worker);
+    world();
+    is_late(1);
+    EXPECT("lost 1 " STALLED " -1 fail a further world is needed after 1 reset (--reset-limit)");
+    finish();
+}
+END_TEST
+
+START_TEST(ranks_of_the_only_host_that_hang_leave_the_others)
+{
+    struct elastic_options options = two_to_four;
+    begin(&options);
+    hosts("a:4");
+    EXPECT("+a:0,1,2,3 =0,1,2,3");
+    for (int worker = 0; worker < 4; worker++)
+        waits(worker);
+    world();
+    are_late(0, 3);
+    EXPECT("lost 0 " STALLED " -0 lost 3 " STALLED " -3 =1,2 !0 !3");
+    finish();
+}
+END_TEST
+
 /* The roots of two process sets. */
-START_TEST(of_two_ranks_that_are_said_to_be_late_the_first_is_lost)
+START_TEST(of_two_ranks_that_are_said_to_be_late_one_after_the_other_the_first_is_lost)
 {
     struct elastic_options options = two_to_four;
     options.min = 1;
@@ -494,7 +619,15 @@ int main(void)
     tcase_add_test(rules, a_rank_that_does_not_submit_is_lost_and_those_that_waited_are_not);
     tcase_add_test(rules, a_rank_of_which_all_others_say_so_is_lost_once);
     tcase_add_test(rules, the_words_about_a_late_rank_are_not_cut);
-    tcase_add_test(rules, of_two_ranks_that_are_said_to_be_late_the_first_is_lost);
+    tcase_add_test(rules, ranks_that_hang_at_once_are_lost_at_once);
+    tcase_add_test(rules, a_host_is_avoided_when_all_of_its_ranks_hang);
+    tcase_add_test(rules, a_host_on_which_another_rank_is_well_stays_in_use);
+    tcase_add_test(rules, of_those_that_are_named_only_members_that_live_are_lost);
+    tcase_add_test(rules, a_job_that_keeps_too_few_ranks_ends_at_once);
+    tcase_add_test(rules, the_limit_of_resets_ends_the_job_and_nothing_follows);
+    tcase_add_test(rules, ranks_of_the_only_host_that_hang_leave_the_others);
+    tcase_add_test(rules,
+                   of_two_ranks_that_are_said_to_be_late_one_after_the_other_the_first_is_lost);
     tcase_add_test(rules, no_rank_is_late_in_a_world_that_is_broken_already);
     tcase_add_test(rules, a_late_rank_without_which_there_is_no_world_is_replaced);
     tcase_add_test(rules, a_late_rank_that_is_the_last_one_ends_the_job);

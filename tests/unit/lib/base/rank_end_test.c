@@ -189,6 +189,25 @@ START_TEST(what_is_sent_is_what_arrives)
 }
 END_TEST
 
+/* Only a record of this kind has them on the wire. */
+START_TEST(late_ranks_travel_with_a_timeout)
+{
+    struct rank_end decoded;
+    late_ranks_add(&full.late, 3);
+    late_ranks_add(&full.late, 5);
+    ck_assert(travels(&full, &decoded));
+    ck_assert_int_eq(decoded.late.count, 0);
+    full.how = (struct rank_end_how){ .kind = RANK_END_TIMEOUT };
+    ck_assert(travels(&full, &decoded));
+    ck_assert_int_eq(decoded.late.count, 2);
+    ck_assert_int_eq(decoded.late.rank[0], 3);
+    ck_assert_int_eq(decoded.late.rank[1], 5);
+    full.late.rank[1] = WORLD_SIZE_MAX;
+    ck_assert(!travels(&full, &decoded));
+    ck_assert_int_eq(decoded.late.count, 0);
+}
+END_TEST
+
 START_TEST(each_kind_travels)
 {
     struct rank_end decoded;
@@ -264,6 +283,9 @@ START_TEST(the_longest_record_is_as_long_as_is_said)
     memset(full.host, 'h', sizeof full.host - 1);
     memset(full.tensor, 't', sizeof full.tensor - 1);
     memset(full.words, 'w', sizeof full.words - 1);
+    full.how = (struct rank_end_how){ .kind = RANK_END_TIMEOUT };
+    for (int rank = 0; rank < LATE_RANKS_MAX; rank++)
+        late_ranks_add(&full.late, rank);
     rank_end_encode(&writer, &full);
     ck_assert_uint_le(writer.length, RANK_END_ENCODED_MAX);
     ck_assert_uint_ge(writer.length + 3, RANK_END_ENCODED_MAX);
@@ -285,6 +307,7 @@ int main(void)
     tcase = tcase_create("wire");
     tcase_add_checked_fixture(tcase, setup, NULL);
     tcase_add_test(tcase, what_is_sent_is_what_arrives);
+    tcase_add_test(tcase, late_ranks_travel_with_a_timeout);
     tcase_add_test(tcase, each_kind_travels);
     tcase_add_test(tcase, a_record_that_is_cut_is_refused);
     tcase_add_test(tcase, what_cannot_be_is_refused);

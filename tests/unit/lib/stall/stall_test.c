@@ -12,6 +12,26 @@
 static const int sizes[] = { 1, 2, 3, 5, 6, 13, 22 };
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
+/* "3 5", as the inspector of this rank says after an abort. */
+static const char *late_ranks(int rank)
+{
+    static char text[4 * LATE_RANKS_MAX + 1];
+    const struct late_ranks *late = stall_late_ranks(stall_world.ranks[rank].stall);
+    int length = 0;
+    text[0] = '\0';
+    for (int i = 0; i < late->count; i++)
+        length += snprintf(text + length, sizeof text - (size_t)length, i > 0 ? " %d" : "%d",
+                           late->rank[i]);
+    return text;
+}
+
+static void ck_assert_late_rank(int inspector, int expected)
+{
+    const struct late_ranks *late = stall_late_ranks(stall_world.ranks[inspector].stall);
+    ck_assert_int_eq(late->count, 1);
+    ck_assert_int_eq(late->rank[0], expected);
+}
+
 START_TEST(an_idle_world_sets_no_timer)
 {
     stall_world_make(sizes[_i]);
@@ -233,7 +253,7 @@ START_TEST(the_shutdown_time_ends_the_world)
         stall_world.spoken[1].text,
         "allreduce 'a' has waited 120 s for rank 4 (HOROVOD_STALL_SHUTDOWN_TIME_SECONDS"
         " is 120); rank 4 on node4: reading file 4?");
-    ck_assert_int_eq(stall_late_rank(stall_world.ranks[0].stall), 4);
+    ck_assert_str_eq(late_ranks(0), "4");
     stall_world_end();
 }
 END_TEST
@@ -243,8 +263,8 @@ START_TEST(the_text_of_a_shutdown_that_is_cut_says_so_and_has_the_late_rank)
 {
     stall_world_make_with(21, STALL_WORLD_CHECK_NS, 2 * STALL_WORLD_CHECK_NS);
     stall_world_submit(0, "a", COLLECTIVE_ALLREDUCE);
-    for (int rank = 1; rank <= 10; rank++)
-        stall_world.ranks[rank].waits_elsewhere = true;
+    for (int rank = 1; rank <= 20; rank++)
+        stall_world.ranks[rank].waits_elsewhere = rank != 11;
     stall_world_run(150);
     const char *text = stall_world.spoken[stall_world.nspoken - 1].text;
     size_t length = strlen(text);
@@ -317,7 +337,7 @@ START_TEST(a_rank_that_does_not_answer_is_named)
         ck_assert_stall_said("allreduce 'a' has waited 6");
         ck_assert_stall_said(who);
         ck_assert_int_eq(stall_world.spoken[stall_world.nspoken - 1].action, STALL_ABORT);
-        ck_assert_int_eq(stall_late_rank(stall_world.ranks[0].stall), stopped);
+        ck_assert_late_rank(0, stopped);
         stall_world_end();
     }
 }
@@ -351,12 +371,12 @@ START_TEST(a_root_that_does_not_answer_is_named_by_rank_1)
     ck_assert_str_eq(stall_world.spoken[0].text,
                      "allreduce 'a' has waited 180 s\n  no answer from rank 0");
     ck_assert_int_eq(stall_world.spoken[stall_world.nspoken - 1].action, STALL_ABORT);
-    ck_assert_int_eq(stall_late_rank(stall_world.ranks[1].stall), 0);
+    ck_assert_str_eq(late_ranks(1), "0");
     stall_world_end();
 }
 END_TEST
 
-/* ---- the late rank ---- */
+/* ---- late ranks ---- */
 
 static void run_until_shutdown(void)
 {
@@ -372,12 +392,12 @@ START_TEST(ranks_that_wait_for_different_names_are_not_late)
     for (int rank = 1; rank < _i; rank++)
         stall_world_submit(rank, "b", COLLECTIVE_ALLREDUCE);
     run_until_shutdown();
-    ck_assert_int_eq(stall_late_rank(stall_world.ranks[0].stall), -1);
+    ck_assert_str_eq(late_ranks(0), "");
     stall_world_end();
 }
 END_TEST
 
-START_TEST(the_first_rank_that_waits_for_nothing_is_late)
+START_TEST(all_ranks_that_wait_for_nothing_are_late)
 {
     stall_world_make_with(9, STALL_WORLD_CHECK_NS, 2 * STALL_WORLD_CHECK_NS);
     stall_world_submit(0, "a", COLLECTIVE_ALLREDUCE);
@@ -385,7 +405,81 @@ START_TEST(the_first_rank_that_waits_for_nothing_is_late)
         if (rank != 5 && rank != 7)
             stall_world_submit(rank, "b", COLLECTIVE_ALLREDUCE);
     run_until_shutdown();
-    ck_assert_int_eq(stall_late_rank(stall_world.ranks[0].stall), 5);
+    ck_assert_str_eq(late_ranks(0), "5 7");
+    stall_world_end();
+}
+END_TEST
+
+/* In both shapes of a tree. */
+START_TEST(of_many_late_ranks_each_is_named_whatever_its_place)
+{
+    for (stall_world.star = 1; stall_world.star <= 8; stall_world.star += 7) {
+        stall_world_make_with(64, STALL_WORLD_CHECK_NS, 2 * STALL_WORLD_CHECK_NS);
+        for (int rank = 0; rank < 64; rank++)
+            if (rank % 8 != 3)
+                stall_world_submit(rank, "a", COLLECTIVE_ALLREDUCE);
+        run_until_shutdown();
+        ck_assert_str_eq(late_ranks(0), "3 11 19 27 35 43 51 59");
+        stall_world_end();
+    }
+    stall_world.star = 1;
+}
+END_TEST
+
+/* Rank 1 has ranks below it, of which nothing is known. */
+START_TEST(a_rank_that_is_silent_twice_is_late_with_those_that_wait_for_nothing)
+{
+    stall_world_make_with(32, STALL_WORLD_CHECK_NS, 2 * STALL_WORLD_CHECK_NS);
+    stall_world.ranks[1].stopped = true;
+    stall_world_submit_but(31, "a");
+    run_until_shutdown();
+    ck_assert_stall_said("no answer from ranks 1-");
+    ck_assert_str_eq(late_ranks(0), "1 31");
+    stall_world_end();
+}
+END_TEST
+
+START_TEST(several_silent_ranks_are_late_together)
+{
+    stall_world_make_with(5, STALL_WORLD_CHECK_NS, 2 * STALL_WORLD_CHECK_NS);
+    stall_world.ranks[2].stopped = stall_world.ranks[4].stopped = true;
+    stall_world_submit(0, "a", COLLECTIVE_ALLREDUCE);
+    run_until_shutdown();
+    ck_assert_str_eq(late_ranks(0), "1 2 3 4");
+    stall_world_end();
+    stall_world_make_with(5, STALL_WORLD_CHECK_NS, 2 * STALL_WORLD_CHECK_NS);
+    stall_world.ranks[2].stopped = stall_world.ranks[4].stopped = true;
+    stall_world_submit_but(2, "a");
+    run_until_shutdown();
+    ck_assert_str_eq(late_ranks(0), "2 4");
+    stall_world_end();
+}
+END_TEST
+
+/* It was suspended just before the root asks for the last time. */
+START_TEST(a_rank_that_is_silent_once_is_not_late_beside_another)
+{
+    stall_world_make_with(5, STALL_WORLD_CHECK_NS, 2 * STALL_WORLD_CHECK_NS);
+    stall_world_submit_but(4, "a");
+    stall_world_run(100);
+    stall_world.ranks[2].stopped = true;
+    run_until_shutdown();
+    ck_assert_stall_said("no answer from rank 2");
+    ck_assert_str_eq(late_ranks(0), "4");
+    stall_world_end();
+}
+END_TEST
+
+/* The world's rank 40 is rank 0 of the set. */
+START_TEST(late_ranks_are_those_of_the_world)
+{
+    stall_world_make_with(4, STALL_WORLD_CHECK_NS, 2 * STALL_WORLD_CHECK_NS);
+    for (int rank = 0; rank < 4; rank++)
+        stall_world.world_ranks[rank] = 40 - 10 * rank;
+    stall_world_submit(0, "a", COLLECTIVE_ALLREDUCE);
+    stall_world_submit(2, "a", COLLECTIVE_ALLREDUCE);
+    run_until_shutdown();
+    ck_assert_str_eq(late_ranks(0), "10 30");
     stall_world_end();
 }
 END_TEST
@@ -403,7 +497,7 @@ START_TEST(a_rank_that_waits_in_another_set_is_not_late)
 {
     wait_in_two_sets();
     run_until_shutdown();
-    ck_assert_int_eq(stall_late_rank(stall_world.ranks[0].stall), 3);
+    ck_assert_str_eq(late_ranks(0), "3");
     stall_world_end();
 }
 END_TEST
@@ -413,7 +507,7 @@ START_TEST(a_rank_that_is_stopped_is_late_and_one_that_waits_for_it_is_not)
     wait_in_two_sets();
     stall_world.ranks[3].stopped = true;
     run_until_shutdown();
-    ck_assert_int_eq(stall_late_rank(stall_world.ranks[0].stall), 3);
+    ck_assert_str_eq(late_ranks(0), "3");
     stall_world_end();
 }
 END_TEST
@@ -423,7 +517,7 @@ START_TEST(if_all_that_miss_a_name_wait_in_other_sets_none_is_late)
     wait_in_two_sets();
     stall_world.ranks[3].waits_elsewhere = true;
     run_until_shutdown();
-    ck_assert_int_eq(stall_late_rank(stall_world.ranks[0].stall), -1);
+    ck_assert_str_eq(late_ranks(0), "");
     stall_world_end();
 }
 END_TEST
@@ -435,7 +529,7 @@ START_TEST(a_rank_that_waits_for_its_device_alone_is_late)
     stall_world_submit_but(-1, "a");
     stall_world.ranks[1].submitted[0].own = false;
     run_until_shutdown();
-    ck_assert_int_eq(stall_late_rank(stall_world.ranks[0].stall), 1);
+    ck_assert_str_eq(late_ranks(0), "1");
     stall_world_end();
 }
 END_TEST
@@ -460,7 +554,7 @@ START_TEST(a_suspension_longer_than_the_shutdown_time_ends_no_world)
         ck_assert_msg(!is_over(), "suspended after %d s", (int)second);
         stall_world_run(300);
         ck_assert_msg(is_over(), "suspended after %d s", (int)second);
-        ck_assert_int_eq(stall_late_rank(stall_world.ranks[0].stall), _i);
+        ck_assert_late_rank(0, _i);
         stall_world_end();
     }
 }
@@ -507,7 +601,7 @@ START_TEST(ranks_that_are_all_stuck_are_told)
     ck_assert_int_eq(stall_world.nspoken, 1);
     ck_assert_int_eq(stall_world.spoken[0].action, STALL_ABORT);
     ck_assert_stall_said("deadlock: every rank waits: ");
-    ck_assert_int_eq(stall_late_rank(stall_world.ranks[0].stall), -1);
+    ck_assert_str_eq(late_ranks(0), "");
     stall_world_end();
 }
 END_TEST
@@ -669,7 +763,12 @@ int main(void)
     tcase_add_test(tcase, a_rank_that_answers_late_does_no_harm);
     tcase_add_test(tcase, a_root_that_does_not_answer_is_named_by_rank_1);
     tcase_add_loop_test(tcase, ranks_that_wait_for_different_names_are_not_late, 2, 9);
-    tcase_add_test(tcase, the_first_rank_that_waits_for_nothing_is_late);
+    tcase_add_test(tcase, all_ranks_that_wait_for_nothing_are_late);
+    tcase_add_test(tcase, of_many_late_ranks_each_is_named_whatever_its_place);
+    tcase_add_test(tcase, a_rank_that_is_silent_twice_is_late_with_those_that_wait_for_nothing);
+    tcase_add_test(tcase, several_silent_ranks_are_late_together);
+    tcase_add_test(tcase, a_rank_that_is_silent_once_is_not_late_beside_another);
+    tcase_add_test(tcase, late_ranks_are_those_of_the_world);
     tcase_add_test(tcase, a_rank_that_waits_in_another_set_is_not_late);
     tcase_add_test(tcase, a_rank_that_is_stopped_is_late_and_one_that_waits_for_it_is_not);
     tcase_add_test(tcase, if_all_that_miss_a_name_wait_in_other_sets_none_is_late);

@@ -17,12 +17,14 @@ static void on_met(void *context, int worker)
 }
 
 static int blamed; /* the worker because of whom a world has broken */
+static struct late_ranks late;
 
 static void on_left(void *context, int worker, const struct rank_end *said)
 {
     (void)context;
     (void)worker;
     blamed = said->because_of;
+    late = said->late;
 }
 
 static void setup_elastic(void)
@@ -112,6 +114,16 @@ START_TEST(a_process_that_is_not_elastic_is_refused_and_not_met)
 }
 END_TEST
 
+static void say_broken(struct join_client *client, const struct rank_end *end)
+{
+    struct wire_writer payload = { 0 }, out = { 0 };
+    rank_end_encode(&payload, end);
+    seal_put(&client->seal, &out, JOIN_BROKEN, payload.data, payload.length);
+    join_client_send(client, out.data, out.length);
+    wire_writer_fini(&payload);
+    wire_writer_fini(&out);
+}
+
 /* Of a world whose ranks 0 and 1 are workers 1 and 3. */
 static const struct {
     int because_of, worker;
@@ -120,7 +132,6 @@ static const struct {
 START_TEST(a_rank_that_does_not_exist_is_no_worker_for_the_launcher)
 {
     const struct rendezvous_member members[] = { { 1, "localhost" }, { 3, "localhost" } };
-    struct wire_writer payload = { 0 }, out = { 0 };
     struct rank_end end = rank_end_none();
     ck_assert_int_eq(server_intend(&server, members, 2, now_ms, NULL), HVD_OK);
     come(&clients[0], 1, "a");
@@ -129,12 +140,27 @@ START_TEST(a_rank_that_does_not_exist_is_no_worker_for_the_launcher)
     end.status = HVD_ERR_PEER_LOST;
     end.because_of = blames[_i].because_of;
     blamed = 99;
-    rank_end_encode(&payload, &end);
-    seal_put(&clients[0].seal, &out, JOIN_BROKEN, payload.data, payload.length);
-    join_client_send(&clients[0], out.data, out.length);
+    say_broken(&clients[0], &end);
     ck_assert_int_eq(blamed, blames[_i].worker);
-    wire_writer_fini(&payload);
-    wire_writer_fini(&out);
+}
+END_TEST
+
+/* Workers 5 and 3 are ranks 0 and 1. */
+START_TEST(late_ranks_are_workers_for_the_launcher)
+{
+    const struct rendezvous_member members[] = { { 5, "localhost" }, { 3, "localhost" } };
+    struct rank_end end = rank_end_none();
+    ck_assert_int_eq(server_intend(&server, members, 2, now_ms, NULL), HVD_OK);
+    come(&clients[0], 5, "a");
+    come(&clients[1], 3, "a");
+    end.how.kind = RANK_END_TIMEOUT;
+    end.status = HVD_ERR_PEER_LOST;
+    for (int rank = 0; rank < 4; rank++)
+        late_ranks_add(&end.late, rank);
+    say_broken(&clients[0], &end);
+    ck_assert_int_eq(late.count, 2);
+    ck_assert_int_eq(late.rank[0], 3);
+    ck_assert_int_eq(late.rank[1], 5);
 }
 END_TEST
 
@@ -165,6 +191,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup_elastic, teardown);
     tcase_add_loop_test(tcase, a_rank_that_does_not_exist_is_no_worker_for_the_launcher, 0,
                         sizeof blames / sizeof *blames);
+    tcase_add_test(tcase, late_ranks_are_workers_for_the_launcher);
     tcase_add_test(tcase, time_that_passes_before_the_first_world_refuses_nobody);
     return unit_run(suite);
 }
