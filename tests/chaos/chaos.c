@@ -86,7 +86,10 @@ static void print_trial(const struct trial *trial)
     printf("%s seed %-12llu %s: %s, %s after %.0f ms%s%s\n", trial->good ? "ok  " : "FAIL",
            (unsigned long long)trial->plan.seed, text, how,
            trial->outcome.left ? "gave up" : "clean", trial->clean_ms,
-           trial->missed ? "; no victim" : "", trial->good ? "" : "; ");
+           !trial->missed       ? ""
+           : trial->outcome.hit ? "; goes on with another"
+                                : "; no victim",
+           trial->good ? "" : "; ");
     if (trial->good)
         return;
     printf("# %s\n# last line: %s\n# again: --seed %llu --trials 1 and the same other options\n",

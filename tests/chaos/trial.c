@@ -54,6 +54,7 @@ static bool choose_victims(struct trial *trial, const struct members *members)
     pid_t victim = found[trial->plan.pick % (unsigned)count];
     const struct process *process = census_find(members->census, victim);
     int host = process ? members_host(members, process) : 0;
+    trial->host = host;
     trial->outcome.host =
         members->testbed->nhosts ? members->testbed->hosts[host].name : "localhost";
     trial->victims[0] = victim;
@@ -67,6 +68,19 @@ static void signal_victims(const struct trial *trial, int signum)
         kill(trial->victims[i], signum);
 }
 
+/* While a host is being reached, hvdrun may do again what the fault has ended: a session that ends
+ * before the login is like one that MaxStartups has refused, and an installed hvdagent that does
+ * not say its version is replaced by a copy. All ranks have come up then, and stay. */
+static bool is_replaced(const struct trial *trial, const struct members *members)
+{
+    const struct plan *plan = &trial->plan;
+    pid_t ignored;
+    uint64_t bound_us = (uint64_t)oracle_bound_ms(plan, members->testbed->nhosts > 0) * 1000;
+    return plan->phase == PHASE_BEGIN && plan->fault->exit_status == 68 && !trial->outcome.ended &&
+           trial_now_us() - trial->hit_us > bound_us && trial_job_is_up(trial) &&
+           members_list(members, plan->fault->victim, trial->host, &ignored, 1) > 0;
+}
+
 static void hit(struct trial *trial)
 {
     signal_victims(trial, trial->plan.fault->signum);
@@ -76,7 +90,8 @@ static void hit(struct trial *trial)
     trial->next_us = trial->hit_us + (uint64_t)trial->plan.fault->next[0].after_ms * 1000;
 }
 
-/* Whoever was to be the victim never came: the job is stopped in the ordinary way. */
+/* Whoever was to be the victim never came, or there is another now: the job is stopped in the
+ * ordinary way. */
 static void miss(struct trial *trial)
 {
     trial->missed = true;
@@ -185,6 +200,8 @@ void trial_step(struct trial *trial, const struct census *census, bool alone)
     if (trial->state == TRIAL_HIT) {
         do_next(trial);
         hit_again(trial, &members);
+        if (!trial->missed && is_replaced(trial, &members))
+            miss(trial);
     }
     if (!trial->outcome.ended) { /* after the census: whoever has gone may be in it */
         trial->outcome.ended =

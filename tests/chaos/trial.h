@@ -33,12 +33,14 @@ struct trial {
     pid_t launcher;
     pid_t victims[TRIAL_VICTIMS_MAX];
     int nvictims;
+    int host;                                       /* of the first victim */
     uint64_t started_us, phase_us, hit_us, next_us; /* 0: not yet */
     int next;                                       /* of the fault's */
     uint64_t clean_us; /* since when nobody is left, as far as was seen; 0: somebody is */
     int clean_looks;
     bool again;  /* the second victim was chosen */
-    bool missed; /* there was no victim to be found; the job was told to stop */
+    bool missed; /* there was no victim to be found, or another was there after it; the job was told
+                  * to stop */
     struct outcome outcome;
     double clean_ms; /* from the fault, or the job's start, to the end of everything */
     bool good;
