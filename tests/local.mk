@@ -424,6 +424,7 @@ unit_tests += \
 	tests/unit/rendezvous/store/add_request_test \
 	tests/unit/launcher/agent/agent_binding_test \
 	tests/unit/launcher/connect/agent_bootstrap_test \
+	tests/unit/launcher/agent/agent_dying_test \
 	tests/unit/launcher/agent/agent_ends_test \
 	tests/unit/launcher/protocol/agent_protocol_test \
 	tests/unit/launcher/agent/agent_multicast_test \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The end of the ranks of a host, and of the agent:
- *   STOP        the ranks are asked, then killed (stop_plan.h)
+ *   STOP        the ranks are asked, then killed (stop_plan.h); those that exit already, or were
+ *               killed, are reported as having ended by themselves
  *   all ended   processes that are left are ended; then, when the tunnels to hosts below this one
  *               have ended too, DONE
  *   orphaned    the link has ended before DONE, or the heartbeat timeout has passed: the agent kills
@@ -12,6 +13,7 @@
 
 #include "launcher/base/exit_status.h"
 #include "launcher/base/uv_must.h"
+#include "launcher/process/process_handle.h"
 #include "launcher/process/process_tree.h"
 
 #include <signal.h>
@@ -125,9 +127,19 @@ static void on_tick(uv_timer_t *timer)
     advance_ending(agent);
 }
 
+/* The first time: ranks that are already ending do so by themselves, however long it takes. */
+static void agent_note_ending_ranks(struct agent *agent)
+{
+    for (int i = 0; agent->ending.stop.phase == STOP_IDLE && i < agent->ranks.count; i++) {
+        struct agent_rank *rank = agent->ranks.list[i];
+        rank->ends_itself = rank->running && process_is_ending(rank->pid);
+    }
+}
+
 static void agent_stop_ranks(struct agent *agent, int signum, uint64_t grace_ms)
 {
     agent_reap(agent); /* children that have ended before did so by themselves */
+    agent_note_ending_ranks(agent);
     apply(agent, stop_plan_ask(&agent->ending.stop, signum, grace_ms, uv_now(agent->loop)));
     if (agent->phase <= AGENT_IS_READY) /* nothing was started, and nothing will be */
         agent->phase = AGENT_SWEEPING;

@@ -69,6 +69,7 @@ struct agent_rank {
     pid_t pid;                      /* 0 before it is started */
     bool running;
     bool told_to_end; /* alone, by STOP_RANK, while it ran */
+    bool ends_itself; /* it was already ending when STOP came */
     struct agent_pump pumps[OUTPUT_STREAMS];
 };
 

@@ -45,7 +45,8 @@ static void tell_library(struct agent *agent, int rank, const struct rank_end_ho
 static void report_exit(struct agent *agent, const struct ended *ended)
 {
     uint64_t now_us = uv_hrtime() / 1000;
-    bool told = agent->ending.stop.phase != STOP_IDLE || ended->rank->told_to_end;
+    bool stopped = agent->ending.stop.phase != STOP_IDLE && !ended->rank->ends_itself;
+    bool told = stopped || ended->rank->told_to_end;
     bool killed = ended->how.kind == RANK_END_KILLED && ended->how.code == SIGKILL;
     struct agent_exited exited = {
         .end = rank_end_none(),

@@ -11,6 +11,7 @@
 #include "launcher/base/uv_must.h"
 #include "launcher/base/xalloc.h"
 #include "launcher/cleanup/orphans.h"
+#include "launcher/process/process_handle.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -105,8 +106,8 @@ int agent_on_stop_rank(struct agent *agent, struct wire_reader *body, struct err
     string_list_fini(&stop->variables);
     if ((rc = agent_take_texts(&stop->variables, body, AGENT_STOP_RANK, err)) < 0)
         return rc;
-    agent_reap(agent); /* if it has ended before, it did so by itself */
-    rank->told_to_end |= rank->running;
+    agent_reap(agent); /* if it has ended before, or is about to, it does so by itself */
+    rank->told_to_end |= rank->running && !process_is_ending(rank->pid);
     int signum =
         stop_plan_ask(&stop->plan, told.stop.signum, told.stop.grace_ms, uv_now(agent->loop));
     if (signum != 0)

@@ -2,6 +2,8 @@
 /* Reading /proc/PID/stat, and pidfds; see process_handle.h. */
 #include "launcher/process/process_handle.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -11,19 +13,29 @@
 #include <sys/pidfd.h>
 #include <unistd.h>
 
-/* "PID (NAME) STATE PPID PGRP ..." and STARTTIME as field 22; NAME may hold anything, also ") ". */
+/* Flags of a thread: PF_EXITING, PF_DUMPCORE and PF_SIGNALED of the kernel (proc(5)). */
+enum { ENDING_FLAGS = 0x4 | 0x200 | 0x400 };
+
+#define PENDING_KILL (1ul << (SIGKILL - 1))
+
+/* "PID (NAME) STATE PPID PGRP ..." with FLAGS as field 9, STARTTIME as 22, and pending signals as 31;
+ * NAME may hold anything, also ") ". A thread has such a line, too. */
 static bool parse_stat(struct process *process, const char *stat)
 {
     const char *after_name = strrchr(stat, ')');
     char state;
     int parent, group;
+    unsigned flags;
+    unsigned long pending = 0;
     unsigned long long started;
-    if (!after_name || sscanf(after_name + 1,
-                              " %c %d %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-                              "%*s %*s %llu",
-                              &state, &parent, &group, &started) != 4)
+    if (!after_name ||
+        sscanf(after_name + 1,
+               " %c %d %d %*s %*s %*s %u %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu "
+               "%*s %*s %*s %*s %*s %*s %*s %*s %lu",
+               &state, &parent, &group, &flags, &started, &pending) < 5)
         return false;
-    *process = (struct process){ atoi(stat), parent, group, state, started, false };
+    bool ending = (flags & ENDING_FLAGS) != 0 || (pending & PENDING_KILL) != 0;
+    *process = (struct process){ atoi(stat), parent, group, state, started, ending, false };
     return true;
 }
 
@@ -46,6 +58,32 @@ char process_state(pid_t pid)
     char path[32];
     snprintf(path, sizeof path, "/proc/%d", (int)pid);
     return (char)(process_read(&process, AT_FDCWD, path) ? process.state : 0);
+}
+
+/* The first thread may have ended alone. */
+static bool all_threads_are_ending(DIR *tasks)
+{
+    struct process thread;
+    for (struct dirent *entry; (entry = readdir(tasks));)
+        if (isdigit((unsigned char)*entry->d_name) &&
+            process_read(&thread, dirfd(tasks), entry->d_name) && !thread.ending)
+            return false;
+    return true;
+}
+
+bool process_is_ending(pid_t pid)
+{
+    struct process process;
+    char path[40];
+    snprintf(path, sizeof path, "/proc/%d", (int)pid);
+    if (!process_read(&process, AT_FDCWD, path) || !process.ending)
+        return false;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *tasks = opendir(path);
+    bool ending = !tasks || all_threads_are_ending(tasks);
+    if (tasks)
+        closedir(tasks);
+    return ending;
 }
 
 bool process_handle_open(struct process_handle *handle, pid_t pid)

@@ -19,7 +19,8 @@ struct process {
     pid_t pid, parent, group;
     char state;
     uint64_t started; /* clock ticks since the machine was started */
-    bool below;       /* for process_tree.c: a descendant of this process */
+    bool ending; /* it exits, dumps core, or has a SIGKILL to handle; or its first thread does */
+    bool below;  /* for process_tree.c: a descendant of this process */
 };
 
 /* Reads the process whose number is `name`; `proc` is a descriptor of /proc. False if there is
@@ -28,6 +29,11 @@ bool process_read(struct process *process, int proc, const char *name);
 
 /* The state of the process: 'R', 'S', 'D', 'T' and so on; 0 if unknown. */
 char process_state(pid_t pid);
+
+/* True if the process will end whatever happens to it: all its threads exit, or were killed. It may
+ * take long until it can be waited for, for instance to free a GPU or to write a core file. False
+ * if there is none, and where /proc does not tell (gVisor). */
+bool process_is_ending(pid_t pid);
 
 struct process_handle {
     pid_t pid;

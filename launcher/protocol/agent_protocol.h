@@ -237,7 +237,8 @@ struct agent_exited {
     struct rank_end end; /* EXITED or KILLED; at_us on the clock of HEARTBEAT; oom: killed, by an
                           * unknown sender, while the kernel killed because memory ran out */
     uint64_t after_ms;
-    bool told; /* STOP, or a signal to the agent, had come before: it had to end */
+    bool told; /* it had to end: STOP, STOP_RANK or a signal to the agent had come while it neither
+                * exited nor was killed */
 };
 
 /* The agent's HEARTBEAT. */

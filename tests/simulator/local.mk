@@ -44,7 +44,7 @@ tests_simulator_simulate_LDADD = src/hvdrun/libhvdrun.la launcher/liblauncher.la
 simulated_memory = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,--wrap=free,--wrap=strdup,--wrap=strndup
 simulated_calls = -Wl,--wrap=close,--wrap=fcntl,--wrap=open,--wrap=fstat,--wrap=pipe2,--wrap=socketpair,--wrap=read \
 	-Wl,--wrap=chdir,--wrap=umask,--wrap=kill \
-	-Wl,--wrap=getpid,--wrap=getppid,--wrap=waitpid,--wrap=interfaces_read,--wrap=process_state \
+	-Wl,--wrap=getpid,--wrap=getppid,--wrap=waitpid,--wrap=interfaces_read,--wrap=process_state,--wrap=process_is_ending \
 	-Wl,--wrap=monotonic_ms,--wrap=monotonic_ns
 simulated_orders = -Wl,--wrap=job_host_stop,--wrap=agent_on_stop
 tests_simulator_simulate_LDFLAGS = $(AM_LDFLAGS) $(simulated_memory) $(simulated_calls) $(simulated_orders)

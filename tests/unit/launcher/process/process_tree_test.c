@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Descendants that end while they are looked at, and whose number is given to others. clone3() with
- * set_tid gives a number again; root may do that, and whoever else is skipped says so. */
+/* Descendants that end while they are looked at, and whose number is given to others; processes
+ * that are ending. clone3() with set_tid gives a number again; root may do that, and whoever else
+ * is skipped says so. */
 #include "launcher/process/process_tree.h"
 
 #include "launcher/process/process_handle.h"
@@ -12,6 +13,7 @@
 #include <linux/filter.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -237,6 +239,47 @@ START_TEST(members_of_a_group_that_is_left_out_get_no_signal_and_are_counted)
 }
 END_TEST
 
+/* ---- a process that is ending ---- */
+
+START_TEST(a_process_that_was_killed_is_ending_until_it_is_reaped)
+{
+    int status;
+    pid_t pid = start_child();
+    ck_assert(!process_is_ending(pid));
+    ck_assert_int_eq(kill(pid, SIGKILL), 0);
+    ck_assert(process_is_ending(pid));
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert(!process_is_ending(pid));
+}
+END_TEST
+
+static void *live_on_beside(void *nothing)
+{
+    live_on();
+    return nothing;
+}
+
+/* Both threads end when the process is killed. */
+START_TEST(a_process_whose_first_thread_alone_has_ended_is_not_ending)
+{
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        pthread_t other;
+        if (pthread_create(&other, NULL, live_on_beside, NULL) == 0)
+            syscall(SYS_exit, 0);
+        _exit(1);
+    }
+    while (process_state(pid) != 'Z')
+        usleep(1000);
+    ck_assert_int_eq(waitpid(pid, &status, WNOHANG), 0);
+    ck_assert(!process_is_ending(pid));
+    ck_assert_int_eq(kill(pid, SIGKILL), 0);
+    ck_assert(process_is_ending(pid));
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *suite = suite_create("process_tree");
@@ -251,6 +294,10 @@ static Suite *suite(void)
     tcase_add_test(numbers, members_of_a_group_that_is_left_out_get_no_signal_and_are_counted);
     tcase_add_test(numbers, who_has_left_the_session_and_lost_its_parent_is_a_descendant);
     suite_add_tcase(suite, numbers);
+    TCase *ending = tcase_create("ending");
+    tcase_add_test(ending, a_process_that_was_killed_is_ending_until_it_is_reaped);
+    tcase_add_test(ending, a_process_whose_first_thread_alone_has_ended_is_not_ending);
+    suite_add_tcase(suite, ending);
     return suite;
 }
 
