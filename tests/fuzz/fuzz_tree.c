@@ -99,6 +99,16 @@ static void check_clean(const char *text)
     }
 }
 
+static void check_idle(const struct late_ranks *idle)
+{
+    int before = FIRST - 1;
+    PROMISE(idle->count >= 0 && idle->count <= LATE_RANKS_MAX);
+    for (int i = 0; i < idle->count; i++) {
+        PROMISE(idle->rank[i] > before && idle->rank[i] < END);
+        before = idle->rank[i];
+    }
+}
+
 static void check_answer(const struct stall_answer *answer)
 {
     int before = FIRST - 1;
@@ -106,6 +116,7 @@ static void check_answer(const struct stall_answer *answer)
     for (int i = 0; i < answer->nnames; i++)
         check_ranges(&answer->name[i].missing);
     check_ranges(&answer->silent);
+    check_idle(&answer->idle);
     PROMISE(answer->nranks >= 0 && answer->nranks <= STALL_RANKS_MAX);
     for (int i = 0; i < answer->nranks; i++) {
         PROMISE(answer->ranks[i].rank > before && answer->ranks[i].rank < END);
