@@ -452,6 +452,7 @@ unit_tests += \
 	tests/unit/launcher/elastic/elastic_plan_growth_test \
 	tests/unit/launcher/elastic/elastic_plan_horovod_test \
 	tests/unit/launcher/elastic/elastic_plan_test \
+	tests/unit/launcher/elastic/elastic_plan_absent_test \
 	tests/unit/launcher/elastic/elastic_plan_missing_test \
 	tests/unit/launcher/elastic/elastic_plan_timeout_test \
 	tests/unit/launcher/elastic/worker_notice_test \

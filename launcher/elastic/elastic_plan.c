@@ -211,6 +211,7 @@ void elastic_plan_on_waiting(struct elastic_plan *plan, int worker, uint64_t now
         return;
     struct plan_worker *at = &plan->workers[worker];
     at->waiting = true;
+    at->waiting_ms = now_ms;
     if (at->member && at->state == PLAN_ALIVE && plan->left_since == ELASTIC_NEVER)
         plan->left_since = now_ms;
     elastic_plan_decide(plan, now_ms);

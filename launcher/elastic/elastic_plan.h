@@ -20,7 +20,8 @@
  * processes still run, so they are given up, removed and stopped at once. A host stays in use while
  * another of its workers is well: this worker has submitted the tensor, so the host works, and only
  * the slots of the late workers are given up. A host whose members are all late is avoided like one
- * that has a failure.
+ * that has a failure. Members that do not come to the next world, though another one has waited for
+ * them for this time, are given up in the same way; see elastic_plan_absent.c.
  *
  * Growth. A worker is started in each free slot while the world runs on. When all of these workers
  * wait at the rendezvous, or a second after the first of them, the members and those that wait are
@@ -88,6 +89,7 @@ struct elastic_options {
     bool min_is_np;                             /* --min-np was not given */
     uint64_t timeout_ms;                        /* --elastic-timeout */
     uint64_t warning_ms;                        /* 0: missing ranks are not named before */
+    uint64_t shutdown_ms;                       /* of the stall check; 0: ranks may hang */
     int reset_limit;                            /* of worlds after the first; 0: no limit */
     uint64_t cooldown_low_ms, cooldown_high_ms; /* 0: a host that failed is avoided for ever */
     bool hosts_are_fixed; /* the hosts of the first elastic_plan_on_hosts() are all there will be */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an elastic job does next, decided anew after every event from the state of its plan:
- *   give up workers that do not join, bring hosts back, remove workers without a slot or with a wrong place, see whether all is over,
+ *   give up workers that do not join or come, bring hosts back, remove workers without a slot or with a wrong place, see whether all is over,
  *   start workers, intend the next world, stop removed workers that stay, look at the time limits.
  * Fails as elastic_plan.h says. */
 #include "launcher/base/xalloc.h"
@@ -357,6 +357,7 @@ void elastic_plan_decide(struct elastic_plan *plan, uint64_t now_ms)
     if (plan->over)
         return;
     elastic_give_up_late(plan, now_ms);
+    elastic_give_up_absent(plan, now_ms);
     plan->cool_ms = elastic_hosts_cool(&plan->hosts, now_ms);
     elastic_remove_excess(plan, now_ms);
     if (plan->finished > 0 && plan->epoch >= 0)
@@ -401,6 +402,7 @@ uint64_t elastic_plan_next_ms(const struct elastic_plan *plan)
     next = elastic_earlier(next, elastic_deadline(plan->forming_since, plan->options.timeout_ms));
     next = elastic_earlier(next, plan->warn_ms);
     next = elastic_earlier(next, elastic_late_next_ms(plan));
+    next = elastic_earlier(next, elastic_absent_next_ms(plan));
     next = elastic_earlier(next, elastic_deadline(plan->gather_since, ELASTIC_GATHER_MS));
     if (plan->whole && !plan->open)
         next = elastic_earlier(next, elastic_deadline(plan->left_since, ELASTIC_HEAR_MS));

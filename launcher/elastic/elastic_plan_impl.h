@@ -32,6 +32,7 @@ struct plan_worker {
     int rank, size;
     uint64_t stop_ms;    /* of REMOVED: when to stop it; ELASTIC_NEVER: not known yet */
     uint64_t started_ms; /* when START was asked for */
+    uint64_t waiting_ms; /* of `waiting`: since when */
     uint64_t warn_ms;    /* when it is named next, if it has not come by then */
 };
 
@@ -125,6 +126,12 @@ void elastic_give_up_late(struct elastic_plan *plan, uint64_t now_ms); /* GIVE_U
 void elastic_warn_late(struct elastic_plan *plan, uint64_t now_ms);    /* WARN, if it is due */
 uint64_t elastic_late_next_ms(const struct elastic_plan *plan); /* when one is; ELASTIC_NEVER */
 
+/* ---- elastic_plan_absent.c: members of the last world that do not come to the next ---- */
+
+void elastic_give_up_absent(struct elastic_plan *plan,
+                            uint64_t now_ms);                     /* GIVE_UP, if it is time */
+uint64_t elastic_absent_next_ms(const struct elastic_plan *plan); /* when; ELASTIC_NEVER */
+
 /* ---- elastic_plan_text.c: FAIL, WARN and GIVE_UP with their lines ---- */
 
 void elastic_fail_short(struct elastic_plan *plan, bool for_ever); /* too few slots */
@@ -133,6 +140,7 @@ void elastic_fail_over(struct elastic_plan *plan);                 /* nobody is 
 void elastic_fail_forming(struct elastic_plan *plan);              /* no world in time */
 void elastic_warn_missing(struct elastic_plan *plan, uint64_t now_ms);
 void elastic_say_given_up(struct elastic_plan *plan, int worker);
+void elastic_say_absent(struct elastic_plan *plan, int worker);
 void elastic_say_too_late(struct elastic_plan *plan, int worker, const char *why);
 
 /* Those of the workers `first` to `end` - 1, of one host, that `wanted` accepts: at least one. */

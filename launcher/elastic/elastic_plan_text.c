@@ -202,11 +202,26 @@ void elastic_fail_forming(struct elastic_plan *plan)
              elastic_seconds(plan->options.timeout_ms), why);
 }
 
+static void elastic_warn_given_up(struct elastic_plan *plan, uint64_t at_ms, uint64_t now_ms)
+{
+    char missing[ELASTIC_TEXT_SIZE - 136];
+    elastic_describe_missing(plan, missing, sizeof missing);
+    snprintf(elastic_plan_queue(plan, ELASTIC_WARN, -1)->action.text, ELASTIC_TEXT_SIZE,
+             "no world for %d s: %s; ranks of the last world are given up in %d s "
+             "(--stall-check-shutdown-time-seconds)",
+             elastic_seconds(now_ms - plan->forming_since), missing,
+             elastic_seconds(at_ms - now_ms + 999));
+}
+
 /* Rounds up what is left, so that the two times add up to the limit. */
 void elastic_warn_missing(struct elastic_plan *plan, uint64_t now_ms)
 {
     char missing[ELASTIC_TEXT_SIZE - 96];
-    uint64_t waited_ms = now_ms - plan->forming_since;
+    uint64_t waited_ms = now_ms - plan->forming_since, given_up_ms = elastic_absent_next_ms(plan);
+    if (given_up_ms < plan->forming_since + plan->options.timeout_ms) {
+        elastic_warn_given_up(plan, given_up_ms, now_ms);
+        return;
+    }
     elastic_describe_missing(plan, missing, sizeof missing);
     snprintf(elastic_plan_queue(plan, ELASTIC_WARN, -1)->action.text, ELASTIC_TEXT_SIZE,
              "no world for %d s: %s; the job ends in %d s (--elastic-timeout)",
@@ -221,6 +236,14 @@ void elastic_say_given_up(struct elastic_plan *plan, int worker)
     snprintf(elastic_plan_queue(plan, ELASTIC_GIVE_UP, worker)->action.text, ELASTIC_TEXT_SIZE,
              "has not called hvd_init within %d s (--elastic-timeout)",
              elastic_seconds(plan->options.timeout_ms));
+}
+
+void elastic_say_absent(struct elastic_plan *plan, int worker)
+{
+    snprintf(elastic_plan_queue(plan, ELASTIC_GIVE_UP, worker)->action.text, ELASTIC_TEXT_SIZE,
+             "has not come to the next world, where others have waited %d s "
+             "(--stall-check-shutdown-time-seconds)",
+             elastic_seconds(plan->options.shutdown_ms));
 }
 
 void elastic_say_too_late(struct elastic_plan *plan, int worker, const char *why)

@@ -5,6 +5,7 @@ launcher_liblauncher_la_SOURCES += \
 	launcher/elastic/elastic_hosts.c launcher/elastic/elastic_hosts.h \
 	launcher/elastic/elastic_plan.c launcher/elastic/elastic_plan.h \
 	launcher/elastic/elastic_plan_decide.c launcher/elastic/elastic_plan_impl.h \
+	launcher/elastic/elastic_plan_absent.c \
 	launcher/elastic/elastic_plan_joining.c \
 	launcher/elastic/elastic_plan_missing.c \
 	launcher/elastic/elastic_plan_text.c \

@@ -176,14 +176,17 @@ static void describe_discovery(struct job_setup *setup)
     getrlimit(RLIMIT_NOFILE, &setup->nofile); /* it is raised later */
 }
 
-/* When the library warns of a stalled tensor, hvdrun warns of ranks that do not come; 0: never. */
-static uint64_t stall_warning_ms(const struct hvdrun_options *options)
+/* When the library warns of a stalled tensor, hvdrun warns of ranks that do not come; and it gives
+ * them up when the library gives up those that do not submit the tensor. */
+static void describe_elastic_stalls(struct elastic_options *elastic,
+                                    const struct hvdrun_options *options)
 {
     struct settings settings;
     struct err err;
     if (rank_settings_read(&settings, &options->set, &err) < 0 || !settings.stall_check)
-        return 0;
-    return settings.stall_check_s * 1000;
+        return;
+    elastic->warning_ms = settings.stall_check_s * 1000;
+    elastic->shutdown_ms = settings.stall_shutdown_s * 1000;
 }
 
 /* A hostfile may change, and a script may name other hosts. */
@@ -199,12 +202,12 @@ static void describe_elastic(struct job_setup *setup)
         .np_is_min = options->np_is_min,
         .min_is_np = options->min_is_np,
         .timeout_ms = (uint64_t)options->elastic_timeout_s * 1000,
-        .warning_ms = stall_warning_ms(options),
         .reset_limit = options->reset_limit,
         .cooldown_low_ms = (uint64_t)options->cooldown_s[0] * 1000,
         .cooldown_high_ms = (uint64_t)options->cooldown_s[1] * 1000,
         .hosts_are_fixed = !options->discovery_script && !options->hostfile,
     };
+    describe_elastic_stalls(&setup->elastic, options);
     setup->job_elastic = (struct job_elastic){
         .size_max = options->max_np,
         .first_size = slots < options->max_np ? slots : options->max_np,

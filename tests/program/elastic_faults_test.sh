@@ -88,6 +88,19 @@ ok "and its process is ended" until_true workers_are 0 1
 end_job
 is "and the job ends well" 0 "$status"
 
+# Nobody names rank 1, because the world ends by the death of rank 2.
+# shellcheck disable=SC2086
+elastic -np 3 --min-np 1 -H localhost:3 $stall_times
+all_joined 0 0 1 2
+kill -STOP "$(pid_of 1)"
+kill -KILL "$(pid_of 2)"
+ok "a rank that hangs while another one dies is lost when the others have waited for it" all_joined 1 0
+like "hvdrun says that it has not come" \
+    '^hvdrun: lost rank 1 on localhost \(worker 1, pid [0-9]+\): has not come to the next world, where others have waited [0-9]+ s ' "$tmp/err"
+ok "and its process is ended" until_true workers_are 0
+end_job
+is "and the job ends well" 0 "$status"
+
 # One on each host, and each host has one that is well. Both hang in the first step: otherwise one might wait for the other.
 : >"$tmp/hang.1"
 : >"$tmp/hang.2"

@@ -18,6 +18,9 @@ enum { SIM_MEMBERS_MAX = 2048, SIM_WORLDS_MAX = 512, SIM_WORLD_SIZE_MAX = 24 };
 /* In the jobs of seeds from here on ranks hang, too. */
 #define SIM_FIRST_HANGING UINT64_C(1000000000000)
 
+/* --stall-check-shutdown-time-seconds of these jobs. */
+enum { SIM_SHUTDOWN_MS = 4000 };
+
 enum sim_member_state {
     MEMBER_STARTS,
     MEMBER_JOINS,

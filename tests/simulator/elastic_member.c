@@ -22,7 +22,7 @@ enum { DOUBT_US = 300000 };
 
 /* HOROVOD_STALL_SHUTDOWN_TIME_SECONDS, which is longer than any step; somebody ends a process that
  * hangs for longer. */
-enum { STALL_US = 4000000, HANG_US = 40000000 };
+enum { STALL_US = 1000 * SIM_SHUTDOWN_MS, HANG_US = 40000000 };
 
 /* An event of a member, which counts only while the member is in the same state. */
 struct turn {
@@ -229,7 +229,7 @@ static void member_breaks_off(struct sim_member *member)
     member_come_again(member, &why);
 }
 
-/* The root names the ranks that hang, and each other rank says so. */
+/* The root names the ranks that hang, or the first of them, and each other rank says so. */
 static void on_stall_time(void *context)
 {
     struct sim_epoch *epoch = context;
@@ -237,6 +237,8 @@ static void on_stall_time(void *context)
     for (int rank = 0; rank < epoch->size; rank++)
         if (epoch->members[rank] && member_hangs_in(epoch->members[rank], epoch))
             late_ranks_add(&epoch->late, rank);
+    if (epoch->late.count > 1 && sim_once_in(3))
+        epoch->late.count = 1;
     for (int rank = 0; epoch->late.count > 0 && rank < epoch->size; rank++)
         if (epoch->members[rank] && member_waits_in(epoch->members[rank], epoch))
             member_later(epoch->members[rank], sim_between(50, SIM_MS(30)), member_breaks_off);

@@ -70,6 +70,7 @@ static void draw_options(const struct host_list *list)
     options->np = options->min + (int)sim_dice((uint32_t)(slots - options->min + 1));
     options->max = options->np + (int)sim_dice(6);
     options->timeout_ms = sim_between(5000, 60000);
+    options->shutdown_ms = world.seed < SIM_FIRST_HANGING ? 0 : SIM_SHUTDOWN_MS;
     options->reset_limit = sim_once_in(4) ? 1 + (int)sim_dice(5) : 0;
     if (sim_once_in(2)) {
         options->cooldown_low_ms = sim_between(100, 5000);

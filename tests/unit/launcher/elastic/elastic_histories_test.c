@@ -9,6 +9,8 @@
  *   failure there is not cool, and none as long as it is drained;
  *   a worker is given up only if it has had the time to come, and counts for its host then;
  *   members of a whole world that hang are given up together, and the other members stay;
+ *   a member that does not come to the next world is given up only if another has waited for it for
+ *   the shutdown time;
  *   there are not more worlds than the limit of resets allows;
  *   the job ends once nothing happens any more, without a worker that waits for ever.
  * ELASTIC_SEEDS and ELASTIC_FIRST choose other histories. */
@@ -26,7 +28,7 @@ struct process {
     bool alive, pending, in_world, removed, told; /* told: the process may end because of it */
     bool hangs;
     int since; /* its first world; INT_MAX: none yet */
-    uint64_t started_ms;
+    uint64_t started_ms, pending_ms;
 };
 
 struct model {
@@ -46,7 +48,7 @@ struct model {
     bool naming; /* the policy hears which members hang */
     int epoch, finished;
     bool over, done;
-    unsigned given_up, hung;
+    unsigned given_up, hung, absent;
 };
 
 static struct model m;
@@ -162,6 +164,18 @@ static bool model_is_member(int worker)
     return false;
 }
 
+/* How long the first of the members that wait for the next world has waited. */
+static uint64_t model_waited_ms(void)
+{
+    uint64_t waited_ms = 0;
+    for (int i = 0; i < m.world_size; i++) {
+        const struct process *at = &m.processes[m.world[i]];
+        if (at->pending && !at->removed && m.now_ms - at->pending_ms > waited_ms)
+            waited_ms = m.now_ms - at->pending_ms;
+    }
+    return waited_ms;
+}
+
 /* Its process still runs. */
 static void model_give_up(const struct elastic_action *action)
 {
@@ -171,6 +185,13 @@ static void model_give_up(const struct elastic_action *action)
     m.failed_ms[at->host] = m.now_ms;
     if (at->hangs) {
         m.hung++;
+        m.absent += !m.naming;
+        return;
+    }
+    if (model_is_member(action->worker)) {
+        PROMISE(!at->pending && m.options.shutdown_ms > 0, "%d waits", action->worker);
+        PROMISE(model_waited_ms() >= m.options.shutdown_ms, "%d has time", action->worker);
+        m.absent++;
         return;
     }
     PROMISE(m.epoch > 0 && at->since == INT_MAX && !at->pending, "%d has come", action->worker);
@@ -285,7 +306,7 @@ static void model_end_process(int worker, bool finished)
     model_act();
 }
 
-/* Some members of a whole world hang, for so long that another one names them. */
+/* Some members of a whole world hang, for so long that another one names them, or the first. */
 static void model_hang(void)
 {
     int named[WORKERS], count = 0;
@@ -298,6 +319,8 @@ static void model_hang(void)
     for (int i = 0; i < count; i++)
         m.processes[named[i]].hangs = true;
     m.broken = m.naming = count > 0;
+    if (m.options.shutdown_ms > 0 && count > 1 && draw(2))
+        count = 1;
     elastic_plan_on_late(m.plan, named, count, "hangs", m.now_ms);
     model_act();
     m.naming = false;
@@ -328,6 +351,7 @@ static void model_come(int worker)
         return;
     }
     at->pending = true;
+    at->pending_ms = m.now_ms;
     elastic_plan_on_waiting(m.plan, worker, m.now_ms);
     model_act();
     model_form();
@@ -383,7 +407,7 @@ static void model_calm_down(void)
         bool moved = false;
         for (int i = 0; i < m.process_count && !m.over; i++) {
             struct process *at = &m.processes[i];
-            if (!at->alive || at->pending)
+            if (!at->alive || at->pending || (at->hangs && !at->told))
                 continue;
             if (at->told || (at->removed && !at->in_world)) {
                 model_end_process(i, true);
@@ -417,6 +441,7 @@ static void one_history(unsigned seed)
     m.options.max = m.options.np + (int)draw(4);
     m.options.timeout_ms = 5000 + draw(60000);
     m.options.warning_ms = draw(2) ? 0 : 1 + draw(5000);
+    m.options.shutdown_ms = draw(2) ? 0 : m.options.warning_ms + 1 + draw(5000);
     m.options.reset_limit = draw(3) ? 0 : 1 + (int)draw(3);
     if (draw(2)) {
         m.options.cooldown_low_ms = 100 + draw(1000);
@@ -442,19 +467,21 @@ START_TEST(in_any_history_the_promises_hold)
 {
     unsigned first = from_environment("ELASTIC_FIRST", 1);
     unsigned seeds = from_environment("ELASTIC_SEEDS", 3000), done = 0, worlds = 0;
-    unsigned given_up = 0, hung = 0;
+    unsigned given_up = 0, hung = 0, absent = 0;
     for (unsigned seed = first; seed < first + seeds; seed++) {
         one_history(seed);
         done += m.done;
         worlds += (unsigned)m.epoch;
         given_up += m.given_up;
         hung += m.hung;
+        absent += m.absent;
     }
     if (seeds >= 1000) {
         ck_assert_uint_gt(done, seeds / 50); /* the histories are not all failures */
         ck_assert_uint_gt(worlds, seeds);
         ck_assert_uint_gt(given_up, 0);
         ck_assert_uint_gt(hung, seeds / 10);
+        ck_assert_uint_gt(absent, seeds / 20);
     }
 }
 END_TEST
