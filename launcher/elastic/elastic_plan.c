@@ -277,7 +277,7 @@ void elastic_plan_on_late(struct elastic_plan *plan, const int *workers, int cou
         if (!elastic_plan_knows(plan, workers[i]))
             continue;
         const struct plan_worker *at = &plan->workers[workers[i]];
-        if (at->state != PLAN_ALIVE || !at->member)
+        if (at->state != PLAN_ALIVE || !at->member || at->waiting)
             continue;
         elastic_say_too_late(plan, workers[i], why);
         elastic_plan_give_up(plan, workers[i], now_ms);

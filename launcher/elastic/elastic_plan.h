@@ -161,7 +161,7 @@ void elastic_plan_on_ended(struct elastic_plan *plan, int worker, bool finished,
  * has broken this world: `why`, one line. Each other rank may say so, and the roots of two process
  * sets may name different ranks. Those that are named first are given up together, unless a member
  * has failed before: a world breaks once, and other ranks may have waited for those that are lost
- * already. */
+ * already. One that waits for the next world meanwhile does not hang any more, and stays. */
 void elastic_plan_on_late(struct elastic_plan *plan, const int *workers, int count, const char *why,
                           uint64_t now_ms);
 

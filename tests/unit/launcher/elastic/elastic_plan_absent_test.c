@@ -143,6 +143,29 @@ START_TEST(a_host_where_another_worker_waits_stays_in_use)
 }
 END_TEST
 
+/* It hung until just before it was named. */
+START_TEST(a_late_rank_that_has_come_to_the_next_world_stays)
+{
+    begin_on_four_hosts(&patient_for_a_minute);
+    waits(1);
+    is_late(1);
+    EXPECT("");
+    pass(ELASTIC_HEAR_MS);
+    EXPECT("=0,1,2,3");
+    finish();
+}
+END_TEST
+
+START_TEST(the_others_of_the_late_ranks_are_given_up_then)
+{
+    begin_on_four_hosts(&patient_for_a_minute);
+    waits(1);
+    elastic_plan_on_late(plan, (int[]){ 1, 2 }, 2, STALLED, now_ms);
+    EXPECT("lost 2 " STALLED " -2 =0,1,3 !2");
+    finish();
+}
+END_TEST
+
 START_TEST(a_warning_says_when_the_missing_ranks_are_given_up)
 {
     struct elastic_options options = patient_for_a_minute;
@@ -170,6 +193,8 @@ int main(void)
     tcase_add_test(tcase, a_new_worker_has_the_time_of_the_world);
     tcase_add_test(tcase, a_member_that_does_not_leave_a_world_which_others_have_left_is_given_up);
     tcase_add_test(tcase, a_host_where_another_worker_waits_stays_in_use);
+    tcase_add_test(tcase, a_late_rank_that_has_come_to_the_next_world_stays);
+    tcase_add_test(tcase, the_others_of_the_late_ranks_are_given_up_then);
     tcase_add_test(tcase, a_warning_says_when_the_missing_ranks_are_given_up);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
