@@ -3,8 +3,8 @@
  * them as late, for example because another rank failed first, or because more ranks hung than one
  * message names.
  *   another member has waited for them for `shutdown_ms` -> GIVE_UP, REMOVE, STOP, all at once
- * The stall inspector gives a rank as much time while a world runs. New workers, which may have much
- * to load before they come, have the limit of the world (elastic_plan_decide.c). */
+ * The stall inspector gives a rank as much time while a world runs. New workers, which may have
+ * much to load before they come, have the limit of the world (elastic_plan_decide.c). */
 #include "launcher/elastic/elastic_plan_impl.h"
 
 static bool worker_is_absent(const struct plan_worker *worker)

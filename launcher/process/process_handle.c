@@ -18,8 +18,8 @@ enum { ENDING_FLAGS = 0x4 | 0x200 | 0x400 };
 
 #define PENDING_KILL (1ul << (SIGKILL - 1))
 
-/* "PID (NAME) STATE PPID PGRP ..." with FLAGS as field 9, STARTTIME as 22, and pending signals as 31;
- * NAME may hold anything, also ") ". A thread has such a line, too. */
+/* "PID (NAME) STATE PPID PGRP ..." with FLAGS as field 9, STARTTIME as 22, and pending signals as
+ * 31; NAME may hold anything, also ") ". A thread has such a line, too. */
 static bool parse_stat(struct process *process, const char *stat)
 {
     const char *after_name = strrchr(stat, ')');

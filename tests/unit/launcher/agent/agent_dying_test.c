@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank that is killed just before STOP or STOP_RANK comes, and takes long to die: this test traces
- * it, and holds it when it has begun to exit. Its end is its own. Without the right to trace there
- * is nothing to see. */
+/* A rank that is killed just before STOP or STOP_RANK comes, and takes long to die: this test
+ * traces it, and holds it when it has begun to exit. Its end is its own. Without the right to trace
+ * there is nothing to see. */
 #include "launcher/agent/agent_impl.h"
 #include "tests/support/agent_fixture.h"
 #include "tests/support/unit.h"

@@ -270,9 +270,9 @@ static size_t count_bytes(void)
     return mallinfo2().uordblks;
 }
 
-/* How many workers show it. Memory grows in steps, so that many are needed where it is measured. The
- * number of descriptors does not change at all, so that a few are enough; with a sanitizer the agent
- * of each worker takes ten times as long to start. */
+/* How many workers show it. Memory grows in steps, so that many are needed where it is measured.
+ * The number of descriptors does not change at all, so that a few are enough; with a sanitizer the
+ * agent of each worker takes ten times as long to start. */
 static const struct {
     int few, many;
 } gone_rows[] = { [false] = { 5, 25 }, [true] = { 30, 200 } };
