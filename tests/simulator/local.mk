@@ -42,7 +42,7 @@ tests_simulator_simulate_LDADD = src/hvdrun/libhvdrun.la launcher/liblauncher.la
 	lib/libhvd_internal.la lib/base/libbase.la \
 	$(SODIUM_LIBS) $(UV_LIBS) $(CJSON_LIBS) $(HWLOC_LIBS)
 simulated_memory = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,--wrap=free,--wrap=strdup,--wrap=strndup
-simulated_calls = -Wl,--wrap=close,--wrap=fcntl,--wrap=open,--wrap=fstat,--wrap=pipe2,--wrap=socketpair,--wrap=read \
+simulated_calls = -Wl,--wrap=close,--wrap=fcntl,--wrap=open,--wrap=fstat,--wrap=pipe2,--wrap=socketpair,--wrap=read,--wrap=recv \
 	-Wl,--wrap=chdir,--wrap=umask,--wrap=kill \
 	-Wl,--wrap=getpid,--wrap=getppid,--wrap=waitpid,--wrap=interfaces_read,--wrap=process_state,--wrap=process_is_ending \
 	-Wl,--wrap=monotonic_ms,--wrap=monotonic_ns

@@ -46,6 +46,8 @@ int __wrap_pipe2(int fds[2], int flags);
 int __wrap_socketpair(int domain, int type, int protocol, int fds[2]);
 ssize_t __real_read(int fd, void *buffer, size_t size);
 ssize_t __wrap_read(int fd, void *buffer, size_t size);
+ssize_t __real_recv(int fd, void *buffer, size_t size, int flags);
+ssize_t __wrap_recv(int fd, void *buffer, size_t size, int flags);
 int __wrap_chdir(const char *path);
 mode_t __wrap_umask(mode_t mask);
 int __wrap_kill(pid_t pid, int signum);
@@ -120,6 +122,20 @@ ssize_t __wrap_read(int fd, void *buffer, size_t size)
     if (!sim_is_descriptor(fd))
         return __real_read(fd, buffer, size);
     errno = EAGAIN;
+    return -1;
+}
+
+/* Of a socket, without waiting. */
+ssize_t __wrap_recv(int fd, void *buffer, size_t size, int flags)
+{
+    struct sim_end *end = sim_descriptor_end(fd);
+    if (!end)
+        return __real_recv(fd, buffer, size, flags);
+    int error;
+    long count = sim_read(end, buffer, size, &error);
+    if (count > 0 || (count < 0 && !error))
+        return count > 0 ? count : 0;
+    errno = error ? error : EAGAIN;
     return -1;
 }
 
