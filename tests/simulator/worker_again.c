@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a rank says again, on a connection of its own: that it is the rank, now or when it has long
  * left, which is refused; or, word by word, what it said at first, as somebody may have recorded
- * it, which is no proof any more, and ends the connection. */
+ * it, which is no proof any more, and ends the connection. While the rank dials again, its second
+ * self says nothing: the rendezvous could not know which of the two was the first. */
 #include "tests/simulator/clock.h"
 #include "tests/simulator/dice.h"
 #include "tests/simulator/journal.h"
@@ -13,6 +14,7 @@ enum { TIMES_MAX = 3, LATE_US = 400000 };
 
 struct double_ {
     struct sim_worker *worker;
+    int attempts; /* of the rank that had failed when this one dialled; -1: it was to dial again */
     struct sim_end *end;
     struct frame_reader reader;
     struct seal seal;
@@ -30,7 +32,7 @@ static void on_doubles_frame(struct double_ *again, const struct frame *frame)
                        frame->type);
         return;
     }
-    if (!again->worker->said_hello) /* it dials again, and this one would come before it */
+    if (again->attempts != again->worker->retry.attempts)
         return;
     wire_reader_init(&body, frame->body, frame->length);
     join_challenge_decode(&challenge, &body, NULL);
@@ -64,6 +66,7 @@ void sim_join_again(struct sim_worker *worker, bool replayed)
 {
     struct double_ *again = sim_new(sizeof *again);
     again->worker = worker;
+    again->attempts = worker->said_hello ? worker->retry.attempts : -1;
     again->replayed = replayed;
     again->end = sim_dial(worker->process, worker->port);
     if (!again->end)
