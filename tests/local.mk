@@ -487,6 +487,7 @@ unit_tests += \
 	tests/unit/launcher/job/job_progress_test \
 	tests/unit/launcher/verdict/job_state_test \
 	tests/unit/launcher/verdict/stderr_failure_test \
+	tests/unit/launcher/verdict/unresponsive_host_test \
 	tests/unit/launcher/job/job_status_test \
 	tests/unit/rendezvous/store/key_value_memory_test \
 	tests/unit/rendezvous/store/key_value_random_test \

@@ -21,9 +21,6 @@
  * check. */
 enum { AGENT_END_MS = 500 + HEARTBEAT_CHECK_MS };
 
-/* The number of unanswered heartbeats, of the five that may be missed, that is no coincidence. */
-enum { UNANSWERED_HEARTBEATS = 3 };
-
 /* The link or the agent has ended. The remaining one has AGENT_END_MS. */
 static void await_end(struct job *job, struct job_host *host)
 {
@@ -168,8 +165,8 @@ static void host_report_fill(struct job *job, const struct job_host *host, enum 
     record->end = end;
     record->above = host->below ? &job->report.hosts[host->parent] : NULL;
     record->silent_ms = job_host_gap_before_ms(host, job->stop.since_ms);
-    record->unresponsive = job->stop.since_ms > 0 && host->unanswered >= UNANSWERED_HEARTBEATS &&
-                           host->unanswered_us <= job->stop.since_ms * 1000;
+    bool since_before = job->stop.since_ms > 0 && host->unanswered_us <= job->stop.since_ms * 1000;
+    record->unanswered = since_before ? host->unanswered : 0;
 }
 
 /* Of an elastic job: the job goes on, and the line stands for all workers of the host. */

@@ -3,6 +3,8 @@
  * order in which their ends became known does not matter. */
 #include "launcher/verdict/job_blame.h"
 
+#include "launcher/verdict/unresponsive_host.h"
+
 /* The longest time that a rank may take to fail because another rank has left. */
 enum { FOLLOWS_WITHIN_MS = 60000 };
 
@@ -243,19 +245,10 @@ static bool blame_origin(struct job_blame *blame, const struct job_report *repor
     return true;
 }
 
-/* -1: none. */
-static int find_unresponsive(const struct job_report *report)
-{
-    for (int i = 0; i < report->nhosts; i++)
-        if (report->hosts[i].unresponsive)
-            return i;
-    return -1;
-}
-
 /* The unresponsive host, or else the lost one; -1: none. */
 static int find_host(const struct job_report *report)
 {
-    int host = find_unresponsive(report);
+    int host = unresponsive_host_find(report);
     for (int i = 0; i < report->nhosts && host < 0; i++)
         if (report->hosts[i].lost)
             host = i;
@@ -269,7 +262,7 @@ static bool blame_host(struct job_blame *blame, const struct job_report *report)
     if (blame->host < 0)
         return false;
     blame->reason =
-        report->hosts[blame->host].unresponsive ? BLAME_HOST_UNRESPONSIVE : BLAME_HOST_LOST;
+        unresponsive_host_is(report, blame->host) ? BLAME_HOST_UNRESPONSIVE : BLAME_HOST_LOST;
     blame->said = report->ranks[blame->rank].left_because;
     blame->reporter = blame->rank;
     blame->rank = -1;
@@ -328,7 +321,7 @@ static bool blame_first_well_ended(struct job_blame *blame, const struct job_rep
 /* All failed ranks wrote that another has failed, and none has. */
 static void blame_whom_words_mean(struct job_blame *blame, const struct job_report *report)
 {
-    if ((find_unresponsive(report) >= 0 && blame_host(blame, report)) ||
+    if ((unresponsive_host_find(report) >= 0 && blame_host(blame, report)) ||
         blame_writer(blame, report, STDERR_OWN_FAILURE) || blame_first_well_ended(blame, report) ||
         blame_host(blame, report))
         return;
@@ -344,7 +337,7 @@ static void blame_another(struct job_blame *blame, const struct job_report *repo
     int status = left_status(&report->ranks[blame->rank]);
     bool left = status == HVD_ERR_PEER_LEFT;
     if (blame_named(blame, report) ||
-        (left && find_unresponsive(report) >= 0 && blame_host(blame, report)))
+        (left && unresponsive_host_find(report) >= 0 && blame_host(blame, report)))
         return;
     bool found = left ? blame_who_left(blame, report)
                       : blame_who_ended(blame, report) ||

@@ -7,8 +7,8 @@
  * is to blame, by the agents' clocks. Where the clocks cannot tell, a rank that was killed comes
  * before a rank that exited. When all ranks have followed the origin, and the origin has said that
  * it failed, or has ended well, or left, or disconnected too early, the origin is to blame, even if
- * it was told to end before it did; but an unresponsive host, though it may still have been heard,
- * comes before a rank that left. When the ranks have lost each other, such a host is to blame, or a
+ * it was told to end before it did; but an unresponsive host (unresponsive_host.h) comes before a
+ * rank that left. When the ranks have lost each other, such a host is to blame, or a
  * host of whose loss hvdrun heard only later.
  *
  * A rank that is not libhvd's has no record. What it wrote to stderr counts instead

@@ -5,6 +5,7 @@
 #include "launcher/base/exit_status.h"
 #include "launcher/base/shown_seconds.h"
 #include "launcher/verdict/job_cause_text.h"
+#include "launcher/verdict/unresponsive_host.h"
 
 #include <stdio.h>
 
@@ -25,7 +26,7 @@ static struct report_host *find_silent_parent(const struct job_report *report, i
 {
     struct report_host *found = NULL;
     for (const struct report_host *at = report->hosts[host].above; at; at = at->above)
-        if (at->unresponsive || at->silent_ms > 0)
+        if (unresponsive_host_is(report, (int)(at - report->hosts)) || at->silent_ms > 0)
             found = &report->hosts[at - report->hosts];
     return found;
 }
@@ -41,7 +42,7 @@ static void judge_lost_child(struct job_state *state, struct job_report *report)
     char text[sizeof state->verdict.text], how[80] = "host lost: no answer";
     if (!above)
         return;
-    if (!above->unresponsive)
+    if (!unresponsive_host_is(report, (int)(above - report->hosts)))
         snprintf(how, sizeof how, "no sign of life from its agent for %g s",
                  shown_seconds(above->silent_ms));
     snprintf(text, sizeof text, "%s; %.100s below it: %.500s", how, report->hosts[lost].name,

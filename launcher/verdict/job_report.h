@@ -72,12 +72,13 @@ struct report_host {
     const char *name; /* borrowed */
     enum report_transport transport;
     enum report_host_end end;
-    int agent;         /* the local process that stands for it; 0: none */
-    int status;        /* of an elastic job: hvdrun's exit status for that */
-    char reason[600];  /* why it could not be connected, or was lost; "" */
-    bool drained;      /* of an elastic job: it was to be left */
-    bool unresponsive; /* it has answered nothing for a while, since before the job began to stop */
-    bool lost;         /* it was the first host to be lost after the job had begun to stop */
+    int agent;        /* the local process that stands for it; 0: none */
+    int status;       /* of an elastic job: hvdrun's exit status for that */
+    char reason[600]; /* why it could not be connected, or was lost; "" */
+    bool drained;     /* of an elastic job: it was to be left */
+    int unanswered; /* heartbeats in a row that it had not answered when it ended; 0 if the first of
+                     * them was sent after the job began to stop */
+    bool lost;      /* it was the first host to be lost after the job had begun to stop */
     uint64_t silent_ms; /* how long it was silent before the job began to stop; 0: it was not */
     const struct report_host *above; /* through whose agent hvdrun reached it; NULL: through none */
     struct link_history history;

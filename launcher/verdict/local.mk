@@ -8,4 +8,5 @@ launcher_liblauncher_la_SOURCES += \
 	launcher/verdict/job_verdict.h \
 	launcher/verdict/job_verdict_text.c launcher/verdict/job_verdict_text.h \
 	launcher/verdict/link_history.c launcher/verdict/link_history.h \
-	launcher/verdict/stderr_failure.c launcher/verdict/stderr_failure.h
+	launcher/verdict/stderr_failure.c launcher/verdict/stderr_failure.h \
+	launcher/verdict/unresponsive_host.c launcher/verdict/unresponsive_host.h

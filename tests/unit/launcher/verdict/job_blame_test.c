@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whose failure it was, in whatever order it became known. */
 #include "launcher/verdict/job_cause_text.h"
+#include "launcher/verdict/unresponsive_host.h"
 #include "lib/base/join_protocol.h"
 #include "tests/support/unit.h"
 
@@ -204,7 +205,7 @@ START_TEST(when_all_have_lost_each_other_a_host_that_heard_nothing_is_to_blame)
     struct job_blame blame;
     fails(2, EXITED(1), 1000, 0); /* its own rank may be the first to notice */
     parts_from(2, 0, "a");
-    hosts[1].unresponsive = true;
+    hosts[1].unanswered = UNANSWERED_ALONE;
     ck_assert(job_blame_choose(&blame, &report));
     ck_assert_int_eq(blame.host, 1);
     ck_assert_int_eq(blame.rank, -1);
@@ -235,7 +236,7 @@ START_TEST(a_host_that_heard_nothing_is_to_blame_before_a_rank_that_left)
     parts_after(0, 1, COLLECTIVE_ALLREDUCE, "grad");
     hosts[1].lost = true; /* maybe because of the stop */
     blamed(1, 0);
-    hosts[1].unresponsive = true;
+    hosts[1].unanswered = UNANSWERED_ALONE;
     ck_assert(job_blame_choose(&blame, &report));
     ck_assert_int_eq(blame.host, 1);
     ck_assert_int_eq(blame.rank, -1);
@@ -249,7 +250,8 @@ START_TEST(a_failure_of_ones_own_is_no_hosts_fault)
 {
     struct job_blame blame;
     fails(2, EXITED(1), 1000, 0);
-    hosts[1].unresponsive = hosts[0].lost = true;
+    hosts[1].unanswered = UNANSWERED_ALONE;
+    hosts[0].lost = true;
     ck_assert(job_blame_choose(&blame, &report));
     ck_assert_int_eq(blame.host, -1);
     ck_assert_int_eq(blame.rank, 2);

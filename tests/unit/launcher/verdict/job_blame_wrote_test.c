@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whose failure it was when the ranks are not libhvd's, and have said so on stderr only. */
 #include "launcher/verdict/job_cause_text.h"
+#include "launcher/verdict/unresponsive_host.h"
 #include "tests/support/unit.h"
 
 #include <signal.h>
@@ -239,7 +240,7 @@ static struct job_report report;
 static void take_row(int row)
 {
     memset(hosts, 0, sizeof hosts);
-    hosts[1].unresponsive = strcmp(rows[row].host, "unresponsive") == 0;
+    hosts[1].unanswered = strcmp(rows[row].host, "unresponsive") == 0 ? UNANSWERED_ALONE : 0;
     hosts[1].lost = strcmp(rows[row].host, "lost") == 0;
     for (int i = 0; i < RANKS; i++) {
         const struct rank_row *from = &rows[row].ranks[i];

@@ -2,6 +2,7 @@
 /* The verdict that was recorded first, and what becomes of it when all is known. */
 #include "launcher/base/exit_status.h"
 #include "launcher/verdict/job_judge.h"
+#include "launcher/verdict/unresponsive_host.h"
 #include "tests/support/rank_ends.h"
 #include "tests/support/unit.h"
 
@@ -86,7 +87,7 @@ START_TEST(a_host_that_did_not_answer_is_the_verdict_and_has_a_reason)
 {
     ranks[0].left_because = &lost;
     ends(0, EXITED_WITH(1), 2000);
-    hosts[1].unresponsive = true;
+    hosts[1].unanswered = UNANSWERED_ALONE;
     job_judge(&state, &report);
     ck_assert_int_eq(state.verdict.cause, CAUSE_HOST);
     ck_assert_int_eq(state.verdict.host, 1);
@@ -123,7 +124,7 @@ static void lose_child_host(int exit_status, const char *text)
 START_TEST(a_host_that_did_not_answer_is_the_verdict_instead_of_its_child)
 {
     lose_child_host(STATUS_HOST_LOST, "host lost: its agent has ended");
-    hosts[0].unresponsive = hosts[1].unresponsive = true;
+    hosts[0].unanswered = hosts[1].unanswered = UNANSWERED_ALONE;
     job_judge(&state, &report);
     ck_assert_int_eq(state.verdict.cause, CAUSE_HOST);
     ck_assert_int_eq(state.verdict.host, 0);
@@ -171,7 +172,7 @@ END_TEST
 START_TEST(a_child_of_a_host_that_answered_stays_the_verdict)
 {
     lose_child_host(STATUS_HOST_LOST, "host lost: its agent has ended");
-    hosts[1].unresponsive = true;
+    hosts[1].unanswered = UNANSWERED_ALONE;
     job_judge(&state, &report);
     ck_assert_int_eq(state.verdict.host, 1);
     ck_assert_str_eq(state.verdict.text, "host lost: its agent has ended");
@@ -181,7 +182,7 @@ END_TEST
 START_TEST(another_failure_of_a_child_stays_the_verdict)
 {
     lose_child_host(STATUS_PROTOCOL, "host lost: nonsense");
-    hosts[0].unresponsive = true;
+    hosts[0].unanswered = UNANSWERED_ALONE;
     job_judge(&state, &report);
     ck_assert_int_eq(state.verdict.host, 1);
     ck_assert_int_eq(state.verdict.exit_status, STATUS_PROTOCOL);

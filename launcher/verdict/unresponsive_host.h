@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which host heard nothing, although it may still have been heard, and have ended well.
+ *
+ * An agent echoes each heartbeat as soon as it has read it. A host that had left heartbeats in a
+ * row unanswered when it ended, the first of them sent before the job began to stop, is
+ * unresponsive. The last heartbeat may have been under way when the host ended, so that one
+ * unanswered heartbeat proves nothing. Three are enough. Two are enough if ranks agree: a rank
+ * there has lost another rank, or another rank has lost one there, and their link was all that
+ * failed. hvdrun has sent no third one if it was stopped for a while (SIGSTOP), because it counts
+ * the time in which it ran. Pure. */
+#ifndef LAUNCHER_VERDICT_UNRESPONSIVE_HOST_H
+#define LAUNCHER_VERDICT_UNRESPONSIVE_HOST_H
+
+#include "launcher/verdict/job_report.h"
+
+/* The numbers of unanswered heartbeats, of the five that may be missed, which are no coincidence:
+ * alone, and if a rank has lost its link to the host. */
+enum { UNANSWERED_ALONE = 3, UNANSWERED_WITH_LINK = 2 };
+
+bool unresponsive_host_is(const struct job_report *report, int host);
+
+/* The first host that is unresponsive by heartbeats alone, or else the first one; -1: none. */
+int unresponsive_host_find(const struct job_report *report);
+
+#endif
