@@ -95,6 +95,7 @@ void sim_tell_launcher_to_stop(void *context)
 /* ---- counting ---- */
 
 static unsigned long jobs[KINDS_MAX], broken_jobs[KINDS_MAX], inner_jobs, broken_inner_jobs;
+static unsigned long pair_jobs, broken_pair_jobs;
 
 const char *sim_fault_sentence(int index, unsigned long *befallen, unsigned long *broken)
 {
@@ -119,18 +120,28 @@ unsigned long sim_faults_of_inner_hosts(unsigned long *broken)
     return inner_jobs;
 }
 
+unsigned long sim_faults_in_pairs(unsigned long *broken)
+{
+    *broken = broken_pair_jobs;
+    return pair_jobs;
+}
+
 void sim_faults_count(bool broken)
 {
     bool inner = false;
+    int befell = 0;
     for (int i = 0; i < nfaults; i++) {
         if (faults[i].effect == NOTHING)
             continue;
+        befell++;
         inner |= world.hosts[faults[i].host].lost && is_inner(&world.hosts[faults[i].host]);
         jobs[faults[i].kind - sim_fault_kinds]++;
         broken_jobs[faults[i].kind - sim_fault_kinds] += broken;
     }
     inner_jobs += inner;
     broken_inner_jobs += inner && broken;
+    pair_jobs += befell > 1;
+    broken_pair_jobs += befell > 1 && broken;
 }
 
 /* ---- firing ---- */
@@ -257,6 +268,16 @@ int sim_faults_blamed_host(int status)
 {
     bool is_lost = status == STATUS_HOST_LOST && sim_faults_words(status);
     return is_lost ? faults[0].host : -1;
+}
+
+bool sim_faults_may_lose(int host)
+{
+    bool may = host >= 0 && host < world.nhosts && world.hosts[host].lost;
+    for (int i = 0; i < nfaults; i++)
+        for (int j = 0; j < faults[i].nstatuses; j++)
+            may |= faults[i].effect != NOTHING && faults[i].host == host &&
+                   faults[i].statuses[j] == STATUS_HOST_LOST;
+    return may;
 }
 
 int sim_faults_blamed_rank(void)

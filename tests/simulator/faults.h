@@ -28,6 +28,9 @@ int sim_faults_blamed_rank(void);
  * -1. */
 int sim_faults_blamed_host(int status);
 
+/* May hvdrun name that host as lost, after all that has happened? */
+bool sim_faults_may_lose(int host);
+
 /* What the last line must say then; NULL if nothing is known. */
 const char *sim_faults_words(int status);
 
@@ -43,6 +46,10 @@ const char *sim_fault_sentence(int index, unsigned long *jobs, unsigned long *br
 
 /* Likewise of jobs in which a host was lost that others were connected through. */
 unsigned long sim_faults_of_inner_hosts(unsigned long *broken);
+
+/* Likewise of jobs that two faults have befallen. */
+unsigned long sim_faults_in_pairs(unsigned long *broken);
+
 void sim_faults_count(bool broken); /* of the job that has just been judged */
 
 #endif

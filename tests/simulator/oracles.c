@@ -5,6 +5,7 @@
  * output after the end in output.c. */
 #include "tests/simulator/oracles.h"
 
+#include "launcher/base/exit_status.h"
 #include "tests/simulator/clock.h"
 #include "tests/simulator/faults.h"
 #include "tests/simulator/journal.h"
@@ -28,6 +29,13 @@ static void check_end(void)
         sim_broken("hvdrun does not end with its job after %s", sim_faults_text());
 }
 
+/* Whatever has befallen the job: the host that is lost is one that may be. */
+static bool names_lost_host(const char *line)
+{
+    const char *name = strstr(line, " on h");
+    return name && sim_faults_may_lose(atoi(name + strlen(" on h")));
+}
+
 static void check_verdict(void)
 {
     if (!world.finished || sim_launcher_was_killed())
@@ -41,6 +49,9 @@ static void check_verdict(void)
         sim_broken("status %d without a last line: %s", status, line);
     else if (blamed >= 0 && !strstr(line, sim_format("rank %d on h", blamed)))
         sim_broken("rank %d is not blamed: %s", blamed, line);
+    else if (status == STATUS_HOST_LOST && !names_lost_host(line))
+        sim_broken("a host is blamed that nothing has befallen, after %s: %s", sim_faults_text(),
+                   line);
     else if (host >= 0 && !strstr(line, sim_format(" on h%d: ", host)))
         sim_broken("h%d is not blamed: %s", host, line);
     else if (words && !strstr(line, words))

@@ -129,6 +129,8 @@ static int read_kept(struct kept kept[KEPT_MAX])
 
 static const char again_sentence[] = "messages that come late, or twice, do no harm";
 static const char inner_sentence[] = "a lost inner agent costs its subtree, and its host is named";
+static const char pair_sentence[] =
+    "F111: two faults at once end a job as one of them does, and hit the host that is named lost";
 static int test_number;
 
 static void tell(bool fine, const char *format, uint64_t number, const char *words)
@@ -151,7 +153,10 @@ static int tell_faults(void)
     tell(again_broken == 0, "%2$s (%1$" PRIu64 " jobs)", again_jobs, again_sentence);
     befallen = sim_faults_of_inner_hosts(&broken);
     tell(befallen > 0 && broken == 0, "%2$s (%1$" PRIu64 " jobs)", befallen, inner_sentence);
-    return failed + (again_broken > 0) + (befallen == 0 || broken > 0);
+    failed += (again_broken > 0) + (befallen == 0 || broken > 0);
+    befallen = sim_faults_in_pairs(&broken);
+    tell(befallen > 0 && broken == 0, "%2$s (%1$" PRIu64 " jobs)", befallen, pair_sentence);
+    return failed + (befallen == 0 || broken > 0);
 }
 
 static int check(void)
@@ -208,6 +213,8 @@ static int many(uint64_t first, uint64_t count)
     printf("%8lu jobs, %lu broken: %s\n", again_jobs, again_broken, again_sentence);
     befallen = sim_faults_of_inner_hosts(&bad);
     printf("%8lu jobs, %lu broken: %s\n", befallen, bad, inner_sentence);
+    befallen = sim_faults_in_pairs(&bad);
+    printf("%8lu jobs, %lu broken: %s\n", befallen, bad, pair_sentence);
     printf("%" PRIu64 " jobs from seed %" PRIu64 ": %lu broken, %.0f s, %.0f jobs/s\n", count,
            first, broken, took, (double)count / took);
     return broken > 0;
