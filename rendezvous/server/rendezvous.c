@@ -9,8 +9,10 @@
 
 #include <stdlib.h>
 
-/* How late the timer must be, and how long input is read then before deadlines are looked at. */
-enum { LATE_MS = 500, READ_MS = 1000 };
+/* How late the timer must be, and how long at most input is read then before deadlines are looked
+ * at. The machine may have been frozen for much longer than the timer is late, so input is read for
+ * as long as that. */
+enum { LATE_MS = 20, READ_MS = 1000 };
 
 struct rendezvous {
     struct server server;
@@ -53,9 +55,10 @@ static void on_rendezvous_timer(uv_timer_t *timer)
 {
     struct rendezvous *rendezvous = timer->data;
     uint64_t now = rendezvous_now_ms(rendezvous);
-    if (now > rendezvous->due_ms + LATE_MS && !rendezvous->put_off) {
+    uint64_t late_ms = now > rendezvous->due_ms ? now - rendezvous->due_ms : 0;
+    if (late_ms > LATE_MS && !rendezvous->put_off) {
         rendezvous->put_off = true;
-        rendezvous->read_ms = now + READ_MS;
+        rendezvous->read_ms = now + (late_ms < READ_MS ? late_ms : READ_MS);
     }
     if (now < rendezvous->read_ms) {
         start_timer(rendezvous, rendezvous->read_ms);

@@ -162,6 +162,33 @@ START_TEST(who_has_said_nothing_is_closed_once_that_is_read)
 }
 END_TEST
 
+/* The timer is late by so much only, though the machine was frozen for longer: input is read for as
+ * long. */
+START_TEST(what_came_in_a_freeze_that_ends_soon_after_a_deadline_is_read_before_it_fires)
+{
+    enum { LATE_BY_MS = 80 };
+    struct join_client unauthenticated;
+    dial(&unauthenticated);
+    pass(SERVER_UNAUTHENTICATED_MS + LATE_BY_MS);
+    ck_assert(!unauthenticated.closed);
+    pass(LATE_BY_MS - 1);
+    ck_assert(!unauthenticated.closed);
+    pass(1);
+    ck_assert(unauthenticated.closed);
+    join_client_fini(&unauthenticated);
+}
+END_TEST
+
+START_TEST(a_loop_that_is_a_little_late_puts_no_deadline_off)
+{
+    struct join_client unauthenticated;
+    dial(&unauthenticated);
+    pass(SERVER_UNAUTHENTICATED_MS + 20);
+    ck_assert(unauthenticated.closed);
+    join_client_fini(&unauthenticated);
+}
+END_TEST
+
 /* How long after the first freeze what came in it is followed by something new, which has a
  * deadline. */
 static const uint64_t quiet_ms[] = { 10, READING_MS, 2 * READING_MS, FREEZE_MS };
@@ -190,6 +217,9 @@ int main(void)
     tcase_add_test(tcase, an_unauthenticated_client_who_says_nothing_is_closed_in_time);
     tcase_add_test(tcase, what_came_in_a_freeze_is_read_before_a_deadline_fires);
     tcase_add_test(tcase, who_has_said_nothing_is_closed_once_that_is_read);
+    tcase_add_test(tcase,
+                   what_came_in_a_freeze_that_ends_soon_after_a_deadline_is_read_before_it_fires);
+    tcase_add_test(tcase, a_loop_that_is_a_little_late_puts_no_deadline_off);
     tcase_add_loop_test(tcase, a_second_freeze_is_like_the_first, 0,
                         (int)(sizeof quiet_ms / sizeof *quiet_ms));
     suite_add_tcase(suite, tcase);
