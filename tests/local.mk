@@ -176,6 +176,7 @@ unit_tests = \
 	tests/unit/lib/training/optimizer_training_test \
 	tests/unit/lib/join/other_launcher_test \
 	tests/unit/lib/training/parameters_test \
+	tests/unit/lib/collective/piece_test \
 	tests/unit/lib/engine/processors_test \
 	tests/unit/lib/training/rates_test \
 	tests/unit/lib/reduce/reduce_test \

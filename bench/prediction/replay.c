@@ -3,6 +3,7 @@
 #include "bench/prediction/replay_impl.h"
 
 #include "lib/base/min.h"
+#include "lib/collective/piece.h"
 
 #include <err.h>
 #include <stdlib.h>
@@ -238,11 +239,13 @@ double replay_allreduce_ns(struct replay *replay, size_t count)
     uint64_t began_ns = replay->queue.now_ns;
     description_init(&description, COLLECTIVE_ALLREDUCE);
     replay_reserve(replay, count);
-    enum algorithm algorithm = replay_choose(replay, &description, count * sizeof(float));
+    struct algorithm_choice choice = replay_choose(
+        replay, &(struct negotiation_work){
+                    .first = &description, .count = 1, .nbytes = count * sizeof(float) });
     for (int i = 0; i < replay->options.ranks; i++) {
         replay->ranks[i].tensors_left = 1;
         replay->ranks[i].has_computed = true;
-        replay_queue(&replay->ranks[i], algorithm, count, 1);
+        replay_queue(&replay->ranks[i], choice, count, 1);
     }
     for (int i = 0; i < replay->options.ranks; i++)
         replay_rank_wake(&replay->ranks[i]);
@@ -253,18 +256,21 @@ double replay_allreduce_ns(struct replay *replay, size_t count)
 
 /* ---- the world ---- */
 
-enum algorithm replay_choose(void *arg, const struct description *first, size_t nbytes)
+struct algorithm_choice replay_choose(void *arg, const struct negotiation_work *work)
 {
     const struct replay *replay = arg;
-    const struct algorithm_case what = { .kind = description_operation(first),
-                                         .nbytes = nbytes,
+    const struct algorithm_case what = { .kind = description_operation(work->first),
+                                         .nbytes = work->nbytes,
                                          .size = replay->options.ranks,
                                          .hosts = replay->placing->nhosts,
                                          .slots = replay->placing->slots,
                                          .anywhere = true,
                                          .processors = replay->options.speed.processors };
     struct algorithm_thresholds thresholds = algorithm_defaults_for(what.size);
-    return algorithm_choose(&what, &thresholds, replay->options.algorithm);
+    const struct piece_case pieces = { .ranks = what.size };
+    return (struct algorithm_choice){
+        algorithm_choose(&what, &thresholds, replay->options.algorithm), piece_choose(&pieces)
+    };
 }
 
 static int *replay_hosts(const struct replay_options *options)

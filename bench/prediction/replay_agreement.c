@@ -46,12 +46,12 @@ static void take_batch(struct replay_rank *rank, const struct decision *decision
         struct replay_step *step = &rank->replay->step;
         step->operations++;
         step->fused_tensors += decision->count > 1 ? decision->count : 0;
-        step->used |= 1u << decision->algorithm;
+        step->used |= 1u << decision->choice.algorithm;
     }
     if (rank->replay->dry)
         replay_tensors_done(rank, decision->count);
     else
-        replay_queue(rank, decision->algorithm, count, decision->count);
+        replay_queue(rank, decision->choice, count, decision->count);
 }
 
 /* Returns the work of combining what came with the messages. */

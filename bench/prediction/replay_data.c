@@ -10,10 +10,11 @@
 
 /* ---- batches ---- */
 
-void replay_queue(struct replay_rank *rank, enum algorithm algorithm, size_t count, int tensors)
+void replay_queue(struct replay_rank *rank, struct algorithm_choice choice, size_t count,
+                  int tensors)
 {
     struct replay_batch *batch = replay_alloc(sizeof *batch);
-    batch->algorithm = algorithm;
+    batch->choice = choice;
     batch->count = count;
     batch->tensors = tensors;
     *rank->queue_end = batch;
@@ -41,7 +42,8 @@ static struct operation_task describe(const struct replay_rank *rank,
         .input = replay->memory + OPERATION_STAGING,
         .output = replay->memory + OPERATION_STAGING,
         .count = batch->count,
-        .algorithm = (int)batch->algorithm,
+        .algorithm = (int)batch->choice.algorithm,
+        .piece = batch->choice.piece,
         .placing = replay->placing,
         .staging = replay->memory,
     };

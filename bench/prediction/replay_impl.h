@@ -41,7 +41,7 @@ struct frame_list {
 /* What is to be moved by one operation. */
 struct replay_batch {
     struct replay_batch *next;
-    enum algorithm algorithm;
+    struct algorithm_choice choice;
     size_t count;
     int tensors;
 };
@@ -119,10 +119,11 @@ double replay_send_data(struct replay_rank *rank);
 /* An operation may be done: ends those that are. */
 void replay_finish_operations(struct replay_rank *rank);
 
-void replay_queue(struct replay_rank *rank, enum algorithm algorithm, size_t count, int tensors);
+void replay_queue(struct replay_rank *rank, struct algorithm_choice choice, size_t count,
+                  int tensors);
 void replay_tensors_done(struct replay_rank *rank, int count);
 
 /* negotiation_choose_fn */
-enum algorithm replay_choose(void *arg, const struct description *first, size_t nbytes);
+struct algorithm_choice replay_choose(void *arg, const struct negotiation_work *work);
 
 #endif

@@ -13,7 +13,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The facts that the choice depends on.
+/* How an operation is carried out: what the root chooses, and all ranks do. */
+struct algorithm_choice {
+    enum algorithm algorithm;
+    size_t piece; /* of piece.h */
+};
+
+/* The facts that the choice of the algorithm depends on.
  *
  * `shared`: a rank that reaches a neighbour in tree or ring over a socket tells the root before it
  * reports a tensor, so the first choice knows of it. Two other ranks without shared memory find out

@@ -56,6 +56,7 @@ static struct operation *direct_begin(struct direct *direct, const struct operat
     plan->members = task->size;
     plan->combiner = combiner_of(task);
     plan->staging = task->staging;
+    plan->piece = task->piece;
     size_t scratch = direct_flow_scratch(plan);
     if (scratch > 0 && !(direct->base.scratch = operation_alloc(direct->base.store, scratch))) {
         operation_free(direct->base.store, direct);

@@ -4,16 +4,9 @@
 #include "lib/collective/direct_flow.h"
 
 #include "lib/collective/exchange_schedule.h"
+#include "lib/collective/piece.h"
 
 #include <string.h>
-
-/* Measured: a copy through a ring is fastest with pieces that are still in a near cache when the
- * sum goes back; lending with few pieces; sockets with pieces that fill a frame (channel.h). Two
- * ranks gain over TCP by the larger piece, and lose nothing over shared memory. A rank that has
- * such a piece under way with each of three others is 6 to 14 percent slower at 16 MiB, because
- * they leave the cache. All ranks must have the same, and cannot know how another rank gets its
- * data. */
-enum { PIECE_OF_PAIR = 512 * 1024, PIECE_OF_MORE = 256 * 1024 };
 
 static struct direct_flow *direct_of(const struct exchange_flow *flow)
 {
@@ -168,7 +161,7 @@ static size_t direct_piece(const struct direct_plan *plan)
 {
     if (plan->fed || plan->held)
         return EXCHANGE_IN_SEQUENCE;
-    return plan->members == 2 ? PIECE_OF_PAIR : PIECE_OF_MORE;
+    return plan->piece > 0 ? plan->piece : PIECE_MOST;
 }
 
 void direct_flow_begin(struct direct_flow *direct, const struct direct_plan *plan,

@@ -19,6 +19,7 @@ struct direct_plan {
     const size_t *bounds; /* the share of member m is the bytes [bounds[m], bounds[m + 1]) */
     struct combiner combiner;
     unsigned char *staging; /* OPERATION_STAGING bytes */
+    size_t piece;           /* as in struct operation_task */
 
     /* The data to reduce, and the place of the own share: the same place, or memory apart from the
      * input. `input` NULL: nothing is reduced, the own share lies in `result`. */

@@ -25,6 +25,7 @@ lib_libhvd_internal_la_SOURCES += \
 	lib/collective/operation.c lib/collective/operation.h \
 	lib/collective/operation_impl.h \
 	lib/collective/operation_store.c \
+	lib/collective/piece.c lib/collective/piece.h \
 	lib/collective/placing.c lib/collective/placing.h \
 	lib/collective/recursive_doubling.c \
 	lib/collective/reduce_scatter_ring.c \

@@ -55,6 +55,7 @@ struct operation_task {
     const int64_t *received; /* alltoall: rows that come from each rank, if all ranks know that from
                                 the start; NULL: the ranks tell each other */
     int algorithm;           /* enum algorithm, as the root has chosen */
+    size_t piece;            /* of piece.h, as the root has chosen; 0: PIECE_MOST */
     const struct placing *placing; /* for ALGORITHM_TWO_LEVEL: the hosts of the set's ranks */
     void *staging; /* OPERATION_STAGING bytes, 64-byte aligned, for this operation alone */
     /* Broadcast, the root: OPERATION_SHARED bytes for this operation alone, in memory that other

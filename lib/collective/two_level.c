@@ -221,6 +221,7 @@ static struct direct_plan plan_inside(const struct planning *planning)
         .bounds = two_level->bounds,
         .combiner = combiner_of(task),
         .staging = task->staging,
+        .piece = task->piece,
         .input = task->input,
         .output = task->output,
         .held = placing->nhosts > 1,
@@ -250,6 +251,7 @@ static struct direct_plan plan_between(struct planning *planning)
         .bounds = two_level->bounds,
         .combiner = combiner_of(task),
         .staging = task->staging,
+        .piece = task->piece,
         .input = two_level->inside ? task->output : task->input,
         .output = task->output,
         .fed = true, /* on all members, so that the order on their links is the same */

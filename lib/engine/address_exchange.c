@@ -14,6 +14,10 @@
  * HVD_ERR_NOMEM. */
 #include "lib/engine/engine_impl.h"
 
+#include "lib/collective/piece.h"
+#include "lib/link/shm_method.h"
+#include "lib/memory/shared_heap.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -192,13 +196,13 @@ bool address_exchange_place(struct process_set *set)
     return set->placing;
 }
 
-enum algorithm address_exchange_choose(void *arg, const struct description *first, size_t nbytes)
+static struct algorithm_case describe_case(struct process_set *set,
+                                           const struct negotiation_work *work)
 {
-    struct process_set *set = arg;
     const struct engine *engine = set->engine;
-    bool cut = first->memory != MEMORY_HOST && nbytes > DEVICE_CHUNK;
-    struct algorithm_case what = { .kind = description_operation(first),
-                                   .nbytes = cut ? DEVICE_CHUNK : nbytes,
+    bool cut = work->first->memory != MEMORY_HOST && work->nbytes > DEVICE_CHUNK;
+    struct algorithm_case what = { .kind = description_operation(work->first),
+                                   .nbytes = cut ? DEVICE_CHUNK : work->nbytes,
                                    .size = set->size,
                                    .processors = engine->progress.processors,
                                    .tcp = set_tree_uses(set, TRANSPORT_TCP),
@@ -208,5 +212,40 @@ enum algorithm address_exchange_choose(void *arg, const struct description *firs
         what.slots = set->placing->slots;
         what.anywhere = directory_is_everywhere(engine->exchange.directory);
     }
-    return algorithm_choose(&what, &engine->thresholds, engine->settings.algorithm);
+    return what;
+}
+
+/* True if other ranks can read the data of the work in place. The root knows only its own memory;
+ * the other ranks run the same program. Fused tensors are in a buffer (batch_prepare.c). */
+static bool is_exported(const struct negotiation_work *work)
+{
+    struct shared_place place;
+    const struct tensor *own = work->owner;
+    return work->count > 1 || (own && shared_heap_find(own->input, work->nbytes, &place) &&
+                               shared_heap_find(own->output, work->nbytes, &place));
+}
+
+/* The rings through which the two ranks of a set copy the data, if they are near (shm_method.h). */
+static size_t rings_of_pair(const struct process_set *set, const struct algorithm_case *what,
+                            const struct negotiation_work *work)
+{
+    const struct channel *channel = set->size == 2 ? set->links.channels[1 - set->rank] : NULL;
+    bool is_near = channel && channel->link && !link_is_far(channel->link);
+    if (what->kind != OPERATION_ALLREDUCE || what->hosts != 1 || what->tcp || !what->shared ||
+        !is_near || is_exported(work))
+        return 0;
+    return shm_method_ring_bytes(set->engine->local_size, set->engine->own_cache);
+}
+
+struct algorithm_choice address_exchange_choose(void *arg, const struct negotiation_work *work)
+{
+    struct process_set *set = arg;
+    const struct engine *engine = set->engine;
+    struct algorithm_case what = describe_case(set, work);
+    struct piece_case pieces = { .ranks = set->size,
+                                 .ring = rings_of_pair(set, &what, work),
+                                 .own_cache = engine->own_cache };
+    return (struct algorithm_choice){ algorithm_choose(&what, &engine->thresholds,
+                                                       engine->settings.algorithm),
+                                      piece_choose(&pieces) };
 }

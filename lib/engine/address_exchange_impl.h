@@ -7,10 +7,10 @@
 #include "lib/base/join_protocol.h"
 #include "lib/base/topology.h"
 #include "lib/base/wire.h"
-#include "lib/collective/algorithm.h"
 #include "lib/engine/directory.h"
 #include "lib/engine/tree_link.h"
 #include "lib/negotiation/description.h"
+#include "lib/negotiation/negotiation.h"
 
 struct engine;
 struct engine_options;
@@ -51,6 +51,6 @@ int address_exchange_star(const struct process_set *set);
 
 /* Finds the hosts of the set's ranks. False if they are not known, or when out of memory. */
 bool address_exchange_place(struct process_set *set);
-enum algorithm address_exchange_choose(void *set, const struct description *first, size_t nbytes);
+struct algorithm_choice address_exchange_choose(void *set, const struct negotiation_work *work);
 
 #endif

@@ -28,7 +28,8 @@ static void batch_describe(const struct process_set *set, const struct batch *ba
     const struct description *description = &batch->description;
     *task = (struct operation_task){
         .kind = description_operation(description),
-        .algorithm = (int)batch->algorithm,
+        .algorithm = (int)batch->choice.algorithm,
+        .piece = batch->choice.piece,
         .rank = set->rank,
         .size = set->size,
         .root = description->root,
@@ -173,7 +174,7 @@ static struct batch *batch_dequeue(struct process_set *set)
  * order. */
 static bool batch_has_links(struct process_set *set, const struct batch *batch)
 {
-    if (set->size < 2 || set->links.nawaited == 0 || algorithm_is_near(batch->algorithm))
+    if (set->size < 2 || set->links.nawaited == 0 || algorithm_is_near(batch->choice.algorithm))
         return true;
     int count = batch_find_others(set, batch);
     for (int i = 0; i < count; i++)

@@ -28,7 +28,7 @@ struct batch {
     struct batch *next;
     struct process_set *set;
     struct description description; /* of the first tensor */
-    enum algorithm algorithm;
+    struct algorithm_choice choice;
     struct batch_tensor *tensors; /* `count` of them; room for `capacity` */
     int count, capacity;
     size_t total;  /* elements of all tensors */

@@ -119,7 +119,7 @@ static struct batch *batch_create(struct process_set *set, const struct decision
     batch->next = NULL;
     batch->set = set;
     batch->description = own ? own->description : agreed->description;
-    batch->algorithm = decision->algorithm;
+    batch->choice = decision->choice;
     if (agreed->absent)
         batch->description.memory = MEMORY_DEVICE;
     batch->has_rows = false;
@@ -139,15 +139,15 @@ out_of_memory:
  * rank that is not as far in the queue. */
 static int batch_want_links(struct process_set *set, const struct batch *batch, struct err *err)
 {
-    unsigned bit = 1u << batch->algorithm;
-    if (set->size < 2 || algorithm_is_near(batch->algorithm) || set->batches.wanted & bit)
+    unsigned bit = 1u << batch->choice.algorithm;
+    if (set->size < 2 || algorithm_is_near(batch->choice.algorithm) || set->batches.wanted & bit)
         return HVD_OK;
     if (!set->engine->exchange.directory)
         return fail(err, HVD_ERR_PROTOCOL, "nothing tells where the ranks of process set %d are",
                     set->id);
     if (!address_exchange_place(set))
         return fail(err, HVD_ERR_NOMEM, "out of memory");
-    if (algorithm_has_fixed_peers(batch->algorithm))
+    if (algorithm_has_fixed_peers(batch->choice.algorithm))
         set->batches.wanted |= bit;
     return set_want_data(set, set->batches.others, batch_find_others(set, batch), err);
 }

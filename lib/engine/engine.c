@@ -4,6 +4,7 @@
 
 #include "lib/engine/engine_impl.h"
 #include "lib/engine/trace.h"
+#include "lib/link/shm_method.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -63,6 +64,7 @@ struct engine *engine_create(const struct engine_options *options, struct err *e
     engine->rank = options->welcome->rank_info.rank;
     engine->size = options->welcome->rank_info.size;
     engine->local_size = options->welcome->rank_info.local_size;
+    engine->own_cache = shm_method_own_cache();
     engine->star = options->welcome->star;
     engine->one_host = engine->local_size == engine->size;
     engine->elastic = options->elastic;

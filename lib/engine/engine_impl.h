@@ -64,10 +64,11 @@ struct breakage {
 struct engine {
     struct settings settings;
     int rank, size;
-    bool one_host;  /* of all ranks */
-    bool elastic;   /* a lost rank ends the world, not the job */
-    int star;       /* of the world's tree */
-    int local_size; /* ranks of this host */
+    bool one_host;    /* of all ranks */
+    bool elastic;     /* a lost rank ends the world, not the job */
+    int star;         /* of the world's tree */
+    int local_size;   /* ranks of this host */
+    size_t own_cache; /* that a processor has for itself; 0: not known */
     struct failure *failure;
     struct linker *linker;
     struct thread_pool *pool; /* helps with large reductions; NULL: no helpers */

@@ -69,7 +69,8 @@ static int make_operation(struct process_set *set, struct steady_operation *oper
     operation->what = *what;
     operation->remembered = negotiation_remembered(set->negotiation, slots[0]);
     operation->is_made = false;
-    wire_put_i32(&writer, what->algorithm);
+    wire_put_i32(&writer, what->choice.algorithm);
+    wire_put_u64(&writer, what->choice.piece);
     for (int i = 0; i < what->count; i++) {
         struct remembered remembered = negotiation_remembered(set->negotiation, slots[i]);
         wire_put_string(&writer, remembered.name);

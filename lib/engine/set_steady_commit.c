@@ -47,7 +47,7 @@ void set_steady_own(struct process_set *set, uint32_t number, struct tensor *ten
 static size_t bytes_to_send(const struct process_set *set, const struct steady_operation *operation,
                             const struct offer *offer)
 {
-    if (operation->what.algorithm == SCHEDULED_INLINE)
+    if (operation->what.choice.algorithm == SCHEDULED_INLINE)
         return offer->nbytes;
     return contribution_rows_bytes(operation->remembered.description->kind, set->size);
 }
@@ -56,9 +56,9 @@ static size_t bytes_to_send(const struct process_set *set, const struct steady_o
 static bool is_expected(const struct process_set *set, const struct steady_operation *operation,
                         const struct offer *offer)
 {
-    if (operation->what.algorithm == SCHEDULED_SENT)
+    if (operation->what.choice.algorithm == SCHEDULED_SENT)
         return set_steady_can_send(set, offer->owner);
-    bool is_inline = operation->what.algorithm == SCHEDULED_INLINE;
+    bool is_inline = operation->what.choice.algorithm == SCHEDULED_INLINE;
     return !is_inline || (offer->complete && offer->nbytes <= STEADY_DATA_MAX);
 }
 
@@ -71,7 +71,7 @@ bool set_steady_offer_next(struct process_set *set, const struct offer *offer)
         set_steady_leave(set);
         return false;
     }
-    if (operation->what.algorithm == SCHEDULED_SENT) {
+    if (operation->what.choice.algorithm == SCHEDULED_SENT) {
         number = set_steady_send(set, offer->owner);
     } else {
         size_t nbytes = bytes_to_send(set, operation, offer);
@@ -107,7 +107,7 @@ static void commit_fused(struct process_set *set)
     uint32_t number = steady->state.committed;
     const struct steady_operation *operation = steady_operation_at(set, number);
     struct steady_kept *kept = steady_kept_at(set, set->rank, number);
-    bool is_inline = operation->what.algorithm == SCHEDULED_INLINE;
+    bool is_inline = operation->what.choice.algorithm == SCHEDULED_INLINE;
     kept->digest = operation->digest;
     kept->nbytes =
         is_inline ? (uint32_t)pack_inputs(operation, steady->round->owners, kept->data) : 0;

@@ -38,7 +38,7 @@ static int fill_agreed(struct process_set *set, const struct steady_operation *o
 {
     const struct description *description = &agreed->description;
     int ntensors = operation->what.count;
-    bool is_inline = operation->what.algorithm == SCHEDULED_INLINE,
+    bool is_inline = operation->what.choice.algorithm == SCHEDULED_INLINE,
          is_sum = description_is_reduction(description);
     size_t nbytes = is_sum ? is_inline ? bytes_together(agreed, ntensors) : 0 : SIZE_MAX;
     int rc = set_steady_check(set, number, nbytes, err);
@@ -75,12 +75,14 @@ static void take_owners(struct process_set *set, const struct steady_operation *
 int set_steady_complete(struct process_set *set, uint32_t number, struct err *err)
 {
     const struct steady_operation *operation = steady_operation_at(set, number);
-    bool is_inline = operation->what.algorithm == SCHEDULED_INLINE;
+    bool is_inline = operation->what.choice.algorithm == SCHEDULED_INLINE;
     struct decision decision = { .kind = is_inline ? DECISION_DONE : DECISION_BATCH,
                                  .count = is_inline ? 1 : operation->what.count,
-                                 .algorithm = (enum algorithm)operation->what.algorithm };
+                                 .choice = { .algorithm =
+                                                 (enum algorithm)operation->what.choice.algorithm,
+                                             .piece = operation->what.choice.piece } };
     take_owners(set, operation, number);
-    if (operation->what.algorithm == SCHEDULED_SENT) {
+    if (operation->what.choice.algorithm == SCHEDULED_SENT) {
         set->decided.count++;
         return set_steady_complete_sent(set, set->steady.agreed->owner, number, err);
     }

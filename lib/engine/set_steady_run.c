@@ -128,10 +128,10 @@ static struct tensor *find_expected(struct process_set *set, const struct submis
 {
     uint32_t at = set->steady.state.committed % (uint32_t)set->steady.count;
     struct steady_operation *operation = &set->steady.schedule[at];
-    if (operation->what.algorithm >= 0 || operation->what.count > 1)
+    if (operation->what.choice.algorithm >= 0 || operation->what.count > 1)
         return NULL;
     struct tensor *tensor = make_tensor(set, operation);
-    bool is_sent = operation->what.algorithm == SCHEDULED_SENT;
+    bool is_sent = operation->what.choice.algorithm == SCHEDULED_SENT;
     size_t most = is_sent ? (size_t)set->size * SENT_GREATEST : INLINE_MAX;
     if (!tensor || !is_repeated_by(set, tensor, submission, most))
         return NULL;
@@ -145,7 +145,7 @@ static struct tensor *find_expected(struct process_set *set, const struct submis
 
 static bool steady_run_is_sent(const struct process_set *set, uint32_t number)
 {
-    return steady_operation_at(set, number)->what.algorithm == SCHEDULED_SENT;
+    return steady_operation_at(set, number)->what.choice.algorithm == SCHEDULED_SENT;
 }
 
 /* ---- the run ---- */

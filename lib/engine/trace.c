@@ -95,7 +95,7 @@ static bool is_staged(const struct batch *batch)
  * `text`. */
 static const char *moving_span(char text[SPAN_NAME], const struct batch *batch)
 {
-    snprintf(text, SPAN_NAME, "%s_%s", algorithm_name(batch->algorithm),
+    snprintf(text, SPAN_NAME, "%s_%s", algorithm_name(batch->choice.algorithm),
              names[batch->description.kind].span);
     for (char *at = text; *at; at++)
         *at = *at == '-' ? '_' : *at >= 'a' && *at <= 'z' ? (char)(*at - 'a' + 'A') : *at;

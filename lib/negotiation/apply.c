@@ -4,6 +4,7 @@
  * Fails (HVD_ERR_PROTOCOL) when the message is malformed, decides on a name that this rank has not
  * reported (or, unless this rank has joined, not submitted), or has an impossible decision
  * (decision_check.c); and with HVD_ERR_NOMEM. */
+#include "lib/collective/piece.h"
 #include "lib/negotiation/contribution.h"
 #include "lib/negotiation/fusion_plan.h"
 #include "lib/negotiation/message.h"
@@ -225,7 +226,9 @@ static bool grow_agreed(struct negotiation *negotiation, size_t count)
 
 static int next_run(struct negotiation *negotiation, struct decision *decision, struct err *err)
 {
-    int algorithm = wire_get_u8(&negotiation->down);
+    struct algorithm_choice choice;
+    choice.algorithm = (enum algorithm)wire_get_u8(&negotiation->down);
+    choice.piece = piece_of_code(wire_get_u8(&negotiation->down));
     size_t count = wire_get_u32(&negotiation->down);
     if (count == 0 || count > negotiation->down.left / LEAST_TENSOR)
         return fail(err, HVD_ERR_PROTOCOL, "%zu tensors are to be run", count);
@@ -239,9 +242,9 @@ static int next_run(struct negotiation *negotiation, struct decision *decision, 
     }
     *decision = (struct decision){ .kind = DECISION_BATCH,
                                    .count = (int)count,
-                                   .algorithm = (enum algorithm)algorithm,
+                                   .choice = choice,
                                    .tensors = negotiation->agreed };
-    int rc = negotiation_check_run(algorithm, negotiation->agreed, count, err);
+    int rc = negotiation_check_run(choice, negotiation->agreed, count, err);
     return rc < 0 ? rc : 1;
 }
 
@@ -363,6 +366,8 @@ static int next_operation(struct negotiation *negotiation, struct schedule *sche
                           struct err *err)
 {
     int algorithm = wire_get_i32(&negotiation->down);
+    int code = wire_get_u8(&negotiation->down);
+    size_t piece = piece_of_code(code);
     uint32_t count = wire_get_u32(&negotiation->down);
     int *slots = schedule->slots + schedule->ntensors;
     if (!negotiation->down.failed &&
@@ -377,10 +382,13 @@ static int next_operation(struct negotiation *negotiation, struct schedule *sche
     }
     if (negotiation->down.failed)
         return cut_short(err);
+    if (algorithm >= 0 ? piece == 0 : code != 0)
+        return fail(err, HVD_ERR_PROTOCOL, "a schedule with algorithm %d and pieces of code %d",
+                    algorithm, code);
     if (count > 1 && !is_fusible(negotiation, slots, (int)count, algorithm))
         return fail(err, HVD_ERR_PROTOCOL, "a schedule that fuses slot %d with others", slots[0]);
     schedule->operations[schedule->count++] =
-        (struct schedule_operation){ schedule->ntensors, (int)count, algorithm };
+        (struct schedule_operation){ schedule->ntensors, (int)count, { algorithm, piece } };
     schedule->ntensors += (int)count;
     return HVD_OK;
 }

@@ -5,6 +5,7 @@
  *   when the last operations were rounds of a schedule, that the steady state begins.
  * Names get their cache slots here; a slot takes effect when the message is applied.
  * Fails when out of memory, which the writer remembers. */
+#include "lib/collective/piece.h"
 #include "lib/negotiation/contribution.h"
 #include "lib/negotiation/fusion_plan.h"
 #include "lib/negotiation/message.h"
@@ -93,16 +94,15 @@ static bool can_be_steady(const struct negotiation *negotiation, const struct pe
            description_can_be_steady(description);
 }
 
-/* `algorithm` as in schedule.h. */
 static void decide_learn(struct negotiation *negotiation, const struct pending *entry,
-                         int algorithm)
+                         struct schedule_choice choice)
 {
     struct schedule_search *search = &negotiation->root->search;
     if (!negotiation->root->learns)
         return;
-    bool pays = !negotiation->root->sent.is_all || algorithm == SCHEDULED_SENT;
+    bool pays = !negotiation->root->sent.is_all || choice.algorithm == SCHEDULED_SENT;
     if (pays && can_be_steady(negotiation, entry))
-        schedule_add(search, entry->slot, algorithm);
+        schedule_add(search, entry->slot, choice);
     else
         schedule_interrupt(search);
 }
@@ -169,7 +169,7 @@ static void put_failed(struct negotiation *negotiation, struct wire_writer *body
 static void decide_small(struct negotiation *negotiation, struct wire_writer *body)
 {
     struct pending *entry = pending_pop(&negotiation->root->small);
-    decide_learn(negotiation, entry, SCHEDULED_INLINE);
+    decide_learn(negotiation, entry, (struct schedule_choice){ SCHEDULED_INLINE, 0 });
     if (entry->failure == PENDING_GOOD)
         put_done(negotiation, body, entry);
     else
@@ -204,15 +204,17 @@ static size_t bytes_to_move(const struct negotiation *negotiation, const struct 
                : plan->nbytes;
 }
 
-static enum algorithm choose(const struct negotiation *negotiation,
-                             const struct description *description, size_t nbytes)
+static struct algorithm_choice choose(const struct negotiation *negotiation,
+                                      const struct negotiation_work *work)
 {
     const struct negotiation_root *root = negotiation->root;
-    const struct algorithm_case unknown = { .kind = description_operation(description),
-                                            .nbytes = nbytes,
+    const struct algorithm_case unknown = { .kind = description_operation(work->first),
+                                            .nbytes = work->nbytes,
                                             .size = negotiation->size };
-    return root->choose ? root->choose(root->choose_arg, description, nbytes)
-                        : algorithm_choose(&unknown, &algorithm_defaults, -1);
+    if (root->choose)
+        return root->choose(root->choose_arg, work);
+    return (struct algorithm_choice){ algorithm_choose(&unknown, &algorithm_defaults, -1),
+                                      PIECE_MOST };
 }
 
 /* The most bytes that a rank sends to another one, if the ranks send each other what is for each;
@@ -234,19 +236,21 @@ static size_t bytes_to_one(const struct negotiation *negotiation, const struct p
 }
 
 /* How a tensor whose data are moved is carried out in a steady state. Sums are made in order of
- * rank there, so that sums of floating point numbers stay the same only if `algorithm` has this
+ * rank there, so that sums of floating point numbers stay the same only if the algorithm has this
  * order, too; the sum of two numbers has one order. */
-static int schedule_algorithm(const struct negotiation *negotiation, const struct pending *entry,
-                              enum algorithm algorithm)
+static struct schedule_choice schedule_choose(const struct negotiation *negotiation,
+                                              const struct pending *entry,
+                                              struct algorithm_choice choice)
 {
     const struct description *description = negotiation_description(negotiation, entry);
     const struct schedule_sent *sent = &negotiation->root->sent;
     bool is_same = !description_is_reduction(description) || negotiation->size == 2 ||
-                   algorithm == ALGORITHM_DIRECT;
+                   choice.algorithm == ALGORITHM_DIRECT;
     bool is_sent = is_same && sent->most[description->kind] > 0 &&
                    negotiation_can_send(description, negotiation->size) &&
                    bytes_to_one(negotiation, entry, description) <= sent->most[description->kind];
-    return is_sent ? SCHEDULED_SENT : (int)algorithm;
+    return is_sent ? (struct schedule_choice){ SCHEDULED_SENT, 0 }
+                   : (struct schedule_choice){ (int)choice.algorithm, choice.piece };
 }
 
 static void decide_run(struct negotiation *negotiation, struct wire_writer *body)
@@ -258,15 +262,18 @@ static void decide_run(struct negotiation *negotiation, struct wire_writer *body
     struct fusion_plan plan;
     fusion_plan_init(&plan, description, settings->fusion, settings->group_fusion);
     uint32_t count = fuse(negotiation, &plan, &fused);
-    size_t nbytes = bytes_to_move(negotiation, first, &plan);
-    enum algorithm algorithm = choose(negotiation, description, nbytes);
+    struct algorithm_choice choice =
+        choose(negotiation, &(struct negotiation_work){ description, (int)count,
+                                                        bytes_to_move(negotiation, first, &plan),
+                                                        first->given & 1u ? first->owner : NULL });
     wire_put_u8(body, DOWN_RUN);
-    wire_put_u8(body, (uint8_t)algorithm);
+    wire_put_u8(body, (uint8_t)choice.algorithm);
+    wire_put_u8(body, piece_code(choice.piece));
     wire_put_u32(body, count);
     for (struct pending *entry = first; entry; entry = pending_pop(&fused)) {
         decide_learn(negotiation, entry,
-                     count == 1 ? schedule_algorithm(negotiation, entry, algorithm)
-                                : SCHEDULED_FUSED);
+                     count == 1 ? schedule_choose(negotiation, entry, choice)
+                                : (struct schedule_choice){ SCHEDULED_FUSED, 0 });
         put_list_tensor(negotiation, body, entry);
         decide_finish(negotiation, entry);
     }
@@ -318,7 +325,20 @@ static size_t decide_bytes(const struct negotiation *negotiation, const struct s
     return nbytes;
 }
 
-/* Fuses tensors of the round, and chooses the algorithms of fused ones. */
+/* How the fused tensors of an operation are carried out. */
+static struct schedule_choice choose_fused(const struct negotiation *negotiation,
+                                           const struct schedule *schedule,
+                                           const struct schedule_operation *operation)
+{
+    int slot = schedule->slots[operation->first];
+    struct algorithm_choice choice = choose(
+        negotiation,
+        &(struct negotiation_work){ &negotiation->cache.slots[slot].description, operation->count,
+                                    decide_bytes(negotiation, schedule, operation), NULL });
+    return (struct schedule_choice){ (int)choice.algorithm, choice.piece };
+}
+
+/* Fuses tensors of the round, and chooses how fused ones are carried out. */
 static void plan_schedule(const struct negotiation *negotiation, const struct schedule_round *round,
                           struct schedule *schedule)
 {
@@ -330,10 +350,8 @@ static void plan_schedule(const struct negotiation *negotiation, const struct sc
                   negotiation->settings.inline_max);
     for (int i = 0; i < schedule->count; i++) {
         struct schedule_operation *operation = &schedule->operations[i];
-        if (operation->algorithm == SCHEDULED_FUSED)
-            operation->algorithm =
-                (int)choose(negotiation, &slots[schedule->slots[operation->first]].description,
-                            decide_bytes(negotiation, schedule, operation));
+        if (operation->choice.algorithm == SCHEDULED_FUSED)
+            operation->choice = choose_fused(negotiation, schedule, operation);
     }
 }
 
@@ -343,7 +361,8 @@ static void put_schedule(struct wire_writer *body, const struct schedule *schedu
     wire_put_u32(body, (uint32_t)schedule->count);
     for (int i = 0; i < schedule->count; i++) {
         const struct schedule_operation *operation = &schedule->operations[i];
-        wire_put_i32(body, operation->algorithm);
+        wire_put_i32(body, operation->choice.algorithm);
+        wire_put_u8(body, piece_code(operation->choice.piece));
         wire_put_u32(body, (uint32_t)operation->count);
         for (int k = 0; k < operation->count; k++)
             wire_put_u32(body, (uint32_t)schedule->slots[operation->first + k]);

@@ -56,13 +56,17 @@ int negotiation_check_agreed(const struct negotiation *negotiation, const struct
                 collective_name(agreed->description.kind), agreed->name);
 }
 
-int negotiation_check_run(int algorithm, const struct agreed *agreed, size_t count, struct err *err)
+int negotiation_check_run(struct algorithm_choice choice, const struct agreed *agreed, size_t count,
+                          struct err *err)
 {
     static const struct fusion_limits none = { SIZE_MAX, SIZE_MAX };
     struct fusion_plan plan;
-    if (!algorithm_can(algorithm, description_operation(&agreed->description)))
+    if (!algorithm_can((int)choice.algorithm, description_operation(&agreed->description)))
         return fail(err, HVD_ERR_PROTOCOL, "%s '%s' is to be run with algorithm %d",
-                    collective_name(agreed->description.kind), agreed->name, algorithm);
+                    collective_name(agreed->description.kind), agreed->name, (int)choice.algorithm);
+    if (choice.piece == 0)
+        return fail(err, HVD_ERR_PROTOCOL, "%s '%s' is to be run in pieces of impossible size",
+                    collective_name(agreed->description.kind), agreed->name);
     fusion_plan_init(&plan, &agreed->description, none, true);
     for (size_t i = 1; i < count; i++)
         if (!fusion_plan_is_open(&plan) || !fusion_plan_add(&plan, &agreed[i].description))

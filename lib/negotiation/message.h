@@ -14,13 +14,14 @@
  *
  * Down: records until the end, each beginning with its u8 type:
  *
- *     RUN      algorithm u8 (algorithm.h), count u32, tensors
+ *     RUN      algorithm u8 (algorithm.h), piece u8 (piece.h), count u32, tensors
  *     DONE     tensor
  *     FAILED   name, status i32, text
  *     RETIRE   number u32, count u32, slots u32
  *     JOINED   the last rank u32
- *     STEADY   count u32; each: algorithm i32, -1 for none, count u32, slots u32: the operations
- *              from now on, round by round (steady.h)
+ *     STEADY   count u32; each: algorithm i32, negative for none (schedule.h), piece u8, which is 0
+ *              without an algorithm, count u32, slots u32: the operations from now on, round by
+ *              round (steady.h)
  *
  *   tensor: flags u8, slot u32 (TENSOR_SLOT or TENSOR_ASSIGN: the name gets this slot), name and
  *   description (unless TENSOR_SLOT), then a reduction or list as above. TENSOR_ABSENT: data that

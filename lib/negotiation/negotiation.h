@@ -141,7 +141,7 @@ struct agreed {
 struct decision {
     enum decision_kind kind;
     int count; /* above 1 only for RUN, with fused allreduces: same dtype, op and factors */
-    enum algorithm algorithm; /* RUN: a suitable one, the same on all ranks */
+    struct algorithm_choice choice; /* RUN: a suitable one, the same on all ranks */
     const struct agreed *tensors;
     int status;
     const char *text;
@@ -186,11 +186,18 @@ void negotiation_awaited(struct negotiation *negotiation, bool is_awaited);
 /* At the root: a steady state is over, after `done` tensors. */
 void negotiation_steady_ended(struct negotiation *negotiation, uint64_t done);
 
-/* At the root: the function that chooses the algorithm of a RUN, for tensors like `first`, of
- * `nbytes` in all (allgather: of all ranks; alltoall: not known). Without a function, or with NULL,
- * the algorithm is one that needs no knowledge of the ranks' hosts. */
-typedef enum algorithm negotiation_choose_fn(void *arg, const struct description *first,
-                                             size_t nbytes);
+/* Tensors that are to be carried out together, as the root knows them. */
+struct negotiation_work {
+    const struct description *first;
+    int count;
+    size_t nbytes; /* in all; allgather: of all ranks; alltoall: not known */
+    void *owner;   /* of the root's own offer of the first; NULL: there is none */
+};
+
+/* At the root: the function that chooses how a RUN is carried out. Without a function, or with
+ * NULL, the algorithm is one that needs no knowledge of the ranks' hosts. */
+typedef struct algorithm_choice negotiation_choose_fn(void *arg,
+                                                      const struct negotiation_work *work);
 void negotiation_choose_with(struct negotiation *negotiation, negotiation_choose_fn *choose,
                              void *arg);
 

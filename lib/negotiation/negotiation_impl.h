@@ -156,8 +156,8 @@ int negotiation_check_data(const struct agreed *agreed, bool done, int flags, st
 /* Checks that all who have submitted `entry` here submitted what was agreed on. */
 int negotiation_check_agreed(const struct negotiation *negotiation, const struct pending *entry,
                              const struct agreed *agreed, struct err *err);
-/* Checks that these tensors can be fused, with that algorithm. Only the root checks thresholds. */
-int negotiation_check_run(int algorithm, const struct agreed *agreed, size_t count,
+/* Checks that these tensors can be fused, and carried out so. Only the root checks thresholds. */
+int negotiation_check_run(struct algorithm_choice choice, const struct agreed *agreed, size_t count,
                           struct err *err);
 
 /* ready.c, at the root: all ranks have submitted `entry`, or have joined. */

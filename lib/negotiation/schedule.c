@@ -21,10 +21,10 @@ static const struct scheduled *schedule_past(const struct schedule_search *searc
     return &search->history[(search->seen - 1 - back) % SCHEDULE_HISTORY];
 }
 
-void schedule_add(struct schedule_search *search, int slot, int algorithm)
+void schedule_add(struct schedule_search *search, int slot, struct schedule_choice choice)
 {
     search->history[search->seen++ % SCHEDULE_HISTORY] =
-        (struct scheduled){ slot, algorithm, search->has_waited };
+        (struct scheduled){ slot, choice, search->has_waited };
     search->has_waited = false;
     search->since++;
 }
@@ -57,12 +57,14 @@ void schedule_ended(struct schedule_search *search, uint64_t done)
     schedule_pause_longer(search);
 }
 
-/* Data may be moved together with those of other tensors in one round, and alone in another. */
+/* Data may be moved together with those of other tensors in one round, and alone in another. The
+ * size of pieces may change from round to round, as the program's memory does. */
 static bool schedule_is_same(const struct scheduled *a, const struct scheduled *b)
 {
-    bool is_fused = a->algorithm == SCHEDULED_FUSED || b->algorithm == SCHEDULED_FUSED;
-    bool are_moved = a->algorithm != SCHEDULED_INLINE && b->algorithm != SCHEDULED_INLINE;
-    return a->slot == b->slot && (a->algorithm == b->algorithm || (is_fused && are_moved));
+    int of_a = a->choice.algorithm, of_b = b->choice.algorithm;
+    bool is_fused = of_a == SCHEDULED_FUSED || of_b == SCHEDULED_FUSED;
+    bool are_moved = of_a != SCHEDULED_INLINE && of_b != SCHEDULED_INLINE;
+    return a->slot == b->slot && (of_a == of_b || (is_fused && are_moved));
 }
 
 /* Tensors that make enough rounds of `period`. */

@@ -33,6 +33,12 @@ enum {
  * sends to each other one what is for that one. */
 enum { SCHEDULED_INLINE = -1, SCHEDULED_FUSED = -2, SCHEDULED_SENT = -3 };
 
+/* How tensors are carried out. */
+struct schedule_choice {
+    int algorithm; /* enum algorithm, or one of the above */
+    size_t piece;  /* of piece.h; 0 without an algorithm */
+};
+
 /* Which tensors are SCHEDULED_SENT. */
 struct schedule_sent {
     size_t most[COLLECTIVE_KINDS]; /* bytes to one rank */
@@ -42,7 +48,7 @@ struct schedule_sent {
 /* A tensor that has been carried out. */
 struct scheduled {
     int slot; /* of the cache */
-    int algorithm;
+    struct schedule_choice choice;
     bool is_alone; /* the program waited for all earlier tensors before it submitted this one */
 };
 
@@ -64,7 +70,7 @@ struct schedule_search {
 void schedule_search_init(struct schedule_search *search);
 
 /* A tensor has been carried out. */
-void schedule_add(struct schedule_search *search, int slot, int algorithm);
+void schedule_add(struct schedule_search *search, int slot, struct schedule_choice choice);
 
 /* All tensors that any rank is known to have submitted are carried out, and the program has waited
  * for them. */

@@ -7,14 +7,16 @@
 /* Tensors that are to be fused. */
 struct schedule_batch {
     struct fusion_plan plan;
-    int count, algorithm; /* of the first */
+    int count;
+    struct schedule_choice choice; /* of the first */
     int slots[SCHEDULE_MAX];
 };
 
-static void schedule_put(struct schedule *schedule, const int *slots, int count, int algorithm)
+static void schedule_put(struct schedule *schedule, const int *slots, int count,
+                         struct schedule_choice choice)
 {
     schedule->operations[schedule->count++] =
-        (struct schedule_operation){ schedule->ntensors, count, algorithm };
+        (struct schedule_operation){ schedule->ntensors, count, choice };
     for (int i = 0; i < count; i++)
         schedule->slots[schedule->ntensors++] = slots[i];
 }
@@ -22,12 +24,14 @@ static void schedule_put(struct schedule *schedule, const int *slots, int count,
 static void schedule_put_batch(struct schedule *schedule, struct schedule_batch *batch,
                                size_t inline_max)
 {
-    int algorithm = batch->algorithm;
+    struct schedule_choice choice = batch->choice;
     if (batch->count == 0)
         return;
     if (batch->count > 1)
-        algorithm = batch->plan.nbytes <= inline_max ? SCHEDULED_INLINE : SCHEDULED_FUSED;
-    schedule_put(schedule, batch->slots, batch->count, algorithm);
+        choice = (struct schedule_choice){ batch->plan.nbytes <= inline_max ? SCHEDULED_INLINE
+                                                                            : SCHEDULED_FUSED,
+                                           0 };
+    schedule_put(schedule, batch->slots, batch->count, choice);
     batch->count = 0;
 }
 
@@ -54,14 +58,14 @@ void schedule_plan(struct schedule *schedule, const struct schedule_round *round
         if (tensor->is_alone || schedule_batch_has(&batch, tensor->slot))
             schedule_put_batch(schedule, &batch, inline_max);
         if (!fusion_plan_is_open(&alone)) {
-            schedule_put(schedule, &tensor->slot, 1, tensor->algorithm);
+            schedule_put(schedule, &tensor->slot, 1, tensor->choice);
             continue;
         }
         if (batch.count > 0 && !fusion_plan_add(&batch.plan, descriptions[i]))
             schedule_put_batch(schedule, &batch, inline_max);
         if (batch.count == 0) {
             batch.plan = alone;
-            batch.algorithm = tensor->algorithm;
+            batch.choice = tensor->choice;
         }
         batch.slots[batch.count++] = tensor->slot;
     }

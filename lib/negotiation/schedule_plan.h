@@ -16,8 +16,8 @@ enum { SCHEDULE_FUSED_MAX = 256 * 1024 };
 
 /* An operation: `count` tensors. */
 struct schedule_operation {
-    int first, count; /* of the slots */
-    int algorithm;    /* enum algorithm, or SCHEDULED_INLINE; SCHEDULED_FUSED: to be chosen */
+    int first, count;              /* of the slots */
+    struct schedule_choice choice; /* SCHEDULED_FUSED: to be chosen */
 };
 
 struct schedule {

@@ -123,7 +123,8 @@ static void take_decision(struct rank *rank, const struct decision *decision)
     if (decision->kind == DECISION_FAILED)
         mix(&rank->log, decision->text, strlen(decision->text));
     if (decision->kind == DECISION_BATCH)
-        mix(&rank->log, &decision->algorithm, sizeof decision->algorithm);
+        mix(&rank->log, &decision->choice.algorithm, sizeof decision->choice.algorithm);
+    mix(&rank->log, &decision->choice.piece, sizeof decision->choice.piece);
     rank->decisions++;
 }
 

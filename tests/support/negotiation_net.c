@@ -120,11 +120,12 @@ static void log_decision(struct net_rank *rank, const struct decision *decision)
     char line[800];
     for (int i = 0; i < decision->count; i++) {
         const struct agreed *agreed = &decision->tensors[i];
-        snprintf(line, sizeof line, "%s %d/%d by %d %s '%s' last %d data %016" PRIx64 " %s\n",
-                 kinds[decision->kind], i, decision->count, (int)decision->algorithm,
-                 decision->text ? "" : collective_name(agreed->description.kind), agreed->name,
-                 agreed->last_rank, digest(agreed->data, agreed->nbytes),
-                 decision->text ? decision->text : "");
+        snprintf(
+            line, sizeof line, "%s %d/%d by %d in %zu %s '%s' last %d data %016" PRIx64 " %s\n",
+            kinds[decision->kind], i, decision->count, (int)decision->choice.algorithm,
+            decision->choice.piece, decision->text ? "" : collective_name(agreed->description.kind),
+            agreed->name, agreed->last_rank, digest(agreed->data, agreed->nbytes),
+            decision->text ? decision->text : "");
         wire_put_bytes(&rank->log, line, strlen(line));
     }
 }
@@ -142,7 +143,7 @@ static void record(struct net *net, int rank, const struct decision *decision)
     seen->count = decision->count;
     seen->status = decision->status;
     seen->kind = decision->kind;
-    seen->algorithm = decision->algorithm;
+    seen->choice = decision->choice;
     seen->owner = agreed->owner;
     seen->last_rank = agreed->last_rank;
     snprintf(seen->name, sizeof seen->name, "%s", agreed->name);

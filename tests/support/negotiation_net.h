@@ -33,7 +33,7 @@ struct net_seen {
     int decisions; /* since the last net_check_one() */
     int count, status, last_rank;
     enum decision_kind kind;
-    enum algorithm algorithm;
+    struct algorithm_choice choice;
     void *owner;
     char name[HVD_NAME_MAX + 1], text[500];
     unsigned char data[NET_DATA_MAX]; /* what there is more of is left out */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs and time of a process set in virtual time; see steady_world.h. */
+#include "lib/collective/piece.h"
 #include "tests/support/steady_world_impl.h"
 
 #include <string.h>
@@ -165,6 +166,18 @@ static bool happen(void)
     return true;
 }
 
+/* Other pieces for each decision, as if the memory of the program changed. */
+static struct algorithm_choice choose(void *arg, const struct negotiation_work *work)
+{
+    const struct sim_rank *root = arg;
+    const struct algorithm_case what = { .kind = description_operation(work->first),
+                                         .nbytes = work->nbytes,
+                                         .size = sim.world->size };
+    SIM_CHECK(root->rank == 0, "rank %d is asked", root->rank);
+    return (struct algorithm_choice){ algorithm_choose(&what, &algorithm_defaults, -1),
+                                      (size_t)PIECE_LEAST << sim.nchoices++ % 5 };
+}
+
 /* ---- all of it ---- */
 
 static void sim_set_up(struct steady_world *world, uint64_t seed)
@@ -179,7 +192,7 @@ static void sim_set_up(struct steady_world *world, uint64_t seed)
     sim.random = seed * 0x9e3779b97f4a7c15ull | 1;
     sim.now_us = 0;
     sim.seed = seed;
-    sim.nbatches = 0;
+    sim.nbatches = sim.nchoices = 0;
     memset(sim.has_joined, 0, sizeof sim.has_joined);
     memset(sim.ranks, 0, sizeof sim.ranks);
     world->steady_states = world->operations = world->fused = 0;
@@ -190,6 +203,7 @@ static void sim_set_up(struct steady_world *world, uint64_t seed)
         ck_assert_ptr_nonnull(rank->negotiation);
         steady_init(&rank->steady, i, world->size);
         negotiation_learn(rank->negotiation, true);
+        negotiation_choose_with(rank->negotiation, choose, rank);
     }
 }
 

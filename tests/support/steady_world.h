@@ -6,7 +6,8 @@
  *
  * Checked all the time:
  *   a tensor is done once, with the data of the same instance on all ranks that have not joined;
- *   batch number n of the set has the same tensors and the same algorithm on all ranks;
+ *   batch number n of the set has the same tensors, algorithm and pieces on all ranks, although
+ *   the root chooses other pieces each time;
  *   a name fails on all ranks alike, with words that name it and a rank;
  *   no rank waits until it loses patience, unless a rank is late.
  * steady_world_run() ends when nothing can happen any more. */

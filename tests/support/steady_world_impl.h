@@ -64,7 +64,7 @@ struct sim_rank {
 
 /* The contents of batch number n. */
 struct sim_batch {
-    int algorithm, count;
+    int algorithm, piece, count;
     int names[WORLD_NAMES];
 };
 
@@ -74,6 +74,7 @@ struct sim {
     struct sim_link links[WORLD_RANKS][WORLD_RANKS];
     struct sim_batch batches[BATCHES];
     int nbatches;
+    int nchoices;                 /* of pieces */
     bool has_joined[WORLD_RANKS]; /* at any time */
     uint64_t random, now_us, seed;
 };
@@ -95,7 +96,8 @@ void sim_note(struct sim_rank *rank, uint64_t what);
 void sim_finish_tensor(struct sim_rank *rank, struct sim_tensor *tensor);
 void sim_finish_done(struct sim_rank *rank, struct sim_tensor *tensor, int64_t sum);
 /* Batch number `rank->batches` moves these tensors. */
-void sim_finish_batch(struct sim_rank *rank, int algorithm, int count, const int *names);
+void sim_finish_batch(struct sim_rank *rank, struct schedule_choice choice, int count,
+                      const int *names);
 void sim_begin(struct sim_rank *rank, const struct schedule *schedule);
 void sim_submit(struct sim_rank *rank, struct sim_tensor *tensor);
 void sim_complete(struct sim_rank *rank, uint32_t number);

@@ -61,7 +61,8 @@ static void take_batch(struct sim_rank *rank, const struct decision *decision)
     int names[WORLD_NAMES];
     for (int i = 0; i < decision->count; i++)
         names[i] = atoi(decision->tensors[i].name + 1);
-    sim_finish_batch(rank, (int)decision->algorithm, decision->count, names);
+    struct schedule_choice choice = { (int)decision->choice.algorithm, decision->choice.piece };
+    sim_finish_batch(rank, choice, decision->count, names);
     for (int i = 0; i < decision->count; i++) {
         struct sim_tensor *tensor = decision->tensors[i].owner;
         if (!tensor)

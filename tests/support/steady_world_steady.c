@@ -85,16 +85,19 @@ void sim_finish_done(struct sim_rank *rank, struct sim_tensor *tensor, int64_t s
     sim_finish_tensor(rank, tensor);
 }
 
-void sim_finish_batch(struct sim_rank *rank, int algorithm, int count, const int *names)
+void sim_finish_batch(struct sim_rank *rank, struct schedule_choice choice, int count,
+                      const int *names)
 {
-    struct sim_batch batch = { .algorithm = algorithm, .count = count };
+    struct sim_batch batch = { .algorithm = choice.algorithm,
+                               .piece = (int)choice.piece,
+                               .count = count };
     memcpy(batch.names, names, (size_t)count * sizeof *names);
     int number = rank->batches++;
     SIM_CHECK(number < BATCHES, "there is no room");
     if (number == sim.nbatches)
         sim.batches[sim.nbatches++] = batch;
     SIM_CHECK(memcmp(&batch, &sim.batches[number], sizeof batch) == 0,
-              "batch %d has other tensors on rank %d", number, rank->rank);
+              "batch %d has other tensors, or other pieces, on rank %d", number, rank->rank);
     sim_note(rank, 1u << 20 | (unsigned)number);
 }
 
@@ -213,8 +216,8 @@ void sim_complete(struct sim_rank *rank, uint32_t number)
         names[i] = owners[i]->name;
     }
     steady_round_done(&rank->round, number);
-    if (operation->algorithm >= 0)
-        sim_finish_batch(rank, operation->algorithm, operation->count, names);
+    if (operation->choice.algorithm >= 0)
+        sim_finish_batch(rank, operation->choice, operation->count, names);
     for (int i = 0; i < operation->count; i++) {
         int64_t sum = 0;
         for (int from = 0; from < sim.world->size; from++) {
@@ -244,7 +247,8 @@ void sim_begin(struct sim_rank *rank, const struct schedule *schedule)
     SIM_CHECK(rank->steady.phase == STEADY_OFF, "a steady state begins in another");
     for (int i = 0; i < schedule->count; i++) {
         const struct schedule_operation *operation = &schedule->operations[i];
-        uint32_t digest = 17 + (uint32_t)operation->algorithm;
+        uint32_t digest = 17 + (uint32_t)operation->choice.algorithm;
+        digest = digest * 31 + (uint32_t)operation->choice.piece;
         for (int k = 0; k < operation->count; k++) {
             struct remembered remembered =
                 negotiation_remembered(rank->negotiation, schedule->slots[operation->first + k]);

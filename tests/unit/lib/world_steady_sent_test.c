@@ -40,7 +40,8 @@ static bool is_sent(void)
     const struct set_steady *steady = &engine->sets.at[0]->steady;
     uint32_t number = steady->state.committed;
     if (steady->state.phase == STEADY_ON)
-        sent = steady->schedule[number % (uint32_t)steady->count].what.algorithm == SCHEDULED_SENT;
+        sent = steady->schedule[number % (uint32_t)steady->count].what.choice.algorithm ==
+               SCHEDULED_SENT;
     engine_unlock(engine);
     process_exit();
     return sent;

@@ -5,6 +5,7 @@
 #include "lib/collective/allreduce_tree.h"
 #include "lib/collective/direct.h"
 #include "lib/collective/doubling.h"
+#include "lib/collective/piece.h"
 #include "lib/collective/ring_schedule.h"
 #include "lib/memory/copy.h"
 #include "tests/support/elements.h"
@@ -61,6 +62,7 @@ struct reduction {
     enum hvd_dtype dtype;
     enum hvd_op op;
     size_t count, nbytes;
+    size_t piece; /* as in struct operation_task */
     unsigned char *inputs[SIZE_MOST], *expected;
 };
 
@@ -179,7 +181,8 @@ static void check_allreduce(const struct algorithm_case *algorithm,
                                                    .op = reduction->op,
                                                    .input = inputs[rank],
                                                    .output = outputs[rank],
-                                                   .count = reduction->count };
+                                                   .count = reduction->count,
+                                                   .piece = reduction->piece };
     }
     choose_pace(nbytes);
     operation_net_run(&net, reduction->size, algorithm->start);
@@ -233,6 +236,19 @@ START_TEST(large_vectors_are_right_to_the_bit)
 {
     check_reduction(&algorithms[_i], 2, HVD_FLOAT32, HVD_AVERAGE, LARGE);
     check_reduction(&algorithms[_i], 3, HVD_FLOAT16, HVD_SUM, LARGE);
+}
+END_TEST
+
+START_TEST(pieces_of_any_size_give_the_same_bits)
+{
+    for (int size = 2; size <= 4; size++) {
+        struct reduction reduction;
+        reduction_init(&reduction, size, HVD_BFLOAT16, HVD_SUM, LARGE);
+        expect_in_order_of_rank(&reduction);
+        for (reduction.piece = PIECE_LEAST; reduction.piece <= PIECE_MOST; reduction.piece *= 2)
+            check_allreduce(&algorithms[0], &reduction, size % 2);
+        reduction_fini(&reduction);
+    }
 }
 END_TEST
 
@@ -363,6 +379,7 @@ int main(void)
     tcase_add_loop_test(tcase, every_size_and_count_is_right_to_the_bit, 0, ALGORITHM_CASES);
     tcase_add_loop_test(tcase, every_type_and_operation_is_right_to_the_bit, 0, ALGORITHM_CASES);
     tcase_add_loop_test(tcase, large_vectors_are_right_to_the_bit, 0, ALGORITHM_CASES);
+    tcase_add_test(tcase, pieces_of_any_size_give_the_same_bits);
     tcase_add_loop_test(tcase, all_algorithms_give_the_same_bits, 0, ALGORITHM_CASES);
     tcase_add_loop_test(tcase, reduce_scatter_gives_every_rank_its_rows, 0, 2);
     tcase_add_loop_test(tcase, allgather_puts_rows_in_order_of_rank, 0, 2);

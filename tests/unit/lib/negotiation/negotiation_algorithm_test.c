@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The root chooses the algorithm of what is run, and all ranks hear of it: whatever way a name is
  * told, and whoever has joined. */
+#include "lib/collective/piece.h"
 #include "tests/support/negotiation_net.h"
 #include "tests/support/unit.h"
 
@@ -12,19 +13,16 @@ static struct net net;
 
 /* What the root was asked last. */
 static struct {
-    int times;
+    int times, count;
     enum operation_kind kind;
     size_t nbytes;
+    void *owner;
 } asked;
 
 /* Direct from 100 000 bytes on, below that halving-doubling, the only way for the rest. */
-static enum algorithm choose(void *arg, const struct description *first, size_t nbytes)
+static enum algorithm choose_algorithm(enum operation_kind kind, size_t nbytes)
 {
-    ck_assert_ptr_eq(arg, &net);
-    asked.times++;
-    asked.kind = description_operation(first);
-    asked.nbytes = nbytes;
-    switch (asked.kind) {
+    switch (kind) {
     case OPERATION_ALLREDUCE:
         return nbytes < 100000 ? ALGORITHM_HALVING_DOUBLING : ALGORITHM_DIRECT;
     case OPERATION_BROADCAST:
@@ -36,6 +34,24 @@ static enum algorithm choose(void *arg, const struct description *first, size_t 
     default:
         return ALGORITHM_RING;
     }
+}
+
+/* Each time another piece. */
+static size_t piece_of(int times)
+{
+    return (size_t)PIECE_LEAST << times % 5;
+}
+
+static struct algorithm_choice choose(void *arg, const struct negotiation_work *work)
+{
+    ck_assert_ptr_eq(arg, &net);
+    asked.times++;
+    asked.count = work->count;
+    asked.kind = description_operation(work->first);
+    asked.nbytes = work->nbytes;
+    asked.owner = work->owner;
+    return (struct algorithm_choice){ choose_algorithm(asked.kind, work->nbytes),
+                                      piece_of(asked.times) };
 }
 
 /* Every rank has somebody; but only the root's is asked. */
@@ -58,12 +74,18 @@ static void submit_from(int first, const struct offer *offer)
         net_submit(&net, i, offer);
 }
 
+static void check_piece(size_t piece)
+{
+    for (int i = 0; i < net.size; i++)
+        ck_assert_uint_eq(net.seen[i].choice.piece, piece);
+}
+
 /* All ranks have seen it since. */
 static void check_chosen(const char *name, enum algorithm algorithm)
 {
     net_check_one(&net, DECISION_BATCH, name);
     for (int i = 0; i < net.size; i++)
-        ck_assert_int_eq(net.seen[i].algorithm, algorithm);
+        ck_assert_int_eq(net.seen[i].choice.algorithm, algorithm);
 }
 
 START_TEST(all_ranks_hear_what_the_root_has_chosen)
@@ -93,6 +115,9 @@ START_TEST(all_ranks_hear_what_the_root_has_chosen)
         submit_from(0, &offer);
         net_complete(&net);
         check_chosen(name, rows[at].chosen);
+        check_piece(piece_of(asked.times));
+        ck_assert_int_eq(asked.count, 1);
+        ck_assert_ptr_eq(asked.owner, net.seen[0].owner);
         ck_assert_uint_eq((size_t)asked.times, i + 1);
         ck_assert_int_eq(asked.kind, rows[at].asked);
         bool known = rows[at].kind != COLLECTIVE_ALLTOALL;
@@ -121,7 +146,9 @@ START_TEST(what_is_fused_counts_together)
         net_complete(&net);
         check_chosen("a", ALGORITHM_DIRECT);
         ck_assert_int_eq(net.seen[0].count, 3);
+        ck_assert_int_eq(asked.count, 3);
         ck_assert_uint_eq(asked.nbytes, 120000);
+        check_piece(piece_of(asked.times));
         ck_assert_int_eq(asked.times, round + 1);
     }
     net_fini(&net);
@@ -162,6 +189,7 @@ START_TEST(a_rank_that_has_joined_hears_it_too)
             net_submit(&net, i, &offer);
         net_complete(&net);
         check_chosen("x", ALGORITHM_HALVING_DOUBLING);
+        check_piece(piece_of(asked.times));
     }
     net_fini(&net);
 }
@@ -175,6 +203,7 @@ START_TEST(without_anybody_to_choose_it_needs_neighbours_alone)
     submit_from(0, &offer);
     net_complete(&net);
     check_chosen("x", ALGORITHM_RING);
+    check_piece(PIECE_MOST);
     offer.description.op = HVD_ADASUM;
     submit_from(0, &offer);
     net_complete(&net);

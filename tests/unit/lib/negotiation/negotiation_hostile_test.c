@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages that are cut short, changed or made up are refused, or taken for what they say; nothing
  * is read or written beyond what there is. */
+#include "lib/collective/piece.h"
 #include "lib/negotiation/message.h"
 #include "tests/support/negotiation_net.h"
 #include "tests/support/unit.h"
@@ -239,6 +240,7 @@ static void put_run(struct wire_writer *body, int type, int algorithm, uint32_t 
     if (type != DOWN_RUN)
         return;
     wire_put_u8(body, (uint8_t)algorithm);
+    wire_put_u8(body, piece_code(PIECE_MOST));
     wire_put_u32(body, count);
 }
 
@@ -337,6 +339,25 @@ START_TEST(an_algorithm_can_do_what_it_is_chosen_for)
         put_tensor(&body, "x", &offer.description, rows[_i].data);
         bool good = algorithm_can(algorithm, description_operation(&offer.description));
         ck_assert_int_eq(take(&body, &err), good ? 1 : HVD_ERR_PROTOCOL);
+        end();
+    }
+}
+END_TEST
+
+START_TEST(a_piece_is_a_power_of_two_in_the_range_of_pieces)
+{
+    for (int code = 0; code < 256; code++) {
+        struct err err;
+        struct wire_writer body = { 0 };
+        struct offer offer = offer_of(COLLECTIVE_ALLREDUCE, HVD_SUM, false);
+        start_told(&offer);
+        put_record(&body, DOWN_RUN, 1);
+        body.data[2] = (unsigned char)code;
+        put_tensor(&body, "x", &offer.description, 0);
+        bool good = code >= 15 && code <= 19;
+        ck_assert_int_eq(take(&body, &err), good ? 1 : HVD_ERR_PROTOCOL);
+        ck_assert_str_eq(err.text,
+                         good ? "" : "allreduce 'x' is to be run in pieces of impossible size");
         end();
     }
 }
@@ -536,6 +557,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, noise_is_refused_or_harmless, 0, 2);
     tcase_add_loop_test(tcase, a_decision_has_the_data_that_its_kind_has, 0, 18);
     tcase_add_loop_test(tcase, an_algorithm_can_do_what_it_is_chosen_for, 0, 6);
+    tcase_add_test(tcase, a_piece_is_a_power_of_two_in_the_range_of_pieces);
     tcase_add_test(tcase, a_result_has_the_size_of_its_tensor);
     tcase_add_loop_test(tcase, what_is_decided_is_what_was_submitted, 0, CHANGES);
     tcase_add_loop_test(tcase, a_slot_does_not_stand_for_what_was_not_submitted, 0, 6);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The root finds the schedule that the ranks repeat, and tells it to all. */
+#include "lib/collective/piece.h"
 #include "lib/negotiation/message.h"
 #include "tests/support/negotiation_net.h"
 #include "tests/support/unit.h"
@@ -49,7 +50,7 @@ START_TEST(a_name_that_comes_again_and_again_becomes_a_schedule_on_all_ranks)
     for (int rank = 0; rank < RANKS; rank++) {
         ck_assert_int_eq(net.seen[rank].schedule.count, 1);
         ck_assert_int_eq(net.seen[rank].schedule.slots[0], 0);
-        ck_assert_int_eq(net.seen[rank].schedule.operations[0].algorithm, -1);
+        ck_assert_int_eq(net.seen[rank].schedule.operations[0].choice.algorithm, -1);
     }
 }
 END_TEST
@@ -65,8 +66,37 @@ START_TEST(a_schedule_says_how_large_data_are_moved)
     const struct schedule *schedule = &net.seen[1].schedule;
     ck_assert_int_eq(schedule->count, 2);
     ck_assert_int_eq(schedule->slots[0], 0);
-    ck_assert_int_ge(schedule->operations[0].algorithm, 0);
-    ck_assert_int_eq(schedule->operations[1].algorithm, -1);
+    ck_assert_int_ge(schedule->operations[0].choice.algorithm, 0);
+    ck_assert_int_eq(schedule->operations[1].choice.algorithm, -1);
+}
+END_TEST
+
+/* The size of the pieces is the root's last choice. */
+static struct algorithm_choice choose_smaller(void *arg, const struct negotiation_work *work)
+{
+    size_t *piece = arg;
+    ck_assert_int_eq(work->count, 1);
+    *piece = *piece > PIECE_LEAST ? *piece / 2 : PIECE_LEAST;
+    return (struct algorithm_choice){ ALGORITHM_DIRECT, *piece };
+}
+
+START_TEST(a_schedule_says_in_which_pieces_large_data_are_moved)
+{
+    size_t piece = PIECE_MOST;
+    negotiation_choose_with(net.ranks[0].negotiation, choose_smaller, &piece);
+    negotiation_awaited(net.ranks[0].negotiation, true);
+    for (int i = 0; i <= SCHEDULE_LEAST / 2; i++) {
+        repeat("x", LARGE, 1);
+        repeat("y", 2, 1);
+    }
+    check_schedules(1);
+    for (int rank = 0; rank < RANKS; rank++) {
+        const struct schedule *schedule = &net.seen[rank].schedule;
+        ck_assert_int_eq(schedule->count, 2);
+        ck_assert_int_eq(schedule->operations[0].choice.algorithm, ALGORITHM_DIRECT);
+        ck_assert_uint_eq(schedule->operations[0].choice.piece, PIECE_LEAST);
+        ck_assert_uint_eq(schedule->operations[1].choice.piece, 0);
+    }
 }
 END_TEST
 
@@ -95,7 +125,7 @@ START_TEST(the_tensors_of_a_step_become_a_schedule_of_fused_operations)
         ck_assert_int_eq(schedule->count, 2);
         ck_assert_int_eq(schedule->operations[0].count + schedule->operations[1].count, 8);
         ck_assert_int_eq(schedule->operations[1].count, 7);
-        ck_assert_int_eq(schedule->operations[1].algorithm, SCHEDULED_INLINE);
+        ck_assert_int_eq(schedule->operations[1].choice.algorithm, SCHEDULED_INLINE);
         ck_assert_mem_eq(schedule->slots, net.seen[0].schedule.slots, 8 * sizeof(int));
     }
 }
@@ -200,7 +230,7 @@ START_TEST(rows_are_sent_if_no_rank_has_more_for_another_one_than_the_limit)
     send_up_to(kind, 5000 * sizeof *data, false);
     repeat_rows(kind, row_cases[_i].rows, SCHEDULE_LEAST + 1);
     check_schedules(1);
-    int algorithm = net.seen[2].schedule.operations[0].algorithm;
+    int algorithm = net.seen[2].schedule.operations[0].choice.algorithm;
     ck_assert_int_eq(algorithm == SCHEDULED_SENT, row_cases[_i].is_sent);
 }
 END_TEST
@@ -211,7 +241,7 @@ START_TEST(a_sum_is_sent_only_if_it_is_made_in_order_of_rank)
     send_up_to(COLLECTIVE_ALLREDUCE, LARGE * sizeof *data, false);
     repeat("x", LARGE, SCHEDULE_LEAST + 1);
     check_schedules(1);
-    ck_assert_int_ge(net.seen[1].schedule.operations[0].algorithm, 0);
+    ck_assert_int_ge(net.seen[1].schedule.operations[0].choice.algorithm, 0);
 }
 END_TEST
 
@@ -227,7 +257,7 @@ START_TEST(where_nothing_else_pays_a_tensor_that_is_not_sent_interrupts_the_sear
     check_schedules(0);
     repeat_rows(COLLECTIVE_ALLGATHER, 5000, SCHEDULE_LEAST + 1);
     check_schedules(1);
-    ck_assert_int_eq(net.seen[2].schedule.operations[0].algorithm, SCHEDULED_SENT);
+    ck_assert_int_eq(net.seen[2].schedule.operations[0].choice.algorithm, SCHEDULED_SENT);
 }
 END_TEST
 
@@ -242,25 +272,31 @@ static const struct {
     uint32_t ntensors;
     uint32_t slots[2];
     const char *text;
+    uint8_t piece; /* its code */
 } bad_rows[] = {
-    { 0, -1, 1, { 0 }, "a schedule of 0 operations" },
-    { SCHEDULE_MAX + 1, -1, 1, { 0 }, "a schedule of 513 operations" },
-    { 1, -1, 1, { 4 }, "a schedule with slot 4 and algorithm -1" },
-    { 1, -1, 1, { UINT32_MAX }, "a schedule with slot 4294967295 and algorithm -1" },
-    { 1, -1, 1, { 1 }, "a schedule with slot 1 and algorithm -1" },
-    { 1, 0, 1, { 2 }, "a schedule with slot 2 and algorithm 0" },
-    { 1, 1000, 1, { 1 }, "a schedule with slot 1 and algorithm 1000" },
-    { 2, -1, 1, { 0 }, "a message of decisions is cut short" },
-    { 1, -1, 0, { 0 }, "an operation of 0 tensors in a schedule" },
-    { 1, -1, SCHEDULE_MAX + 1, { 0 }, "an operation of 513 tensors in a schedule" },
-    { 1, -1, 3, { 0, 0 }, "a message of decisions is cut short" },
-    { 1, -1, 2, { 0, 0 }, "a schedule that fuses slot 0 with others" },
-    { 1, SCHEDULED_FUSED, 1, { 1 }, "a schedule with slot 1 and algorithm -2" },
-    { 1, SCHEDULED_SENT, 1, { 4 }, "a schedule with slot 4 and algorithm -3" },
-    { 1, SCHEDULED_SENT, 1, { 5 }, "a schedule with slot 5 and algorithm -3" },
-    { 1, SCHEDULED_SENT - 1, 1, { 1 }, "a schedule with slot 1 and algorithm -4" },
-    { 1, SCHEDULED_SENT, 2, { 0, 1 }, "a schedule that fuses slot 0 with others" },
-    { 1, -1, 2, { 0, 3 }, "a schedule that fuses slot 0 with others" },
+    { 0, -1, 1, { 0 }, "a schedule of 0 operations", 0 },
+    { SCHEDULE_MAX + 1, -1, 1, { 0 }, "a schedule of 513 operations", 0 },
+    { 1, -1, 1, { 4 }, "a schedule with slot 4 and algorithm -1", 0 },
+    { 1, -1, 1, { UINT32_MAX }, "a schedule with slot 4294967295 and algorithm -1", 0 },
+    { 1, -1, 1, { 1 }, "a schedule with slot 1 and algorithm -1", 0 },
+    { 1, 0, 1, { 2 }, "a schedule with slot 2 and algorithm 0", 0 },
+    { 1, 1000, 1, { 1 }, "a schedule with slot 1 and algorithm 1000", 0 },
+    { 2, -1, 1, { 0 }, "a message of decisions is cut short", 0 },
+    { 1, -1, 0, { 0 }, "an operation of 0 tensors in a schedule", 0 },
+    { 1, -1, SCHEDULE_MAX + 1, { 0 }, "an operation of 513 tensors in a schedule", 0 },
+    { 1, -1, 3, { 0, 0 }, "a message of decisions is cut short", 0 },
+    { 1, -1, 2, { 0, 0 }, "a schedule that fuses slot 0 with others", 0 },
+    { 1, SCHEDULED_FUSED, 1, { 1 }, "a schedule with slot 1 and algorithm -2", 0 },
+    { 1, SCHEDULED_SENT, 1, { 4 }, "a schedule with slot 4 and algorithm -3", 0 },
+    { 1, SCHEDULED_SENT, 1, { 5 }, "a schedule with slot 5 and algorithm -3", 0 },
+    { 1, SCHEDULED_SENT - 1, 1, { 1 }, "a schedule with slot 1 and algorithm -4", 0 },
+    { 1, SCHEDULED_SENT, 2, { 0, 1 }, "a schedule that fuses slot 0 with others", 0 },
+    { 1, -1, 2, { 0, 3 }, "a schedule that fuses slot 0 with others", 0 },
+    { 1, -1, 1, { 0 }, "a schedule with algorithm -1 and pieces of code 19", 19 },
+    { 1, SCHEDULED_SENT, 1, { 1 }, "a schedule with algorithm -3 and pieces of code 19", 19 },
+    { 1, 0, 1, { 1 }, "a schedule with algorithm 0 and pieces of code 0", 0 },
+    { 1, 0, 1, { 1 }, "a schedule with algorithm 0 and pieces of code 14", 14 },
+    { 1, 0, 1, { 1 }, "a schedule with algorithm 0 and pieces of code 20", 20 },
 };
 
 START_TEST(a_schedule_that_cannot_be_is_refused)
@@ -283,6 +319,7 @@ START_TEST(a_schedule_that_cannot_be_is_refused)
     wire_put_u8(&body, DOWN_STEADY);
     wire_put_u32(&body, bad_rows[_i].count);
     wire_put_i32(&body, bad_rows[_i].algorithm);
+    wire_put_u8(&body, bad_rows[_i].piece);
     wire_put_u32(&body, bad_rows[_i].ntensors);
     for (uint32_t i = 0; i < bad_rows[_i].ntensors && i < 2; i++)
         wire_put_u32(&body, bad_rows[_i].slots[i]);
@@ -301,6 +338,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, a_name_that_comes_again_and_again_becomes_a_schedule_on_all_ranks);
     tcase_add_test(tcase, a_schedule_says_how_large_data_are_moved);
+    tcase_add_test(tcase, a_schedule_says_in_which_pieces_large_data_are_moved);
     tcase_add_test(tcase, the_tensors_of_a_step_become_a_schedule_of_fused_operations);
     tcase_add_test(tcase, tensors_that_the_program_waits_for_are_not_fused);
     tcase_add_test(tcase, a_root_that_does_not_learn_finds_no_schedule);

@@ -6,6 +6,9 @@
 static struct schedule_search search;
 static struct schedule_round round_found;
 
+#define CHOICE(algorithm) ((struct schedule_choice){ algorithm, 0 })
+static const struct schedule_choice inline_choice = { SCHEDULED_INLINE, 0 };
+
 static void set_up(void)
 {
     schedule_search_init(&search);
@@ -15,7 +18,7 @@ static void set_up(void)
 static void add_rounds(int period, int count)
 {
     for (int i = 0; i < count; i++)
-        schedule_add(&search, 100 + i % period, SCHEDULED_INLINE);
+        schedule_add(&search, 100 + i % period, inline_choice);
 }
 
 START_TEST(one_operation_again_and_again_is_a_schedule)
@@ -56,7 +59,7 @@ END_TEST
 static void add_shuffled(int count, int rounds, int step)
 {
     for (int i = 0; i < rounds * count; i++)
-        schedule_add(&search, 100 + (i % count * step + i / count) % count, SCHEDULED_INLINE);
+        schedule_add(&search, 100 + (i % count * step + i / count) % count, inline_choice);
 }
 
 START_TEST(a_round_is_found_although_the_order_changes)
@@ -75,7 +78,7 @@ START_TEST(another_tensor_in_one_of_the_rounds_is_no_round)
     search.pause = 3 * 40;
     add_shuffled(40, 1, 3);
     add_shuffled(39, 1, 2);
-    schedule_add(&search, 1000, SCHEDULED_INLINE);
+    schedule_add(&search, 1000, inline_choice);
     add_shuffled(40, 1, 3);
     ck_assert(!schedule_find(&search, &round_found));
 }
@@ -86,7 +89,7 @@ START_TEST(a_round_in_another_order_does_not_have_a_tensor_twice)
     search.pause = 3 * 40;
     add_shuffled(40, 1, 3);
     add_shuffled(39, 1, 2);
-    schedule_add(&search, 100, SCHEDULED_INLINE);
+    schedule_add(&search, 100, inline_choice);
     add_shuffled(40, 1, 3);
     ck_assert(!schedule_find(&search, &round_found));
 }
@@ -95,7 +98,7 @@ END_TEST
 START_TEST(data_that_are_fused_in_one_round_may_be_alone_in_another)
 {
     for (int i = 0; i < SCHEDULE_LEAST; i++)
-        schedule_add(&search, 100, i % 3 ? SCHEDULED_FUSED : 1);
+        schedule_add(&search, 100, CHOICE(i % 3 ? SCHEDULED_FUSED : 1));
     ck_assert(schedule_find(&search, &round_found));
     ck_assert_int_eq(round_found.count, 1);
 }
@@ -106,7 +109,7 @@ START_TEST(a_tensor_that_was_alone_in_any_round_is_alone)
     for (int i = 0; i < 24; i++) {
         if (i == 10) /* the third of its round */
             schedule_waited(&search);
-        schedule_add(&search, 100 + i % 8, SCHEDULED_INLINE);
+        schedule_add(&search, 100 + i % 8, inline_choice);
     }
     ck_assert(schedule_find(&search, &round_found));
     for (int i = 0; i < 8; i++)
@@ -139,10 +142,21 @@ START_TEST(a_longer_round_than_the_longest_is_no_schedule)
 }
 END_TEST
 
+/* Memory that other ranks can read, and other memory, may take turns in a program. */
+START_TEST(other_pieces_are_no_other_operation_and_the_last_ones_count)
+{
+    for (int i = 0; i < SCHEDULE_LEAST; i++)
+        schedule_add(&search, 100, (struct schedule_choice){ 1, i % 2 ? 65536 : 524288 });
+    ck_assert(schedule_find(&search, &round_found));
+    ck_assert_int_eq(round_found.count, 1);
+    ck_assert_uint_eq(round_found.tensors[0].choice.piece, 65536);
+}
+END_TEST
+
 START_TEST(another_algorithm_is_another_operation)
 {
     for (int i = 0; i < SCHEDULE_LEAST; i++)
-        schedule_add(&search, 100, i / 8);
+        schedule_add(&search, 100, CHOICE(i / 8));
     ck_assert(!schedule_find(&search, &round_found));
 }
 END_TEST
@@ -178,7 +192,7 @@ static bool is_found_between_interruptions(int count, uint32_t most)
     for (uint32_t i = 0; i < most; i++) {
         if (i % (uint32_t)count == 0)
             schedule_interrupt(&search);
-        schedule_add(&search, 100, SCHEDULED_INLINE);
+        schedule_add(&search, 100, inline_choice);
         if (schedule_find(&search, &round_found))
             return true;
     }
@@ -225,6 +239,7 @@ int main(void)
     tcase_add_test(tcase, a_tensor_that_was_alone_in_any_round_is_alone);
     tcase_add_test(tcase, a_short_steady_state_makes_fused_tensors_single_and_the_other_way_round);
     tcase_add_test(tcase, a_longer_round_than_the_longest_is_no_schedule);
+    tcase_add_test(tcase, other_pieces_are_no_other_operation_and_the_last_ones_count);
     tcase_add_test(tcase, another_algorithm_is_another_operation);
     tcase_add_test(tcase, an_interruption_begins_anew);
     tcase_add_test(tcase, a_short_steady_state_doubles_the_pause_and_a_long_one_resets_it);

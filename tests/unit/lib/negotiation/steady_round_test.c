@@ -17,7 +17,8 @@ static int owners[8];
 /* Operations {0, 1, 2} and {3}: slots 10 to 13. */
 static const struct schedule two_operations = { .count = 2,
                                                 .ntensors = 4,
-                                                .operations = { { 0, 3, -1 }, { 3, 1, -1 } },
+                                                .operations = { { 0, 3, { -1, 0 } },
+                                                                { 3, 1, { -1, 0 } } },
                                                 .slots = { 10, 11, 12, 13 } };
 
 static void set_up(void)
@@ -406,9 +407,9 @@ static void model_explore_all(const struct schedule *schedule, int times)
 START_TEST(no_order_of_events_loses_a_tensor_or_makes_two_ranks_wait_for_each_other)
 {
     static const struct schedule schedules[] = {
-        { 2, 3, { { 0, 2, -1 }, { 2, 1, -1 } }, { 0, 1, 2 } },
-        { 2, 3, { { 0, 1, -1 }, { 1, 2, -1 } }, { 0, 1, 2 } },
-        { 1, 3, { { 0, 3, -1 } }, { 0, 1, 2 } },
+        { 2, 3, { { 0, 2, { -1, 0 } }, { 2, 1, { -1, 0 } } }, { 0, 1, 2 } },
+        { 2, 3, { { 0, 1, { -1, 0 } }, { 1, 2, { -1, 0 } } }, { 0, 1, 2 } },
+        { 1, 3, { { 0, 3, { -1, 0 } } }, { 0, 1, 2 } },
     };
     model_explore_all(&schedules[_i], 1);
 }
@@ -416,7 +417,7 @@ END_TEST
 
 START_TEST(no_order_of_events_mixes_two_rounds)
 {
-    static const struct schedule schedule = { 1, 2, { { 0, 2, -1 } }, { 0, 1 } };
+    static const struct schedule schedule = { 1, 2, { { 0, 2, { -1, 0 } } }, { 0, 1 } };
     model_explore_all(&schedule, 2);
 }
 END_TEST
