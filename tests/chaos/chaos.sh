@@ -29,6 +29,7 @@ fi
 
 . "$srcdir/tests/hosts.sh"
 TB_NAME=c$(printf %05d $(($$ % 100000)))
+TB_TTL=604800 # a campaign may take days
 TB_DIR=${TMPDIR:-/tmp}/testbed-$TB_NAME-$(id -u)
 hosts_up "$count" || { echo "$hosts_reason" >&2; exit 77; }
 links || { echo "$no_links" >&2; exit 77; }

@@ -5,10 +5,11 @@
 . "$srcdir/tests/tap.sh"
 . "$srcdir/tests/hosts.sh"
 [ "${SANITIZERS:-no}" = no ] || skip_all "nothing here is about memory"
+: "${LOSSY_NETWORK_S:=3}"
+TB_TTL=$((TB_TTL + 2 * LOSSY_NETWORK_S)) # hosts live as long as both losses
 hosts_up 2 || skip_all "$hosts_reason"
 links || skip_all "$no_links"
 command -v nft >/dev/null || skip_all "no nft"
-: "${LOSSY_NETWORK_S:=3}"
 PATIENCE_S=$((PATIENCE_S + LOSSY_NETWORK_S))
 
 # goes_on SENTENCE ACT...: a job on both hosts ends well, and hvdrun has nothing to say.
