@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the ranks of a group conclude from their records (reducer_impl.h) about two levels: they are
- * used up to a number of ranks; above it one line says that the variable has no effect. Records
- * come from no device here. */
+ * used up to a number of ranks; above it one line says that the variable has no effect; and about
+ * memory pools. Records come from no device here. */
 #include "lib/cuda/reducer_impl.h"
 #include "tests/support/unit.h"
 
@@ -61,6 +61,20 @@ START_TEST(a_larger_set_goes_another_way_and_a_line_says_so)
 }
 END_TEST
 
+START_TEST(one_rank_without_memory_pools_leaves_the_group_without_them)
+{
+    struct err err;
+    int host_of[3], ranks[3] = { 0, 1, 2 };
+    struct cuda_reducer reducer = { .library = &library };
+    struct cuda_group group = { .reducer = &reducer, .size = 3, .ranks = ranks };
+    struct group_record records[3] = { 0 };
+    for (int i = 0; i < 3; i++)
+        records[i].pools = i != _i;
+    ck_assert_int_eq(cuda_group_judge(&group, records, host_of, &err), HVD_OK);
+    ck_assert(group.has_pools == (_i == 3));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("group_records");
@@ -68,5 +82,6 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_add_test(tcase, a_set_of_as_many_ranks_as_may_reduces_in_two_levels);
     tcase_add_loop_test(tcase, a_larger_set_goes_another_way_and_a_line_says_so, 0, 2);
+    tcase_add_loop_test(tcase, one_rank_without_memory_pools_leaves_the_group_without_them, 0, 4);
     return unit_run(suite);
 }
