@@ -215,14 +215,16 @@ static struct algorithm_case describe_case(struct process_set *set,
     return what;
 }
 
-/* True if other ranks can read the data of the work in place. The root knows only its own memory;
- * the other ranks run the same program. Fused tensors are in a buffer (batch_prepare.c). */
-static bool is_exported(const struct negotiation_work *work)
+/* True if other ranks may read the data of the work in place. The root knows only its own memory;
+ * the other ranks run the same program. Fused tensors are in a buffer (batch_prepare.c). A root
+ * without a tensor of its own, which has joined or learns a schedule, does not know. */
+static bool may_be_exported(const struct negotiation_work *work)
 {
     struct shared_place place;
     const struct tensor *own = work->owner;
-    return work->count > 1 || (own && shared_heap_find(own->input, work->nbytes, &place) &&
-                               shared_heap_find(own->output, work->nbytes, &place));
+    return work->count > 1 || !own ||
+           (shared_heap_find(own->input, work->nbytes, &place) &&
+            shared_heap_find(own->output, work->nbytes, &place));
 }
 
 /* The rings through which the two ranks of a set copy the data, if they are near (shm_method.h). */
@@ -230,9 +232,9 @@ static size_t rings_of_pair(const struct process_set *set, const struct algorith
                             const struct negotiation_work *work)
 {
     const struct channel *channel = set->size == 2 ? set->links.channels[1 - set->rank] : NULL;
-    bool is_near = channel && channel->link && !link_is_far(channel->link);
+    bool is_near = channel && channel->link && link_may_be_near(channel->link);
     if (what->kind != OPERATION_ALLREDUCE || what->hosts != 1 || what->tcp || !what->shared ||
-        !is_near || is_exported(work))
+        !is_near || may_be_exported(work))
         return 0;
     return shm_method_ring_bytes(set->engine->local_size, set->engine->own_cache);
 }

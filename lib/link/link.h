@@ -51,6 +51,9 @@ struct link_type {
      * place should be written by stores that bypass the caches (copy.h). NULL: false. */
     bool (*is_far)(const struct link *link);
 
+    /* True unless the two processors were seen to share no cache. NULL: false. */
+    bool (*may_be_near)(const struct link *link);
+
     /* How many of all bytes that were ever offered, in order, have been fetched. Changes only when
      * try_send(), offer() or try_receive() could make progress. Reads memory, without a system
      * call. But bytes that the peer turns out not to be able to fetch are copied here, and in
@@ -146,6 +149,11 @@ static inline ssize_t link_offer(struct link *link, const void *data, size_t nby
 static inline bool link_is_far(const struct link *link)
 {
     return link->type->is_far && link->type->is_far(link);
+}
+
+static inline bool link_may_be_near(const struct link *link)
+{
+    return link->type->may_be_near && link->type->may_be_near(link);
 }
 
 static inline uint64_t link_taken(struct link *link)

@@ -244,6 +244,12 @@ static bool shm_is_far(const struct link *link)
     return shm->streams && shm_distance_is_far(&shm->distance);
 }
 
+static bool shm_may_be_near(const struct link *link)
+{
+    const struct link_shm *shm = (const struct link_shm *)(const void *)link;
+    return !shm_distance_is_far(&shm->distance);
+}
+
 static uint64_t shm_taken(struct link *link)
 {
     struct link_shm *shm = link_shm_of(link);
@@ -330,6 +336,7 @@ static const struct link_type link_shm_type = {
     .pollable = shm_pollable,
     .offer = shm_offer,
     .is_far = shm_is_far,
+    .may_be_near = shm_may_be_near,
     .taken = shm_taken,
     .peek = link_shm_peek,
     .consume = link_shm_consume,

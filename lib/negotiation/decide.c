@@ -211,10 +211,11 @@ static struct algorithm_choice choose(const struct negotiation *negotiation,
     const struct algorithm_case unknown = { .kind = description_operation(work->first),
                                             .nbytes = work->nbytes,
                                             .size = negotiation->size };
+    const struct piece_case pieces = { .ranks = negotiation->size };
     if (root->choose)
         return root->choose(root->choose_arg, work);
     return (struct algorithm_choice){ algorithm_choose(&unknown, &algorithm_defaults, -1),
-                                      PIECE_MOST };
+                                      piece_choose(&pieces) };
 }
 
 /* The most bytes that a rank sends to another one, if the ranks send each other what is for each;
