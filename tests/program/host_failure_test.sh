@@ -108,7 +108,7 @@ fails "a command that is not there" 69 "on $one: .*no-such-command" \
 # Hosts that do not answer: the connection is accepted by the kernel, sshd is stopped.
 kill -STOP "$(listener 1)"
 start on 0 "$HVDRUN" --verbose -np 3 -H "$all" touch "$tmp/started"
-until_said "$(host 0): ready" "$tmp/err" && until_said "$(host 2): ready" "$tmp/err"
+until_said "$(host 0): ready" "$tmp/err" && until_said "$(host 1): connect" "$tmp/err"
 signal_hvdrun TERM
 finish_job
 is "F37: SIGTERM while a host is being reached is status 143" 143 "$status"
