@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an elastic job does next, decided anew after every event from the state of its plan:
- *   give up workers that do not join or come, bring hosts back, remove workers without a slot or with a wrong place, see whether all is over,
- *   start workers, intend the next world, stop removed workers that stay, look at the time limits.
+ *   give up workers that do not join or come, bring hosts back, remove workers without a slot or
+ *   with a wrong place, see whether all is over, start workers, intend the next world, stop removed
+ *   workers that stay, look at the time limits.
  * Fails as elastic_plan.h says. */
 #include "launcher/base/xalloc.h"
 #include "launcher/elastic/elastic_plan_impl.h"

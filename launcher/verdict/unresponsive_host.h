@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which host heard nothing, although it may still have been heard, and have ended well.
+/* Which host did not receive what was sent to it. hvdrun may have received what that host sent, up
+ * to a normal end.
  *
  * An agent echoes each heartbeat as soon as it has read it. A host that had left heartbeats in a
  * row unanswered when it ended, the first of them sent before the job began to stop, is
  * unresponsive. The last heartbeat may have been under way when the host ended, so that one
  * unanswered heartbeat proves nothing. Three are enough. Two are enough if ranks agree: a rank
  * there has lost another rank, or another rank has lost one there, and their link was all that
- * failed. hvdrun has sent no third one if it was stopped for a while (SIGSTOP), because it counts
- * the time in which it ran. Pure. */
+ * failed. Two may be all that there are: an hvdrun that was stopped (SIGSTOP) has sent fewer.
+ * Pure. */
 #ifndef LAUNCHER_VERDICT_UNRESPONSIVE_HOST_H
 #define LAUNCHER_VERDICT_UNRESPONSIVE_HOST_H
 

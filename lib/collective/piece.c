@@ -2,8 +2,6 @@
 /* The table of pieces; see piece.h. All numbers were measured with float32 sums. */
 #include "lib/collective/piece.h"
 
-#include "lib/base/min.h"
-
 #include <stdbool.h>
 
 /* Between two ranks, a result that a rank has just made goes out when two more pieces of operands

@@ -19,7 +19,7 @@ struct piece_case {
     int ranks;        /* that exchange pieces with each other */
     size_t ring;      /* bytes of each ring through which two ranks on near processors copy their
                          data; 0: the data go another way */
-    size_t own_cache; /* that a processor has for itself; 0: not known */
+    size_t own_cache; /* shm_method_own_cache(); 0: not known */
 };
 
 size_t piece_choose(const struct piece_case *what);

@@ -68,7 +68,7 @@ struct engine {
     bool elastic;     /* a lost rank ends the world, not the job */
     int star;         /* of the world's tree */
     int local_size;   /* ranks of this host */
-    size_t own_cache; /* that a processor has for itself; 0: not known */
+    size_t own_cache; /* shm_method_own_cache(); 0: not known */
     struct failure *failure;
     struct linker *linker;
     struct thread_pool *pool; /* helps with large reductions; NULL: no helpers */

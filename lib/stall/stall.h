@@ -44,7 +44,8 @@
  *           STALL_PROBE: to every child; STALL_ALERT, STALL_PROBED: to the parent
  *       switch (stall_act(stall, &text))
  *           STALL_WARN: log_line(LOG_WARNING, rank in the world, "%s", text)
- *           STALL_ABORT: the world ends with HVD_ERR_TIMEOUT and this text
+ *           STALL_ABORT: the world ends with HVD_ERR_TIMEOUT and this text; an elastic one that
+ *               knows its late ranks with HVD_ERR_PEER_LOST, as if they had been lost
  *
  * On each link these frames must stay in order with those of the negotiation. Then a name that
  * was decided before a PROBE came is no longer in flight on any rank below when the PROBE is

@@ -10,8 +10,7 @@
 #include <stdlib.h>
 
 /* How late the timer must be, and how long at most input is read then before deadlines are looked
- * at. The machine may have been frozen for much longer than the timer is late, so input is read for
- * as long as that. */
+ * at: as long as the timer is late. */
 enum { LATE_MS = 20, READ_MS = 1000 };
 
 struct rendezvous {
