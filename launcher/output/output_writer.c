@@ -144,7 +144,6 @@ static void report(struct output_sink *sink)
     writer->events.on_broken(writer->context, sink, errnum);
     pthread_mutex_lock(&writer->lock);
     writer->pending -= sink->lost;
-    sink->lost = 0;
     pthread_mutex_unlock(&writer->lock);
 }
 

@@ -16,7 +16,7 @@ struct tunnel {
     struct tunnel_events events;
     void *context;
     bool ended;                       /* on_end() was called, or must not be any more */
-    bool told;                        /* TUNNEL_CLOSE was sent, or TUNNEL_END has come */
+    bool told;                        /* TUNNEL_CLOSE was sent */
     bool closed;                      /* the descriptor */
     void (*on_closed)(void *context); /* of tunnel_close(), or NULL before */
     void *closed_context;
@@ -146,7 +146,6 @@ void tunnel_close(struct tunnel *tunnel, bool given_up, void (*on_closed)(void *
 
 static void tunnel_end_now(struct tunnel *tunnel, const char *text)
 {
-    tunnel->told = true;
     tunnel_detach(tunnel);
     tunnel_end_finish(&tunnel->end, on_tunnel_descriptor_closed);
     if (tunnel->ended)
