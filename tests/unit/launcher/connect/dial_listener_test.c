@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -263,6 +264,23 @@ START_TEST(unauthenticated_clients_in_every_place_do_not_keep_an_agent_out)
 }
 END_TEST
 
+/* The lowest descriptor that is free becomes the limit. */
+START_TEST(a_connection_without_a_descriptor_waits_for_one)
+{
+    struct rlimit before, none;
+    int fd = dial(), free_fd = dup(fd);
+    say_hello(fd, DIAL_VERSION + 1);
+    close(free_fd);
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = (struct rlimit){ (rlim_t)free_fd, before.rlim_max };
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    uv_run(&loop, UV_RUN_NOWAIT);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+    ck_assert_uint_eq(heard_until_closed(fd), 0);
+    ck_assert_int_eq(nagents, 0);
+}
+END_TEST
+
 START_TEST(a_range_of_ports_without_a_free_one_is_an_error)
 {
     struct err err = { 0 };
@@ -350,6 +368,7 @@ int main(void)
     tcase_add_test(tcase, another_version_is_refused);
     tcase_add_test(tcase, who_is_not_an_agent_yet_is_hung_up_on_when_the_port_is_closed);
     tcase_add_test(tcase, unauthenticated_clients_in_every_place_do_not_keep_an_agent_out);
+    tcase_add_test(tcase, a_connection_without_a_descriptor_waits_for_one);
     tcase_add_test(tcase, a_range_of_ports_without_a_free_one_is_an_error);
     tcase_add_test(tcase, a_port_can_be_used_again_while_an_agent_that_came_by_it_is_connected);
     tcase_add_test(tcase, an_agent_names_what_it_has_tried);

@@ -163,6 +163,21 @@ START_TEST(a_hostfile_is_read_when_it_has_changed)
 }
 END_TEST
 
+START_TEST(a_hostfile_that_grows_in_place_is_read_again)
+{
+    write_file("hosts", "a\n");
+    struct discovery *discovery =
+        discovery_hostfile_create(&loop, "hosts", INTERVAL_MS, &listeners, NULL);
+    expect_events(1, "[a:1]");
+    FILE *file = fopen("hosts", "a");
+    ck_assert_ptr_nonnull(file);
+    fputs("b\n", file);
+    ck_assert_int_eq(fclose(file), 0);
+    expect_events(1, "[a:1 b:1]");
+    discovery_destroy(discovery);
+}
+END_TEST
+
 START_TEST(a_hostfile_that_is_bad_or_gone_changes_nothing)
 {
     write_file("hosts", "a slots=2\n");
@@ -213,6 +228,7 @@ int main(void)
     tcase_add_test(tcase, a_failure_is_said_once_until_it_is_over);
     tcase_add_test(tcase, the_end_comes_also_while_the_script_runs);
     tcase_add_test(tcase, a_hostfile_is_read_when_it_has_changed);
+    tcase_add_test(tcase, a_hostfile_that_grows_in_place_is_read_again);
     tcase_add_test(tcase, a_hostfile_that_is_bad_or_gone_changes_nothing);
     tcase_add_test(tcase, the_end_comes_also_while_a_hostfile_is_looked_at);
     tcase_add_test(tcase, fixed_hosts_have_no_events);

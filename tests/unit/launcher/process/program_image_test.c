@@ -4,6 +4,7 @@
 #include "tests/support/descriptors.h"
 #include "tests/support/unit.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -75,6 +76,18 @@ START_TEST(all_of_a_script_is_needed)
 }
 END_TEST
 
+START_TEST(all_of_a_program_for_another_machine_is_needed)
+{
+    size_t size = image_size("/bin/echo");
+    char other = ELFCLASSNONE;
+    make_copy("/bin/echo", size, 1000);
+    int fd = open(copy, O_WRONLY);
+    ck_assert_int_eq(pwrite(fd, &other, 1, EI_CLASS), 1);
+    close(fd);
+    ck_assert_uint_eq(image_size(copy), size + 1000);
+}
+END_TEST
+
 START_TEST(a_file_that_is_cut_off_is_as_long_as_it_is)
 {
     static const size_t sizes[] = { 0, 4, 63, 64, 65, 1000 };
@@ -120,6 +133,7 @@ int main(void)
     tcase_add_test(tcase, a_program_runs_without_what_lies_behind_its_segments);
     tcase_add_test(tcase, what_is_appended_does_not_count);
     tcase_add_test(tcase, all_of_a_script_is_needed);
+    tcase_add_test(tcase, all_of_a_program_for_another_machine_is_needed);
     tcase_add_loop_test(tcase, a_file_that_is_cut_off_is_as_long_as_it_is, 0, 6);
     tcase_add_test(tcase, what_cannot_be_looked_at_is_said);
     tcase_add_test(tcase, a_program_names_its_loader_and_nothing_else_does);

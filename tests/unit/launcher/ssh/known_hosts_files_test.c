@@ -169,6 +169,15 @@ START_TEST(a_host_is_appended_as_a_line)
 }
 END_TEST
 
+START_TEST(a_file_without_a_directory_in_its_name_is_made_where_the_process_is)
+{
+    ck_assert_int_eq(chdir(folder), 0);
+    ck_assert_msg(add("known_hosts", "a", 22, false) == HVD_OK, "%s", err.text);
+    expect_file("a " ED1 "\n");
+    ck_assert_int_eq(chdir("/"), 0);
+}
+END_TEST
+
 START_TEST(a_last_line_without_end_gets_one)
 {
     write_file("# x", 3);
@@ -443,6 +452,7 @@ static Suite *suite(void)
     tcase_add_test(reading, a_file_that_is_too_large_is_a_warning);
     tcase_add_test(reading, a_pipe_without_a_writer_is_empty);
     tcase_add_test(appending, a_host_is_appended_as_a_line);
+    tcase_add_test(appending, a_file_without_a_directory_in_its_name_is_made_where_the_process_is);
     tcase_add_test(appending, a_last_line_without_end_gets_one);
     tcase_add_test(appending, a_hashed_name_is_found_again_and_tells_nothing);
     tcase_add_test(appending, file_and_directory_are_made_for_the_user_alone);

@@ -145,6 +145,26 @@ START_TEST(a_refusal_names_the_key_and_what_mends_it)
 }
 END_TEST
 
+START_TEST(the_file_that_ssh_keygen_changes_by_itself_is_not_named)
+{
+    static char own[] = "/home/me/.ssh/known_hosts";
+    static const char end[] = "if that is right: ssh-keygen -R real.name";
+    struct ssh_config config = {
+        .host_name = (char[]){ "real.name" },
+        .port = 22,
+        .known_hosts = { (char *[]){ own }, 1, 1 },
+        .nuser_files = 1,
+    };
+    struct ssh_host_key key = { "nick", &config, NULL, blob, sizeof blob - 1 };
+    struct known_hosts_found found = { KNOWN_HOSTS_CHANGED, own, 7, NULL };
+    char text[700];
+    setenv("HOME", "/home/me", 1);
+    ssh_host_key_refusal(text, sizeof text, &key, &found);
+    const char *command = strstr(text, end);
+    ck_assert_msg(command && strcmp(command, end) == 0, "%s", text);
+}
+END_TEST
+
 START_TEST(an_alias_has_no_port)
 {
     struct ssh_config config = { .host_name = (char[]){ "name" }, .port = 2222 };
@@ -388,6 +408,7 @@ int main(void)
                         sizeof unread / sizeof *unread);
     tcase_add_loop_test(tcase, types_that_only_the_external_ssh_can_check_are_found, 0,
                         sizeof types / sizeof *types);
+    tcase_add_test(tcase, the_file_that_ssh_keygen_changes_by_itself_is_not_named);
     tcase_add_test(tcase, an_alias_has_no_port);
     suite_add_tcase(suite, tcase);
     TCase *trust = tcase_create("trust");

@@ -33,6 +33,23 @@ START_TEST(a_method_has_the_bytes_of_a_token_and_no_others)
 }
 END_TEST
 
+START_TEST(a_version_is_two_digits_around_a_period)
+{
+    struct http_request_line parts;
+    char text[] = "GET / HTTP/1.1";
+    const size_t length = sizeof text - 1;
+    for (int byte = 1; byte < 256; byte++)
+        for (size_t at = length - 3; at < length; at++) {
+            char kept = text[at];
+            text[at] = (char)byte;
+            ck_assert_msg(http_request_line_split((struct http_text){ text, length }, &parts) ==
+                              (at == length - 2 ? byte == '.' : byte >= '0' && byte <= '9'),
+                          "byte %d in %s", byte, text);
+            text[at] = kept;
+        }
+}
+END_TEST
+
 /* A colon ends the name, so that what follows is a value, unless the name is empty. */
 START_TEST(the_name_of_a_header_has_the_bytes_of_a_token_and_no_others)
 {
@@ -50,6 +67,7 @@ static Suite *suite(void)
     Suite *suite = suite_create("http_head");
     TCase *lines = tcase_create("lines");
     tcase_add_test(lines, a_method_has_the_bytes_of_a_token_and_no_others);
+    tcase_add_test(lines, a_version_is_two_digits_around_a_period);
     tcase_add_test(lines, the_name_of_a_header_has_the_bytes_of_a_token_and_no_others);
     suite_add_tcase(suite, lines);
     return suite;
