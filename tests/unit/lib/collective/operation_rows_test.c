@@ -247,8 +247,66 @@ START_TEST(rows_wait_until_all_numbers_have_come)
     ck_assert_uint_eq(nbytes, 1);
     ck_assert_ptr_eq(own->type->space(own, 2, &nbytes), places[0].output + 2);
     ck_assert_uint_eq(nbytes, 2);
-    ck_assert_uint_eq(places[0].output[0], 10);
     free(places[0].output);
+    world_end();
+}
+END_TEST
+
+START_TEST(own_rows_are_copied_when_all_peers_have_been_shown_theirs)
+{
+    static const int64_t splits[] = { 1, 1, 1 };
+    unsigned char input[3] = { 10, 11, 12 };
+    size_t nbytes;
+    world_size = 3;
+    for (int rank = 0; rank < 3; rank++) {
+        prepare_alltoall(rank, input, 1, HVD_UINT8, splits);
+        world_tasks[rank].received = splits;
+    }
+    world_start();
+    struct operation *own = world_operations[0];
+    places[0].output[0] = 0;
+    ck_assert_ptr_eq(own->type->output(own, 1, 0, &nbytes), input + 1);
+    own->type->sent(own, 1, 1);
+    ck_assert_uint_eq(places[0].output[0], 0);
+    ck_assert_ptr_eq(own->type->output(own, 2, 0, &nbytes), input + 2);
+    *(unsigned char *)own->type->space(own, 1, &nbytes) = 13;
+    ck_assert_int_eq(own->type->received(own, 1, 1, &err), HVD_OK);
+    ck_assert_uint_eq(places[0].output[0], 10);
+    ck_assert(!own->type->done(own));
+    own->type->sent(own, 2, 1);
+    *(unsigned char *)own->type->space(own, 2, &nbytes) = 14;
+    ck_assert_int_eq(own->type->received(own, 2, 1, &err), HVD_OK);
+    ck_assert(own->type->done(own));
+    ck_assert_mem_eq(places[0].output, ((unsigned char[]){ 10, 13, 14 }), 3);
+    for (int rank = 0; rank < 3; rank++)
+        free(places[rank].output);
+    world_end();
+}
+END_TEST
+
+/* Rank 1 sends and gets nothing, so nobody asks what there is for it. */
+START_TEST(own_rows_are_copied_last_if_a_peer_is_shown_nothing)
+{
+    static const int64_t splits[] = { 1, 0, 1 }, none[] = { 0, 0, 0 };
+    unsigned char input[2] = { 10, 12 };
+    size_t nbytes;
+    world_size = 3;
+    for (int rank = 0; rank < 3; rank++) {
+        prepare_alltoall(rank, input, 1, HVD_UINT8, rank == 1 ? none : splits);
+        world_tasks[rank].received = rank == 1 ? none : splits;
+    }
+    world_start();
+    struct operation *own = world_operations[0];
+    places[0].output[0] = 0;
+    own->type->output(own, 2, 0, &nbytes);
+    own->type->sent(own, 2, 1);
+    ck_assert_uint_eq(places[0].output[0], 0);
+    *(unsigned char *)own->type->space(own, 2, &nbytes) = 14;
+    ck_assert_int_eq(own->type->received(own, 2, 1, &err), HVD_OK);
+    ck_assert(own->type->done(own));
+    ck_assert_mem_eq(places[0].output, ((unsigned char[]){ 10, 14 }), 2);
+    for (int rank = 0; rank < 3; rank++)
+        free(places[rank].output);
     world_end();
 }
 END_TEST
@@ -380,6 +438,8 @@ int main(void)
     tcase_add_test(tcase, alltoall_puts_many_own_rows_where_they_belong);
     tcase_add_test(tcase, rows_wait_until_all_numbers_have_come);
     tcase_add_test(tcase, a_direct_allgather_is_an_exchange_and_sends_from_its_input);
+    tcase_add_test(tcase, own_rows_are_copied_when_all_peers_have_been_shown_theirs);
+    tcase_add_test(tcase, own_rows_are_copied_last_if_a_peer_is_shown_nothing);
     tcase_add_test(tcase, an_alltoall_is_an_exchange_and_a_broadcast_of_two_goes_one_way);
     tcase_add_loop_test(tcase, absurd_numbers_of_rows_are_refused, 0,
                         sizeof absurd_numbers / sizeof *absurd_numbers);
