@@ -106,6 +106,9 @@ struct operation *reduce_scatter_direct_start(struct operation_store *store,
     return direct_begin(direct, task, &plan, err);
 }
 
+/* Links let peers read no smaller pieces in place (shm_method.h). */
+enum { MAPPED_LEAST = 64 * 1024 };
+
 /* Peers can map the bytes. */
 static bool is_shared(const void *data, size_t nbytes)
 {
@@ -115,15 +118,16 @@ static bool is_shared(const void *data, size_t nbytes)
 
 /* Returns where the own rows are sent from: from the input, whose cache lines the peers may still
  * have, while those of the copy have to be taken from this processor. Fetched from the copy, 256
- * KiB of 2 ranks take twice as long. Only a copy that peers can map, where they cannot map the
- * input, is better. */
+ * KiB of 2 ranks take twice as long. Only a copy that peers can read in place, where they cannot
+ * read the input in place, is better. */
 static unsigned char *place_own_rows(const struct operation_task *task, unsigned char *to,
                                      size_t nbytes)
 {
     if (nbytes == 0 || to == task->input)
         return to;
     copy_result(to, task->input, nbytes);
-    bool is_copy_better = is_shared(to, nbytes) && !is_shared(task->input, nbytes);
+    bool is_copy_better =
+        nbytes >= MAPPED_LEAST && is_shared(to, nbytes) && !is_shared(task->input, nbytes);
     return is_copy_better ? to : (unsigned char *)task->input;
 }
 

@@ -3,6 +3,7 @@
  * belongs; and what an alltoall does with numbers of rows that cannot be. */
 #include "lib/collective/algorithm.h"
 #include "lib/memory/copy.h"
+#include "lib/memory/shared_heap.h"
 #include "tests/support/operation_world.h"
 #include "tests/support/unit.h"
 
@@ -334,6 +335,34 @@ START_TEST(a_direct_allgather_is_an_exchange_and_sends_from_its_input)
 }
 END_TEST
 
+/* The output can be mapped, the inputs cannot. */
+START_TEST(a_direct_allgather_sends_from_an_output_that_can_be_mapped_only_what_is_read_in_place)
+{
+    enum { READ_IN_PLACE = 64 * 1024 };
+    size_t nbytes = _i ? READ_IN_PLACE : READ_IN_PLACE - 1, shown;
+    const int64_t splits[] = { (int64_t)nbytes, (int64_t)nbytes };
+    unsigned char *input = world_random_bytes(nbytes), *output = shared_heap_alloc(2 * nbytes);
+    if (!output)
+        return; /* not permitted here */
+    world_size = 2;
+    for (int rank = 0; rank < 2; rank++)
+        world_tasks[rank] = (struct operation_task){ .kind = OPERATION_ALLGATHER,
+                                                     .algorithm = ALGORITHM_DIRECT,
+                                                     .dtype = HVD_UINT8,
+                                                     .input = input,
+                                                     .output = output,
+                                                     .row_count = 1,
+                                                     .splits = splits };
+    world_start();
+    struct operation *operation = world_operations[0];
+    ck_assert_ptr_eq(operation->type->output(operation, 1, 0, &shown), _i ? output : input);
+    ck_assert_mem_eq(output, input, nbytes);
+    world_end();
+    shared_heap_free(output);
+    free(input);
+}
+END_TEST
+
 START_TEST(an_alltoall_is_an_exchange_and_a_broadcast_of_two_goes_one_way)
 {
     static const int64_t splits[] = { 1, 1 };
@@ -440,6 +469,10 @@ int main(void)
     tcase_add_test(tcase, a_direct_allgather_is_an_exchange_and_sends_from_its_input);
     tcase_add_test(tcase, own_rows_are_copied_when_all_peers_have_been_shown_theirs);
     tcase_add_test(tcase, own_rows_are_copied_last_if_a_peer_is_shown_nothing);
+    tcase_add_loop_test(
+        tcase,
+        a_direct_allgather_sends_from_an_output_that_can_be_mapped_only_what_is_read_in_place, 0,
+        2);
     tcase_add_test(tcase, an_alltoall_is_an_exchange_and_a_broadcast_of_two_goes_one_way);
     tcase_add_loop_test(tcase, absurd_numbers_of_rows_are_refused, 0,
                         sizeof absurd_numbers / sizeof *absurd_numbers);
