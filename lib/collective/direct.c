@@ -106,7 +106,7 @@ struct operation *reduce_scatter_direct_start(struct operation_store *store,
     return direct_begin(direct, task, &plan, err);
 }
 
-/* Links let peers read no smaller pieces in place (shm_method.h). */
+/* Links let peers read no smaller pieces in place (shm_method.c). */
 enum { MAPPED_LEAST = 64 * 1024 };
 
 /* Peers can map the bytes. */

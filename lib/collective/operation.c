@@ -101,10 +101,26 @@ static bool is_exchange(const struct operation_task *task)
            (task->kind == OPERATION_ALLGATHER && task->algorithm == ALGORITHM_DIRECT);
 }
 
-static size_t count_one_way(const struct operation_task *task)
+/* The rows of a message, on average over those that are not empty. All ranks of an allgather get
+ * the same number, so both sides of a link give its messages the same class of costs. */
+static size_t count_rows(const struct operation_task *task)
 {
-    bool is_pair = task->kind == OPERATION_BROADCAST && task->size == 2;
-    return is_pair ? task->count * dtype_size((int)task->dtype) : 0;
+    int64_t rows = 0, messages = 0;
+    for (int rank = 0; rank < task->size; rank++) {
+        rows += task->splits[rank];
+        messages += task->splits[rank] > 0;
+    }
+    return messages > 0 ? (size_t)(rows / messages) : 0;
+}
+
+/* Bytes for each peer, if links should choose their way by what they have measured. The broadcast
+ * of 3 ranks and more was measured as well: reading one copy in place wins (linear_flow.h). */
+static size_t count_message(const struct operation_task *task)
+{
+    size_t size = dtype_size((int)task->dtype);
+    if (is_exchange(task))
+        return count_rows(task) * task->row_count * size;
+    return task->kind == OPERATION_BROADCAST && task->size == 2 ? task->count * size : 0;
 }
 
 struct operation *operation_start(struct operation_store *store, const struct operation_task *task,
@@ -115,7 +131,7 @@ struct operation *operation_start(struct operation_store *store, const struct op
         operation->reduced = task->count * dtype_size((int)task->dtype);
     if (operation) {
         operation->exchanged = is_exchange(task);
-        operation->one_way = count_one_way(task);
+        operation->message = count_message(task);
     }
     return operation;
 }

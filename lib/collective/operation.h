@@ -113,8 +113,8 @@ struct operation_type {
 struct operation {
     const struct operation_type *type;
     size_t reduced; /* bytes of this rank's vector, if it is reduced; for links */
-    bool exchanged; /* each rank sends to each other rank, and nothing is reduced; for links */
-    size_t one_way; /* bytes of a vector that one rank sends to the only other one; for links */
+    size_t message; /* for links (link.h): bytes for each peer, on average; 0: nothing to measure */
+    bool exchanged; /* for links (link.h): each rank sends to each other rank */
     bool spoiled;   /* take() got bytes that must not be trusted: never done */
 };
 

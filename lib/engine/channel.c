@@ -197,7 +197,7 @@ static int channel_hand_over(struct channel *channel, struct operation *operatio
         copied = channel_copy(channel, NULL, 0, &sent, err);
     channel->link->reduced = operation->reduced;
     channel->link->exchanged = operation->exchanged;
-    channel->link->one_way = operation->one_way;
+    channel->link->message = operation->message;
     if (copied >= 0 && channel->out_header_sent == CHANNEL_HEADER && large)
         offered = link_offer(channel->link, data, nbytes, err);
     if (copied < 0 || offered < 0)

@@ -99,13 +99,15 @@ struct link {
      * reduces it; 0 if the bytes are only copied. */
     size_t reduced;
 
-    /* The caller's: the peer sends about as much to this rank at the same time, and the bytes are
-     * only copied, so that both processors are busy and the sum of all copies counts. */
-    bool exchanged;
+    /* The caller's: about how many bytes the peer gets in the message to which the next bytes
+     * belong, if the link should choose their way by what it has measured (shm_costs.h); 0 if
+     * not. */
+    size_t message;
 
-    /* The caller's: bytes of the vector, if it goes to the peer alone, nothing comes back, and the
-     * bytes are only copied, so that the two copies of a ring go on at the same time; else 0. */
-    size_t one_way;
+    /* The caller's, of such a message: the peer sends about as much to this rank at the same time,
+     * so that both processors are busy and the sum of all copies counts. Otherwise nothing comes
+     * back, so that the two copies of a ring go on at the same time. */
+    bool exchanged;
 };
 
 static inline ssize_t link_try_send(struct link *link, const struct iovec *parts, int count,

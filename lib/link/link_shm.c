@@ -51,21 +51,26 @@ int link_shm_failed(const struct link_shm *shm, struct err *err)
 
 /* ---- sending ---- */
 
-/* The costs that bytes of this number count for, or NULL. */
-static struct shm_costs *find_costs(struct link_shm *shm, size_t nbytes)
+/* Returns the class of costs of the next `nbytes`, which their entry will have. */
+static unsigned set_cost_class(struct link_shm *shm, size_t nbytes)
 {
-    size_t one_way = shm->link.one_way;
-    if (nbytes < SHM_COST_LEAST)
-        return NULL;
-    if (shm->link.exchanged)
-        return &shm->costs;
-    return one_way > 0 && one_way <= SHM_ONE_WAY_MOST ? &shm->one_way : NULL;
+    unsigned cost_class = nbytes < SHM_COST_LEAST
+                              ? SHM_COST_NONE
+                              : shm_cost_class(shm->link.message, shm->link.exchanged);
+    shm->out.cost_class = (uint8_t)cost_class;
+    return cost_class;
+}
+
+static struct shm_costs *find_costs(struct link_shm *shm, unsigned cost_class)
+{
+    return cost_class == SHM_COST_NONE ? NULL : &shm->costs[cost_class];
 }
 
 /* Copies bytes into the next entry, and notes what that costs. */
 static ssize_t put_entry(struct link_shm *shm, struct parts *rest)
 {
-    struct shm_costs *costs = find_costs(shm, parts_size(rest, SHM_COST_LEAST));
+    struct shm_costs *costs =
+        find_costs(shm, set_cost_class(shm, parts_size(rest, SHM_COST_LEAST)));
     uint64_t start_ns = costs ? monotonic_ns() : 0;
     ssize_t put = shm_writer_put(&shm->out, rest, &shm->failure);
     if (costs && put >= SHM_COST_LEAST) {
@@ -166,16 +171,44 @@ static enum shm_method choose_method(const struct link_shm *shm, bool mapped, si
     return shm_method_choose(&what);
 }
 
-/* True if the peer reads the next bytes sooner than both sides copy them. */
-static bool is_fetched_sooner(struct link_shm *shm, size_t nbytes)
+static bool choose_by_costs(const struct link_shm *shm, struct shm_costs *costs,
+                            unsigned cost_class)
 {
-    const struct shm_side *other = shm->doorbell.other;
-    struct shm_costs *costs = find_costs(shm, nbytes);
-    if (!costs)
-        return false;
+    const struct shm_side_cost *other = &shm->doorbell.other->costs[cost_class];
     costs->get = atomic_load_explicit(&other->get, memory_order_relaxed);
     costs->fetch = atomic_load_explicit(&other->fetch, memory_order_relaxed);
-    return shm->link.exchanged ? shm_costs_choose_fetch(costs) : shm_costs_choose_one_way(costs);
+    return shm_costs_choose_fetch(costs, cost_class);
+}
+
+/* A store takes the cache line from the peer. */
+static void publish_choice(_Atomic uint32_t *published, uint32_t choice)
+{
+    if (atomic_load_explicit(published, memory_order_relaxed) != choice)
+        atomic_store_explicit(published, choice, memory_order_relaxed);
+}
+
+/* Both sides of an exchange use the method that one of them has chosen. */
+static bool choose_for_exchange(const struct link_shm *shm, struct shm_costs *costs,
+                                unsigned cost_class)
+{
+    const struct shm_side_cost *other = &shm->doorbell.other->costs[cost_class];
+    uint32_t published = atomic_load_explicit(&other->choice, memory_order_relaxed);
+    if (!shm->decides && shm_costs_follow(costs, published))
+        return shm_choice_is_fetch(published);
+    bool is_fetch = choose_by_costs(shm, costs, cost_class);
+    if (shm->decides)
+        publish_choice(&shm->doorbell.own->costs[cost_class].choice,
+                       shm_costs_publish(costs, is_fetch));
+    return is_fetch;
+}
+
+/* True if the peer reads the next bytes sooner than both sides copy them. */
+static bool is_fetched_sooner(struct link_shm *shm, unsigned cost_class)
+{
+    struct shm_costs *costs = find_costs(shm, cost_class);
+    if (costs && shm_cost_is_exchange(cost_class))
+        return choose_for_exchange(shm, costs, cost_class);
+    return costs && choose_by_costs(shm, costs, cost_class);
 }
 
 /* The peer reads with a system call. */
@@ -183,14 +216,15 @@ static int offer_address(struct link_shm *shm, const void *data, size_t nbytes)
 {
     struct shm_reference reference = { (uintptr_t)data, nbytes, 0 };
     size_t before = shm_runs_before(&shm->runs, data, nbytes);
+    unsigned cost_class = set_cost_class(shm, nbytes);
     if (atomic_load_explicit(&shm->doorbell.other->can_fetch, memory_order_relaxed) != SHM_CAN ||
         (choose_method(shm, false, nbytes, before) != SHM_METHOD_FETCH &&
-         !is_fetched_sooner(shm, nbytes)))
+         !is_fetched_sooner(shm, cost_class)))
         return 0;
     int rc = shm_writer_refer(&shm->out, SHM_PRIVATE, &reference, &shm->failure);
     if (rc > 0)
         link_shm_remember(shm, data, nbytes);
-    struct shm_costs *costs = find_costs(shm, nbytes);
+    struct shm_costs *costs = find_costs(shm, cost_class);
     if (rc > 0 && costs)
         costs->moved += nbytes;
     return rc;
@@ -401,6 +435,7 @@ struct link *link_shm_create(int fd, struct segment *segment, bool first,
         shm_writer_populates(&shm->out);
     shm_distance_init(&shm->distance, pair, &memory->distance, first);
     shm->streams = copy_can_stream();
+    shm->decides = first;
     shm_reader_init(&shm->in, &memory->rings[first ? 1 : 0], &own->read);
     shm->pid = shm_fetch_probe(peer) ? peer->pid : 0;
     atomic_store(&own->can_fetch, shm->pid ? SHM_CAN : SHM_CANNOT);

@@ -9,8 +9,8 @@
  * the receiver reads with process_vm_readv() where the kernel permits: in private memory, or in a
  * segment that the receiver refuses to map because it has no descriptor or address space left. This
  * is the way between processors that share no cache and have no stores that bypass it, and for
- * bytes that two ranks exchange if measured costs are in favour of it (shm_costs.h). When
- * such a read fails, the owner copies the memory on request (link_shm_fill.c), and no address is
+ * bytes that are only copied, if measured costs are in favour of it (shm_costs.h). When such a read
+ * fails, the owner copies the memory on request (link_shm_fill.c), and no address is
  * offered any more. All other bytes are copied through the ring: bytes of neither kind, bytes that
  * are faster to copy, and bytes of a segment while the receiver has not answered.
  *

@@ -45,11 +45,11 @@ struct link_shm {
     /* Sending. */
     struct shm_writer out;
     struct shm_exported exported;
-    struct shm_runs runs;     /* of memory that the peer has not mapped: private, or refused */
-    struct shm_costs costs;   /* of ways to the peer: of what is exchanged, */
-    struct shm_costs one_way; /* and of what goes one way */
-    uint64_t offered, seen;   /* bytes, ever; how many of them taken() has last reported */
-    bool is_short;            /* the last try_send() had too little room */
+    struct shm_runs runs; /* of memory that the peer has not mapped: private, or refused */
+    struct shm_costs costs[SHM_COST_CLASSES]; /* of ways to the peer */
+    bool decides;           /* for exchanges: the side that has created the segment */
+    uint64_t offered, seen; /* bytes, ever; how many of them taken() has last reported */
+    bool is_short;          /* the last try_send() had too little room */
 
     /* Receiving. */
     struct shm_reader in;

@@ -186,12 +186,21 @@ int link_shm_consume(struct link *link, size_t nbytes, struct err *err)
 
 /* ---- copying ---- */
 
-/* The peer chooses by these costs. */
+/* The costs that the next `nbytes` of the open entry count for, by which the peer chooses; NULL:
+ * none, or the peer has written a class that does not exist. */
+static struct shm_side_cost *find_side_cost(struct link_shm *shm, size_t nbytes)
+{
+    unsigned cost_class = shm->in.cost_class;
+    if (nbytes < SHM_COST_LEAST || cost_class == SHM_COST_NONE || cost_class >= SHM_COST_CLASSES)
+        return NULL;
+    return &shm->doorbell.own->costs[cost_class];
+}
+
 static void note_cost(_Atomic uint32_t *cost, uint64_t start_ns, size_t nbytes)
 {
     uint32_t before = atomic_load_explicit(cost, memory_order_relaxed);
     uint32_t after = shm_cost_sample(before, monotonic_ns() - start_ns, nbytes);
-    if (after != before)
+    if (shm_cost_differs(before, after))
         atomic_store_explicit(cost, after, memory_order_relaxed);
 }
 
@@ -215,8 +224,9 @@ static ssize_t fetch_private(struct link_shm *shm, struct parts *rest)
         shm->failure = reason;
         return got;
     }
-    if (got >= SHM_COST_LEAST)
-        note_cost(&shm->doorbell.own->fetch, start_ns, (size_t)got);
+    struct shm_side_cost *cost = find_side_cost(shm, (size_t)got);
+    if (cost)
+        note_cost(&cost->fetch, start_ns, (size_t)got);
     int rc = link_shm_receive_take(shm, (size_t)got);
     return rc < 0 ? rc : got;
 }
@@ -228,12 +238,12 @@ static ssize_t copy_piece(struct link_shm *shm, struct parts *rest)
     if (!piece)
         return shm->declines ? 0 : fetch_private(shm, rest);
     nbytes = parts_size(rest, nbytes);
-    bool is_measured = shm->in.kind == SHM_BYTES && nbytes >= SHM_COST_LEAST;
-    uint64_t start_ns = is_measured ? monotonic_ns() : 0;
+    struct shm_side_cost *cost = shm->in.kind == SHM_BYTES ? find_side_cost(shm, nbytes) : NULL;
+    uint64_t start_ns = cost ? monotonic_ns() : 0;
     parts_scatter_by(rest, piece, nbytes,
                      shm_distance_is_near(&shm->distance) ? copy_cached : parts_copy);
-    if (is_measured)
-        note_cost(&shm->doorbell.own->get, start_ns, nbytes);
+    if (cost)
+        note_cost(&cost->get, start_ns, nbytes);
     int rc = use(shm, nbytes);
     return rc < 0 ? rc : (ssize_t)nbytes;
 }

@@ -12,7 +12,7 @@
  *
  * The version also counts the layouts of the shared memory (link_shm_impl.h): in 1 no side said
  * which segments it refuses, in 2 no side could ask for memory that it cannot read, in 3 no
- * side measured how far the other one is. When the answer
+ * side measured how far the other one is, in 4 entries had no class. When the answer
  * is no, all fields but magic, version and reason are zero. Fields after the version are read only
  * when the version is ours. The offer may follow the initiator's proof at once, so that the
  * agreement takes no extra time. If one side says no, the socket itself is the link, and both sides
@@ -26,7 +26,7 @@
 
 #include <stdbool.h>
 
-enum { UPGRADE_VERSION = 4, UPGRADE_SIZE = 64, UPGRADE_WHY_SIZE = 96 };
+enum { UPGRADE_VERSION = 5, UPGRADE_SIZE = 64, UPGRADE_WHY_SIZE = 96 };
 
 /* Why a side says no. */
 enum upgrade_reason {

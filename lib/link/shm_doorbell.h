@@ -14,6 +14,7 @@
 #define LIB_LINK_SHM_DOORBELL_H
 
 #include "lib/base/status.h"
+#include "lib/link/shm_costs.h"
 
 #include <stdalign.h>
 #include <stdatomic.h>
@@ -41,12 +42,16 @@ struct shm_side {
     _Atomic uint32_t can_fetch;                /* enum shm_can: at the other's addresses */
     alignas(SHM_APART) _Atomic uint32_t read;  /* shm_ring.h: of the other's entries */
     alignas(SHM_APART) _Atomic uint64_t taken; /* how much of the peer's offers is taken */
-    _Atomic uint32_t get, fetch;               /* shm_costs.h: of the other's bytes, 0: not known */
     _Atomic uint32_t answered;                 /* number of segments that are mapped, or refused */
     _Atomic uint64_t refused;                  /* a bit for each slot whose segment is not mapped */
     _Atomic uint32_t asked;  /* link_shm_fill.c: number of unreadable pieces asked for */
     _Atomic uint32_t filled; /* number of the last piece that the peer has asked for and can
                                * read */
+    /* By class. */
+    alignas(SHM_APART) struct shm_side_cost {
+        _Atomic uint32_t get, fetch; /* of the other's bytes, 0: not known */
+        _Atomic uint32_t choice;     /* shm_costs_publish(), of the side that decides */
+    } costs[SHM_COST_CLASSES];
 };
 
 enum { SHM_PASSED_MAX = 16 /* descriptors under way */, SHM_WHY_SIZE = 128 };

@@ -24,8 +24,8 @@ enum { KIB = 1024, MIB = 1024 * KIB };
  *     exported memory wins earlier, and at any distance, since these ranks share the caches.
  *   private: a system call saves one of two copies, but the ring is faster at any size, unless each
  *     of its lines has to be fetched from a far processor. Bytes that two ranks exchange without
- *     reducing them, and short vectors that go one way, may also be fetched, by what was measured
- *     (shm_costs.h). */
+ *     reducing them, and less than 1 MiB that go one way, may also be fetched, by what was measured
+ *     for messages of their size (shm_costs.h). */
 static const struct shm_method_row {
     int memory;
     int use;         /* one of these */

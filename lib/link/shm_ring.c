@@ -23,7 +23,7 @@ enum {
     MUCH_BYTES = 64 * 1024
 };
 
-enum { KIND_AT = 16, INLINE_AT = 18, BULK_AT = 24, LINE_AT = 40, END_AT = 56 };
+enum { KIND_AT = 16, INLINE_AT = 18, BULK_AT = 24, LINE_AT = 40, CLASS_AT = 56, END_AT = 64 };
 
 _Static_assert(sizeof(struct shm_entry) == SHM_LINE, "an entry is a cache line");
 _Static_assert(SHM_PIECE < 1 << 16 && BULK_LINES <= 1 << 16, "they fit into the word");
@@ -179,6 +179,7 @@ static void publish(struct shm_writer *writer, enum shm_kind kind, size_t inline
     uint64_t word = (uint16_t)++writer->entries;
     word |= (uint64_t)kind << KIND_AT | (uint64_t)inline_size << INLINE_AT;
     word |= (uint64_t)bulk_size << BULK_AT | (uint64_t)line << LINE_AT;
+    word |= (uint64_t)writer->cost_class << CLASS_AT;
     atomic_store(&entry->word, word);
 }
 
@@ -284,7 +285,8 @@ int shm_reader_open(struct shm_reader *reader, struct err *err)
     reader->inline_left = field(word, INLINE_AT, BULK_AT);
     reader->bulk_left = field(word, BULK_AT, LINE_AT);
     reader->inline_at = 0;
-    reader->bulk_at = field(word, LINE_AT, END_AT) * SHM_LINE;
+    reader->bulk_at = field(word, LINE_AT, CLASS_AT) * SHM_LINE;
+    reader->cost_class = (uint8_t)field(word, CLASS_AT, END_AT);
     if (!shm_ring_is_possible(reader))
         return fail(err, HVD_ERR_PROTOCOL, "shared memory: an entry that cannot be (%016llx)",
                     (unsigned long long)word);

@@ -4,7 +4,9 @@
  *
  *   entry, a cache line   0 word   8 up to 56 bytes
  *   word   0 number, 16 bits   16 kind, 2   18 bytes in the entry itself, 6
- *          24 bytes in the bulk, 16   40 where they begin there, in cache lines, 16   56 not used
+ *          24 bytes in the bulk, 16   40 where they begin there, in cache lines, 16   56 class, 8
+ *
+ * The class is one of shm_costs.h and means nothing to the ring.
  *
  * Entry n, from 0, has index n % SHM_ENTRIES; the writer sets its word to n + 1. So a reader that
  * loads the word gets small data in the same cache line; nothing else has to come from the other
@@ -90,6 +92,7 @@ struct shm_writer {
     const _Atomic uint32_t *read;          /* the reader's word */
     bool streams;                          /* the caller's: large data bypass the caches (copy.h) */
     bool near;                             /* the caller's: the reader shares a cache */
+    uint8_t cost_class;                    /* the caller's: of what is written next */
     uint32_t entries, seen;                /* ever written; read, as far as we know; wrap around */
     struct shm_part parts[SHM_PARTS];      /* of the bulk */
     uint32_t ends[SHM_ENTRIES][SHM_PARTS]; /* the use of each part when an entry was written */
@@ -128,6 +131,7 @@ struct shm_reader {
     /* The entry that is being read. */
     bool open;
     enum shm_kind kind;
+    uint8_t cost_class; /* any number: the caller checks it */
     uint32_t inline_left, bulk_left;
     uint32_t inline_at, bulk_at;    /* where the next of them are */
     struct shm_reference reference; /* unless `kind` is SHM_BYTES */

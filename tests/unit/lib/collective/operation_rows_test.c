@@ -329,8 +329,30 @@ START_TEST(a_direct_allgather_is_an_exchange_and_sends_from_its_input)
     world_start();
     struct operation *operation = world_operations[0];
     ck_assert(operation->exchanged);
+    ck_assert_uint_eq(operation->message, 1);
     ck_assert_ptr_eq(operation->type->output(operation, 1, 0, &nbytes), &data[0]);
     ck_assert_uint_eq(nbytes, 1);
+    world_end();
+}
+END_TEST
+
+/* On average over the ranks that have rows, so that both sides of a link give it the same costs. */
+START_TEST(all_messages_of_an_allgather_count_for_the_same_size)
+{
+    static const int64_t splits[] = { 1, 0, 5 };
+    unsigned char data[5] = { 0 }, output[3][6];
+    world_size = 3;
+    for (int rank = 0; rank < 3; rank++)
+        world_tasks[rank] = (struct operation_task){ .kind = OPERATION_ALLGATHER,
+                                                     .algorithm = ALGORITHM_DIRECT,
+                                                     .dtype = HVD_UINT8,
+                                                     .input = data,
+                                                     .output = output[rank],
+                                                     .row_count = 1,
+                                                     .splits = splits };
+    world_start();
+    for (int rank = 0; rank < 3; rank++)
+        ck_assert_uint_eq(world_operations[rank]->message, 3);
     world_end();
 }
 END_TEST
@@ -363,16 +385,17 @@ START_TEST(a_direct_allgather_sends_from_an_output_that_can_be_mapped_only_what_
 }
 END_TEST
 
-START_TEST(an_alltoall_is_an_exchange_and_a_broadcast_of_two_goes_one_way)
+/* On average: the own rows count like those of a peer. */
+START_TEST(an_alltoall_is_an_exchange_of_messages_and_a_broadcast_of_two_is_one_message)
 {
-    static const int64_t splits[] = { 1, 1 };
-    unsigned char data[2][2] = { { 10, 11 }, { 12, 13 } };
+    static const int64_t splits[] = { 1, 3 };
+    unsigned char data[2][4] = { { 10, 11 }, { 12, 13 } };
     world_size = 2;
     for (int rank = 0; rank < 2; rank++)
         prepare_alltoall(rank, data[rank], 1, HVD_UINT8, splits);
     world_start();
     ck_assert(world_operations[0]->exchanged);
-    ck_assert_uint_eq(world_operations[0]->one_way, 0);
+    ck_assert_uint_eq(world_operations[0]->message, 2);
     world_end();
     for (int rank = 0; rank < 2; rank++)
         world_tasks[rank] = (struct operation_task){
@@ -380,7 +403,41 @@ START_TEST(an_alltoall_is_an_exchange_and_a_broadcast_of_two_goes_one_way)
         };
     world_start();
     ck_assert(!world_operations[0]->exchanged);
-    ck_assert_uint_eq(world_operations[0]->one_way, 2);
+    ck_assert_uint_eq(world_operations[0]->message, 2);
+    world_end();
+}
+END_TEST
+
+/* Of three ranks, the others read one copy; an allreduce and the ring's allgather were not
+ * measured. */
+static const struct {
+    enum operation_kind kind;
+    enum algorithm algorithm;
+    int ranks;
+} unmeasured[] = {
+    { OPERATION_BROADCAST, ALGORITHM_LINEAR, 3 },
+    { OPERATION_ALLREDUCE, ALGORITHM_DIRECT, 2 },
+    { OPERATION_ALLGATHER, ALGORITHM_RING, 2 },
+};
+
+START_TEST(other_operations_have_no_messages_that_links_measure)
+{
+    static const int64_t splits[] = { 1, 1, 1 };
+    unsigned char output[3][3] = { "ab", "cd", "ef" };
+    world_size = unmeasured[_i].ranks;
+    for (int rank = 0; rank < world_size; rank++)
+        world_tasks[rank] = (struct operation_task){ .kind = unmeasured[_i].kind,
+                                                     .algorithm = (int)unmeasured[_i].algorithm,
+                                                     .dtype = HVD_UINT8,
+                                                     .op = HVD_SUM,
+                                                     .input = output[rank],
+                                                     .output = output[rank],
+                                                     .count = 2,
+                                                     .row_count = 1,
+                                                     .splits = splits };
+    world_start();
+    ck_assert(!world_operations[0]->exchanged);
+    ck_assert_uint_eq(world_operations[0]->message, 0);
     world_end();
 }
 END_TEST
@@ -467,13 +524,17 @@ int main(void)
     tcase_add_test(tcase, alltoall_puts_many_own_rows_where_they_belong);
     tcase_add_test(tcase, rows_wait_until_all_numbers_have_come);
     tcase_add_test(tcase, a_direct_allgather_is_an_exchange_and_sends_from_its_input);
+    tcase_add_test(tcase, all_messages_of_an_allgather_count_for_the_same_size);
     tcase_add_test(tcase, own_rows_are_copied_when_all_peers_have_been_shown_theirs);
     tcase_add_test(tcase, own_rows_are_copied_last_if_a_peer_is_shown_nothing);
     tcase_add_loop_test(
         tcase,
         a_direct_allgather_sends_from_an_output_that_can_be_mapped_only_what_is_read_in_place, 0,
         2);
-    tcase_add_test(tcase, an_alltoall_is_an_exchange_and_a_broadcast_of_two_goes_one_way);
+    tcase_add_test(tcase,
+                   an_alltoall_is_an_exchange_of_messages_and_a_broadcast_of_two_is_one_message);
+    tcase_add_loop_test(tcase, other_operations_have_no_messages_that_links_measure, 0,
+                        sizeof unmeasured / sizeof *unmeasured);
     tcase_add_loop_test(tcase, absurd_numbers_of_rows_are_refused, 0,
                         sizeof absurd_numbers / sizeof *absurd_numbers);
     tcase_add_loop_test(tcase, absurd_numbers_that_are_known_are_refused, 0,

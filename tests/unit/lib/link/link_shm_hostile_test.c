@@ -178,6 +178,29 @@ START_TEST(an_entry_that_cannot_be_breaks_the_link)
 }
 END_TEST
 
+/* With the bytes behind, to which the first class that does not exist would point. */
+enum { COSTS_SIZE = sizeof(struct shm_side) - offsetof(struct shm_side, costs) };
+
+/* Nobody checks the costs that a peer reports, since wrong ones only lose time. */
+START_TEST(a_class_of_costs_that_does_not_exist_is_ignored)
+{
+    struct link_shm *shm = link_shm_of(ends[0]);
+    struct parts parts = parts_begin(&(struct iovec){ vector, SHM_COST_LEAST }, 1);
+    const struct shm_side_cost *costs = link_shm_of(ends[1])->doorbell.own->costs;
+    unsigned char before[COSTS_SIZE];
+    memcpy(before, costs, COSTS_SIZE);
+    shm->out.cost_class = _i ? UINT8_MAX : SHM_COST_CLASSES;
+    ck_assert_int_eq(shm_writer_put(&shm->out, &parts, &err), SHM_COST_LEAST);
+    ck_assert_int_eq(link_try_receive(ends[1], space, SHM_COST_LEAST, &err), SHM_COST_LEAST);
+    ck_assert_mem_eq(space, vector, SHM_COST_LEAST);
+    if (link_shm_of(ends[1])->pid > 0) {
+        refer(SHM_PRIVATE, (uintptr_t)vector, SHM_COST_LEAST, 0);
+        ck_assert_int_eq(link_try_receive(ends[1], space, SHM_COST_LEAST, &err), SHM_COST_LEAST);
+    }
+    ck_assert_mem_eq(costs, before, COSTS_SIZE);
+}
+END_TEST
+
 START_TEST(what_came_before_an_error_is_handed_out_first)
 {
     ck_assert_int_eq(shm_send_some(ends[0], vector, 10), 10);
@@ -204,6 +227,7 @@ int main(void)
     tcase_add_test(tcase, more_is_not_taken_than_was_offered);
     tcase_add_test(tcase, a_reader_that_lies_breaks_the_link);
     tcase_add_test(tcase, an_entry_that_cannot_be_breaks_the_link);
+    tcase_add_loop_test(tcase, a_class_of_costs_that_does_not_exist_is_ignored, 0, 2);
     tcase_add_test(tcase, what_came_before_an_error_is_handed_out_first);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

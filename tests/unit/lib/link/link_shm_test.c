@@ -199,38 +199,49 @@ START_TEST(a_large_vector_of_private_memory_is_offered_after_a_while)
 }
 END_TEST
 
-enum { TRIAL = SHM_COST_TRIAL / SHM_COST_LEAST };
+/* Messages of one piece, and how many of them are a trial. */
+enum { MESSAGE = SHM_COST_LEAST, TRIAL = SHM_COST_TRIAL_MESSAGES };
 
-/* As many vectors of one piece; returns how many were offered. */
-static int send_exchanged(int vectors)
+/* As many pieces, of which the caller says that each belongs to a message of `nbytes`; returns how
+ * many were offered. */
+static int send_messages(size_t nbytes, bool exchanged, int pieces)
 {
     int offered = 0;
-    ends[0]->exchanged = true;
-    for (int i = 0; i < vectors; i++)
+    ends[0]->message = nbytes;
+    ends[0]->exchanged = exchanged;
+    for (int i = 0; i < pieces; i++)
         offered += send_vector(vector, SHM_COST_LEAST) > 0;
     return offered;
 }
 
-/* What the receiver reports is replaced, since nobody knows how fast this machine is. */
-static void pretend_costs(uint32_t put, uint32_t get, uint32_t fetch)
+static struct shm_side_cost *reported(size_t nbytes, bool exchanged)
 {
-    struct link_shm *shm = link_shm_of(ends[0]);
-    shm->costs.put = shm->one_way.put = put;
-    atomic_store(&shm->doorbell.other->get, get);
-    atomic_store(&shm->doorbell.other->fetch, fetch);
+    return &link_shm_of(ends[0])->doorbell.other->costs[shm_cost_class(nbytes, exchanged)];
+}
+
+static struct shm_costs *known(int end, size_t nbytes, bool exchanged)
+{
+    return &link_shm_of(ends[end])->costs[shm_cost_class(nbytes, exchanged)];
+}
+
+/* What the receiver reports is replaced, since nobody knows how fast this machine is. */
+static void pretend_costs(size_t nbytes, bool exchanged, uint32_t put, uint32_t get, uint32_t fetch)
+{
+    known(0, nbytes, exchanged)->put = put;
+    atomic_store(&reported(nbytes, exchanged)->get, get);
+    atomic_store(&reported(nbytes, exchanged)->fetch, fetch);
 }
 
 START_TEST(both_methods_of_an_exchange_are_measured)
 {
-    const struct link_shm *shm = link_shm_of(ends[0]);
-    if (shm->pid == 0)
+    if (link_shm_of(ends[0])->pid == 0)
         return;
-    ck_assert_int_eq(send_exchanged(TRIAL), 0);
-    ck_assert_uint_gt(atomic_load(&shm->doorbell.other->get), 0);
-    ck_assert_uint_gt(shm->costs.put, 0);
-    ck_assert_uint_eq(atomic_load(&shm->doorbell.other->fetch), 0);
-    ck_assert_int_eq(send_exchanged(TRIAL), TRIAL);
-    ck_assert_uint_gt(atomic_load(&shm->doorbell.other->fetch), 0);
+    ck_assert_int_eq(send_messages(MESSAGE, true, TRIAL), 0);
+    ck_assert_uint_gt(atomic_load(&reported(MESSAGE, true)->get), 0);
+    ck_assert_uint_gt(known(0, MESSAGE, true)->put, 0);
+    ck_assert_uint_eq(atomic_load(&reported(MESSAGE, true)->fetch), 0);
+    ck_assert_int_eq(send_messages(MESSAGE, true, TRIAL), TRIAL);
+    ck_assert_uint_gt(atomic_load(&reported(MESSAGE, true)->fetch), 0);
 }
 END_TEST
 
@@ -238,67 +249,120 @@ START_TEST(what_is_exchanged_is_moved_by_the_method_that_costs_less)
 {
     if (link_shm_of(ends[0])->pid == 0)
         return;
-    send_exchanged(2 * TRIAL);
-    pretend_costs(1 << 20, 1 << 20, 1);
-    ck_assert_int_eq(send_exchanged(1), 1);
-    pretend_costs(1, 1, 1 << 20);
-    ck_assert_int_eq(send_exchanged(1), 0);
+    send_messages(MESSAGE, true, 2 * TRIAL);
+    pretend_costs(MESSAGE, true, 1 << 20, 1 << 20, 1);
+    ck_assert_int_eq(send_messages(MESSAGE, true, 1), 1);
+    pretend_costs(MESSAGE, true, 1, 1, 1 << 20);
+    ck_assert_int_eq(send_messages(MESSAGE, true, 1), 0);
 }
 END_TEST
 
-/* As many vectors of one piece, of which the caller says that they have `nbytes`. */
-static int send_one_way(size_t nbytes, int vectors)
+/* Of an exchange: whether the next bytes from end `from` are offered. Nobody receives them. */
+static bool is_offered(int from, size_t nbytes)
 {
-    int offered = 0;
-    ends[0]->one_way = nbytes;
-    for (int i = 0; i < vectors; i++)
-        offered += send_vector(vector, SHM_COST_LEAST) > 0;
-    return offered;
+    ends[from]->message = nbytes;
+    ends[from]->exchanged = true;
+    return link_offer(ends[from], vector, SHM_COST_LEAST, &err) > 0;
 }
+
+START_TEST(both_sides_of_an_exchange_move_bytes_by_the_same_method)
+{
+    const unsigned cost_class = shm_cost_class(MESSAGE, true);
+    if (link_shm_of(ends[0])->pid == 0 || link_shm_of(ends[1])->pid == 0)
+        return;
+    ck_assert(link_shm_of(ends[0])->decides != link_shm_of(ends[1])->decides);
+    int decides = link_shm_of(ends[1])->decides;
+    struct shm_side *follower = link_shm_of(ends[decides])->doorbell.other;
+    known(decides, MESSAGE, true)->moved = 2 * shm_cost_trial(cost_class);
+    for (uint32_t fetch = 1; fetch < 4; fetch += 2) {
+        known(decides, MESSAGE, true)->put = 1;
+        atomic_store(&follower->costs[cost_class].get, 1);
+        atomic_store(&follower->costs[cost_class].fetch, fetch);
+        ck_assert(is_offered(decides, MESSAGE) == (fetch < 2));
+        ck_assert(is_offered(!decides, MESSAGE) == (fetch < 2));
+    }
+}
+END_TEST
+
+/* It has nothing to follow: the other side has published no choice, or sends no more of them. */
+START_TEST(a_side_decides_for_itself_while_the_other_side_sends_nothing_of_the_class)
+{
+    if (link_shm_of(ends[0])->pid == 0 || link_shm_of(ends[1])->pid == 0)
+        return;
+    int follows = link_shm_of(ends[0])->decides;
+    const unsigned cost_class = shm_cost_class(MESSAGE, true);
+    ck_assert(!is_offered(follows, MESSAGE));
+    known(follows, MESSAGE, true)->moved = shm_cost_trial(cost_class);
+    known(follows, MESSAGE, true)->put = 1;
+    atomic_store(&link_shm_of(ends[follows])->doorbell.other->costs[cost_class].get, 1);
+    if (_i) {
+        ck_assert(!is_offered(!follows, MESSAGE));
+        ck_assert(!is_offered(follows, MESSAGE));
+        known(follows, MESSAGE, true)->moved =
+            SHM_COST_PERIOD + shm_cost_first(cost_class) + shm_cost_trial(cost_class);
+    }
+    ck_assert(is_offered(follows, MESSAGE));
+}
+END_TEST
 
 START_TEST(what_goes_one_way_is_fetched_if_that_costs_less_than_the_dearer_copy_of_the_ring)
 {
     if (link_shm_of(ends[0])->pid == 0)
         return;
-    ck_assert_int_eq(send_one_way(SHM_ONE_WAY_MOST, 2 * TRIAL), TRIAL);
-    pretend_costs(1 << 19, 1 << 20, (1 << 20) - 1);
-    ck_assert_int_eq(send_one_way(SHM_ONE_WAY_MOST, 1), 1);
-    pretend_costs(1 << 19, 1 << 20, 1 << 20);
-    ck_assert_int_eq(send_one_way(SHM_ONE_WAY_MOST, 1), 0);
-    ck_assert_uint_eq(link_shm_of(ends[0])->costs.moved, 0);
+    ck_assert_int_eq(send_messages(MESSAGE, false, 2 * TRIAL), TRIAL);
+    pretend_costs(MESSAGE, false, 1 << 19, 1 << 20, (1 << 20) - 1);
+    ck_assert_int_eq(send_messages(MESSAGE, false, 1), 1);
+    pretend_costs(MESSAGE, false, 1 << 19, 1 << 20, 1 << 20);
+    ck_assert_int_eq(send_messages(MESSAGE, false, 1), 0);
+    ck_assert_uint_eq(known(0, MESSAGE, true)->moved, 0);
 }
 END_TEST
 
-START_TEST(a_large_vector_that_goes_one_way_is_not_tried)
+START_TEST(messages_of_each_size_have_costs_of_their_own)
 {
-    ck_assert_int_eq(send_one_way(SHM_ONE_WAY_MOST + 1, 2 * TRIAL), 0);
-    ck_assert_uint_eq(link_shm_of(ends[0])->one_way.moved, 0);
+    if (link_shm_of(ends[0])->pid == 0)
+        return;
+    for (int i = 0; i < 2; i++) {
+        size_t nbytes = (size_t)MESSAGE << i;
+        send_messages(nbytes, false, TRIAL << (i + 1));
+        ck_assert_uint_eq(known(0, nbytes, false)->moved, MESSAGE * TRIAL << (i + 1));
+    }
+    pretend_costs(MESSAGE, false, 1 << 20, 1 << 20, 1);
+    pretend_costs(2 * MESSAGE, false, 1, 1, 1 << 20);
+    ck_assert_int_eq(send_messages(2 * MESSAGE - 1, false, 1), 1);
+    ck_assert_int_eq(send_messages(2 * MESSAGE, false, 1), 0);
 }
 END_TEST
 
-START_TEST(what_is_not_exchanged_and_what_is_small_is_not_tried)
+START_TEST(what_is_no_message_and_what_is_small_is_not_tried)
 {
-    ck_assert_int_eq(link_offer(ends[0], vector, SHM_COST_LEAST, &err), 0);
     ends[0]->exchanged = true;
+    ck_assert_int_eq(link_offer(ends[0], vector, SHM_COST_LEAST, &err), 0);
+    ends[0]->message = MESSAGE - 1;
+    ck_assert_int_eq(link_offer(ends[0], vector, SHM_COST_LEAST, &err), 0);
+    ends[0]->message = MESSAGE;
     ck_assert_int_eq(link_offer(ends[0], vector, SHM_COST_LEAST - 1, &err), 0);
-    ck_assert_uint_eq(link_shm_of(ends[0])->costs.moved, 0);
+    send_vector(vector, SHM_COST_LEAST - 1);
+    ck_assert_uint_eq(known(0, MESSAGE, true)->moved, 0);
+    ck_assert_uint_eq(atomic_load(&reported(MESSAGE, true)->get), 0);
 }
 END_TEST
 
 /* A sender asks again and again while its peer does not read. */
 START_TEST(what_does_not_move_uses_up_no_trial)
 {
-    const struct link_shm *shm = link_shm_of(ends[0]);
+    ends[0]->message = 16 * (size_t)SHM_COST_TRIAL_MOST;
     ends[0]->exchanged = true;
+    const struct shm_costs *costs = known(0, ends[0]->message, true);
     while (shm_send_some(ends[0], vector, VECTOR) > 0)
         ;
-    uint64_t moved = shm->costs.moved;
+    uint64_t moved = costs->moved;
     ck_assert_uint_gt(moved, 0);
     for (int i = 0; i < 1000; i++) {
         ck_assert_int_eq(link_offer(ends[0], vector, OFFER, &err), 0);
         ck_assert_int_eq(shm_send_some(ends[0], vector, OFFER), 0);
     }
-    ck_assert_uint_eq(shm->costs.moved, moved);
+    ck_assert_uint_eq(costs->moved, moved);
 }
 END_TEST
 
@@ -307,7 +371,7 @@ START_TEST(what_is_exchanged_is_copied_where_it_cannot_be_read)
     link_close(ends[0]);
     link_close(ends[1]);
     shm_pair_open(false);
-    ck_assert_int_eq(send_exchanged(2 * TRIAL), 0);
+    ck_assert_int_eq(send_messages(MESSAGE, true, 2 * TRIAL), 0);
 }
 END_TEST
 
@@ -512,8 +576,11 @@ int main(void)
     tcase_add_test(tcase, what_is_exchanged_is_moved_by_the_method_that_costs_less);
     tcase_add_test(
         tcase, what_goes_one_way_is_fetched_if_that_costs_less_than_the_dearer_copy_of_the_ring);
-    tcase_add_test(tcase, a_large_vector_that_goes_one_way_is_not_tried);
-    tcase_add_test(tcase, what_is_not_exchanged_and_what_is_small_is_not_tried);
+    tcase_add_test(tcase, both_sides_of_an_exchange_move_bytes_by_the_same_method);
+    tcase_add_loop_test(
+        tcase, a_side_decides_for_itself_while_the_other_side_sends_nothing_of_the_class, 0, 2);
+    tcase_add_test(tcase, messages_of_each_size_have_costs_of_their_own);
+    tcase_add_test(tcase, what_is_no_message_and_what_is_small_is_not_tried);
     tcase_add_test(tcase, what_does_not_move_uses_up_no_trial);
     tcase_add_test(tcase, what_is_exchanged_is_copied_where_it_cannot_be_read);
     tcase_add_test(tcase, an_offer_of_private_memory_is_not_shown);
