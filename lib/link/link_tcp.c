@@ -4,7 +4,8 @@
  * A reset or an end is seen at the next call. To notice a host that has vanished, the link asks TCP
  * for missing acknowledgements, of sent data or of the probes that keepalive sends on an idle link
  * (tcp_unanswered.h, socket_tune()). Keepalive itself ends an idle link later. A receiver that is
- * alive and does not read still acknowledges. */
+ * alive and does not read still acknowledges. While it is in doubt whether a silent host or a
+ * network that loses packets is the cause, each check asks the host once more. */
 #include "lib/link/link_tcp.h"
 
 #include "lib/link/congestion.h"
@@ -12,7 +13,6 @@
 #include "lib/link/tcp_unanswered.h"
 
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -22,9 +22,17 @@
  * than this number the bytes under way leave the caches, and a single megabyte takes longer. */
 enum { UNIX_BUFFER = 256 * 1024 };
 
+/* The longest wait of the kernel between two attempts while a host is in doubt. It applies from the
+ * next attempt on. Before Linux 6.15 the option does not exist. */
+enum { DOUBT_WAIT_MS = 1000 };
+#ifndef TCP_RTO_MAX_MS
+#define TCP_RTO_MAX_MS 44
+#endif
+
 struct link_tcp {
     struct link link;
     int fd;
+    int usual_wait_ms; /* the longest wait outside of a doubt; 0: it applies now */
 };
 
 static int descriptor(const struct link *link)
@@ -53,14 +61,49 @@ static ssize_t stream_try_receive(struct link *link, const struct iovec *parts, 
     return socket_receive_parts(descriptor(link), parts, count, err);
 }
 
+static void tcp_shorten_waits(struct link_tcp *tcp)
+{
+    const int wait_ms = DOUBT_WAIT_MS;
+    int usual_ms = 0;
+    socklen_t length = sizeof usual_ms;
+    if (tcp->usual_wait_ms == 0 &&
+        getsockopt(tcp->fd, IPPROTO_TCP, TCP_RTO_MAX_MS, &usual_ms, &length) == 0 &&
+        setsockopt(tcp->fd, IPPROTO_TCP, TCP_RTO_MAX_MS, &wait_ms, sizeof wait_ms) == 0)
+        tcp->usual_wait_ms = usual_ms;
+}
+
+static void tcp_restore_waits(struct link_tcp *tcp)
+{
+    if (tcp->usual_wait_ms != 0)
+        (void)setsockopt(tcp->fd, IPPROTO_TCP, TCP_RTO_MAX_MS, &tcp->usual_wait_ms, sizeof(int));
+    tcp->usual_wait_ms = 0;
+}
+
+/* Setting the idle time of a connection that has been idle for longer makes the kernel probe at
+ * once. */
+static void tcp_ask_again(struct link_tcp *tcp, const struct tcp_info *info)
+{
+    const int idle_s = SOCKET_IDLE_S;
+    if (tcp_unanswered_is_idle(info))
+        (void)setsockopt(tcp->fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+    else
+        tcp_shorten_waits(tcp);
+}
+
 static int tcp_check(struct link *link, struct err *err)
 {
+    struct link_tcp *tcp = (struct link_tcp *)(void *)link;
     struct tcp_info info;
     socklen_t length = sizeof info;
     memset(&info, 0, sizeof info);
-    if (getsockopt(descriptor(link), IPPROTO_TCP, TCP_INFO, &info, &length) < 0)
+    if (getsockopt(tcp->fd, IPPROTO_TCP, TCP_INFO, &info, &length) < 0)
         return HVD_OK;
-    if (tcp_unanswered_is_loss(&info))
+    enum tcp_unanswered state = tcp_unanswered_state(&info);
+    if (state == TCP_DOUBTED)
+        tcp_ask_again(tcp, &info);
+    else if (state == TCP_ANSWERED)
+        tcp_restore_waits(tcp);
+    else
         return fail(err, HVD_ERR_PEER_LOST, "no acknowledgement for %u ms",
                     (unsigned)tcp_unanswered_ms(&info));
     return HVD_OK;

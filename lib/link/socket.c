@@ -195,7 +195,9 @@ int socket_check_user(int fd, struct err *err)
 
 void socket_tune(int fd, const struct socket_keepalive *keepalive)
 {
-    static const struct socket_keepalive usual = { .idle_s = 1, .interval_s = 1, .probes = 8 };
+    static const struct socket_keepalive usual = { .idle_s = SOCKET_IDLE_S,
+                                                   .interval_s = 1,
+                                                   .probes = 30 };
     if (!keepalive)
         keepalive = &usual;
     const struct {

@@ -61,8 +61,13 @@ struct socket_keepalive {
     int idle_s, interval_s, probes;
 };
 
+/* The usual keepalive probes a connection that has been idle for so long, and then every second. */
+enum { SOCKET_IDLE_S = 1 };
+
 /* No delay for small messages; keepalive, which by default probes every second and ends the
- * connection with a silent host after 9 seconds. Does nothing on a socket that is not TCP. */
+ * connection with a silent host after 31 seconds: tcp_unanswered.c judges earlier, and a network
+ * that loses packets must not leave so many probes without an answer. Does nothing on a socket that
+ * is not TCP. */
 void socket_tune(int fd, const struct socket_keepalive *keepalive);
 
 /* Bytes moved, 0 if none can be moved now, HVD_ERR_PEER_LOST with the reason (the end of the

@@ -24,7 +24,7 @@ goes_on() {
 
 # ---- packets are lost ----
 
-# With 5 % each way one of ten attempts of TCP has no answer, so four in a row, after which a host is lost, are one of 10 000.
+# With 5 % each way one of ten attempts of TCP has no answer. Links allow for that (lib/link/tcp_unanswered.h).
 percents='1 5'
 [ "$LOSSY_NETWORK_S" -ge 60 ] || percents=2
 for percent in $percents; do
