@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding a program; see program_find.h. Fails when no such file is found, it is not executable, it
- * is binary but not for this kind of machine, or it is a script in Python without a "#!" line. */
+/* Finding a program; see program_find.h. Fails when no such file is found, it is no regular file or
+ * not executable, it is binary but not for this kind of machine, or it is a script in Python
+ * without a "#!" line. */
 #include "launcher/process/program_find.h"
 
 #include "launcher/base/exit_status.h"
@@ -18,7 +19,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* 0, or the errno with which executing `path` would fail. */
+/* What errno does not tell: execve() fails with EACCES for a pipe, a device or a socket too. */
+enum { NOT_REGULAR = -1 };
+
+/* 0, NOT_REGULAR, or the errno with which executing `path` would fail. */
 static int check_program(const char *path)
 {
     struct stat status;
@@ -26,10 +30,12 @@ static int check_program(const char *path)
         return errno;
     if (S_ISDIR(status.st_mode))
         return EISDIR;
+    if (!S_ISREG(status.st_mode))
+        return NOT_REGULAR;
     return access(path, X_OK) < 0 ? errno : 0;
 }
 
-/* 0 and the file, or an errno. */
+/* 0 and the file, or what check_program() finds wrong. */
 static int program_find_look_up(const char *name, const char *path, char **file)
 {
     if (!*name)
@@ -58,10 +64,10 @@ static int program_find_look_up(const char *name, const char *path, char **file)
 /* ---- the kind of a file ---- */
 
 /* The first bytes of a file, and their number; 0 if the file cannot be read, which execve() does
- * not require. */
+ * not require. Does not wait, even if a pipe has taken the place of the file since the check. */
 static size_t read_head(const char *path, char *head, size_t size)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     ssize_t n = fd >= 0 ? read(fd, head, size) : 0;
     if (fd >= 0)
         close(fd);
@@ -147,6 +153,12 @@ static void suggest(char *text, size_t size, const char *name, const char *quote
         snprintf(text, size, "; did you mean: ./%s", quoted);
 }
 
+/* Words for what check_program() has found. */
+static const char *reason_of(int rc, char *text, size_t size)
+{
+    return rc == NOT_REGULAR ? "not a regular file" : strerror_r(rc, text, size);
+}
+
 int program_find(const char *name, const char *path, char **file, struct err *err)
 {
     char quoted[QUOTED_SIZE], hint[QUOTED_SIZE + 32], reason[128];
@@ -167,7 +179,7 @@ int program_find(const char *name, const char *path, char **file, struct err *er
         return STATUS_NOT_FOUND;
     }
     fail(err, HVD_ERR_INVALID, "command cannot be executed: '%s': %s%s", quoted,
-         mute ? "no #! line" : strerror_r(rc, reason, sizeof reason),
+         mute ? "no #! line" : reason_of(rc, reason, sizeof reason),
          mute || is_python(name) ? hint : "");
     return STATUS_NOT_EXECUTABLE;
 }

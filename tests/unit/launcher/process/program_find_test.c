@@ -32,6 +32,7 @@ static void set_up(void)
     ck_assert_ptr_nonnull(mkdtemp(folder));
     ck_assert_int_eq(chdir(folder), 0);
     ck_assert_int_eq(mkdir("bin", 0755), 0);
+    ck_assert_int_eq(mkdir("pipes", 0755), 0);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         size_t length = strcmp(files[i].name, "data") == 0 ? 3 : strlen(files[i].bytes);
         int fd = open(files[i].name, O_WRONLY | O_CREAT | O_CLOEXEC, files[i].mode);
@@ -39,12 +40,17 @@ static void set_up(void)
         ck_assert_int_eq(write(fd, files[i].bytes, length), (ssize_t)length);
         close(fd);
     }
+    ck_assert_int_eq(mkfifo("pipe", 0755), 0);
+    ck_assert_int_eq(mkfifo("pipes/script", 0755), 0);
 }
 
 static void tear_down(void)
 {
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         unlink(files[i].name);
+    unlink("pipe");
+    unlink("pipes/script");
+    rmdir("pipes");
     rmdir("bin");
     ck_assert_int_eq(chdir("/"), 0);
     ck_assert_int_eq(rmdir(folder), 0);
@@ -60,9 +66,9 @@ static const struct {
     { "script", "", "script" },
     { "script", "/no::bin", "script" },
     { "script", "plain:bin", "bin/script" },
+    { "script", "pipes:bin", "bin/script" },
     { "bin/script", "", "bin/script" },
     { ".py", "", ".py" },
-
 };
 
 START_TEST(a_command_is_found_as_execvp_finds_it)
@@ -92,6 +98,9 @@ static const struct {
     { "text.py", "/no", NOT_FOUND, "'text.py' (looked for in PATH); did you mean: python text.py" },
     { "plain", "bin:/no", NOT_EXECUTABLE, "'plain': Permission denied" },
     { "./bin", "/no", NOT_EXECUTABLE, "'./bin': Is a directory" },
+    { "./pipe", "/no", NOT_EXECUTABLE, "'./pipe': not a regular file" },
+    { "/dev/null", "/no", NOT_EXECUTABLE, "'/dev/null': not a regular file" },
+    { "script", "pipes:/no", NOT_EXECUTABLE, "'script': not a regular file" },
     { "./data", "/no", NOT_EXECUTABLE, "'./data': Exec format error" },
     { "./text.py", "/no", NOT_EXECUTABLE,
       "'./text.py': Permission denied; did you mean: python ./text.py" },
