@@ -5,18 +5,15 @@
  * STOP. */
 #include "launcher/agent/agent_impl.h"
 
-#include "launcher/base/bad_input.h"
 #include "launcher/base/exit_status.h"
 #include "launcher/base/xalloc.h"
 #include "launcher/process/process_tree.h"
-#include "launcher/process/program_image.h"
 #include "launcher/process/spawn.h"
 #include "launcher/process/worker_environment.h"
 #include "lib/base/rank_info.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,27 +160,11 @@ static int start_rank(struct agent_rank *rank, struct spawned *spawned)
     return 0;
 }
 
-/* The program exists, but the kernel does not find its loader or interpreter. */
-static void explain_loader(const char *program, struct err *err)
-{
-    char loader[PATH_MAX];
-    struct shown shown;
-    int fd = open(program, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0 && program_image_loader(fd, loader, sizeof loader))
-        fail(err, HVD_ERR_SYSTEM, "execute '%s': its loader '%s' is not found", program,
-             show_token(&shown, loader, strlen(loader)));
-    else
-        fail(err, HVD_ERR_SYSTEM, "execute '%s': the interpreter on its #! line is not found",
-             program);
-    if (fd >= 0)
-        close(fd);
-}
-
 /* Why execve() of a program failed although the checks had passed, as an exit status and a text. */
 static int explain_exec(const char *program, int code, struct err *err)
 {
-    if (code == ENOENT && access(program, F_OK) == 0) {
-        explain_loader(program, err);
+    if (code == ENOENT && access(program, F_OK) == 0) { /* since the check, or it cannot be read */
+        fail(err, HVD_ERR_SYSTEM, "execute '%s': its interpreter or loader is not found", program);
         return STATUS_NOT_EXECUTABLE;
     }
     fail_errno(err, HVD_ERR_SYSTEM, code, "execute '%s'", program);

@@ -8,6 +8,7 @@ launcher_liblauncher_la_SOURCES += \
 	launcher/process/process_handle.c launcher/process/process_handle.h \
 	launcher/process/process_place.c launcher/process/process_place.h \
 	launcher/process/process_tree.c launcher/process/process_tree.h \
+	launcher/process/program_check.c launcher/process/program_check.h \
 	launcher/process/program_find.c launcher/process/program_find.h \
 	launcher/process/program_image.c launcher/process/program_image.h \
 	launcher/process/program_libraries.c launcher/process/program_libraries.h \

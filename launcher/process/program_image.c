@@ -78,3 +78,21 @@ bool program_image_loader(int fd, char *loader, size_t size)
         return false;
     return loader[segment.p_filesz - 1] == '\0' && loader[0] == '/';
 }
+
+bool program_image_interpreter(int fd, char *interpreter, size_t size)
+{
+    enum { READ_BY_KERNEL = 256 };
+    char head[READ_BY_KERNEL + 1];
+    ssize_t n = pread(fd, head, READ_BY_KERNEL, 0);
+    if (n < 2 || memcmp(head, "#!", 2) != 0)
+        return false;
+    head[n] = '\0';
+    const char *path = head + 2 + strspn(head + 2, " \t");
+    size_t length = strcspn(path, " \t\n");
+    bool is_cut = path + length == head + READ_BY_KERNEL;
+    if (length == 0 || length >= size || is_cut)
+        return false;
+    memcpy(interpreter, path, length);
+    interpreter[length] = '\0';
+    return true;
+}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The headers of a program file: how much of the file is needed to run it, and its loader. Behind
- * the last segment that is loaded an ELF file has symbols, debugging information and the table of
- * sections, which neither the kernel nor a dynamic linker reads. */
+/* The headers of a program file: how much of the file is needed to run it, and which file runs it,
+ * the loader of an ELF file or the interpreter of a script. Behind the last segment that is loaded
+ * an ELF file has symbols, debugging information and the table of sections, which neither the
+ * kernel nor a dynamic linker reads. */
 #ifndef LAUNCHER_PROCESS_PROGRAM_IMAGE_H
 #define LAUNCHER_PROCESS_PROGRAM_IMAGE_H
 
@@ -15,5 +16,9 @@ int program_image_size(int fd, size_t *size);
 /* The path of the file's dynamic loader; false if there is none, or the file is no ELF file of this
  * machine's kind. */
 bool program_image_loader(int fd, char *loader, size_t size);
+
+/* The path behind "#!", which has a carriage return at its end if the line ends in CR LF. False if
+ * there is none, or the kernel does not take the line: it reads 256 bytes of the file. */
+bool program_image_interpreter(int fd, char *interpreter, size_t size);
 
 #endif

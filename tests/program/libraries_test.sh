@@ -101,7 +101,11 @@ echo 'int main(void) { return 0; }' >alone.c
 $CC alone.c -o alone -Wl,--dynamic-linker=/no/such/loader.so
 run "$HVDRUN" -np 1 ./alone
 is "a program whose loader is not there cannot be executed" 126 "$status"
-like "which names the loader" "execute '.*/alone': its loader '/no/such/loader.so' is not found" "$tmp/err"
+like "which names the loader" "^hvdrun: FAILED on localhost: command cannot be executed: './alone': its loader '/no/such/loader.so': No such file or directory\$" "$tmp/err"
+printf '#!./alone\n' >by_alone
+chmod +x by_alone
+run "$HVDRUN" -np 1 ./by_alone
+like "also where it is that of a script's interpreter" "cannot be executed: './by_alone': its interpreter './alone' needs '/no/such/loader.so': No such file" "$tmp/err"
 printf 'print("hello")\n' >train.py
 run "$HVDRUN" -np 1 train.py
 is "a script in Python that is not in PATH is not found" 127 "$status"

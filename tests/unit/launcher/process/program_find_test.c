@@ -7,6 +7,7 @@
 #include "tests/support/unit.h"
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,21 @@ static const struct {
     { "train.py", "import sys\n", 0755 },  { "run.py", "#!/usr/bin/python3\n", 0755 },
     { "text.py", "import sys\n", 0644 },   { ".py", "#!/bin/sh\n", 0755 },
     { "bin/script", "#!/bin/sh\n", 0755 }, { "bin/plain", "#!/bin/sh\n", 0644 },
+    { "second", "#!./script\n", 0755 },    { "lost", "#! /no/such/sh -e\n", 0755 },
+    { "windows", "#!/bin/sh\r\n", 0755 },  { "folder", "#!./bin -x\n", 0755 },
+    { "itself", "#!./itself\n", 0755 },    { "by_plain", "#!./plain\n", 0755 },
+    { "by_pipe", "#!./pipe\n", 0755 },     { "by_data", "#!./data\n", 0755 },
+    { "by_lost", "#!./lost\n", 0755 },     { "empty", "", 0755 },
+    { "blank", "#! \t\n", 0755 },          { "third", "#!./second\n", 0755 },
+    { "fourth", "#!./third\n", 0755 },     { "fifth", "#!./fourth\n", 0755 },
+    { "sixth", "#!./fifth\n", 0755 },      { "archive", "#!/bin/sh\n\0", 0755 },
 };
+
+/* The bytes of these end in a NUL. */
+static bool has_nul(const char *name)
+{
+    return strcmp(name, "data") == 0 || strcmp(name, "archive") == 0;
+}
 
 static void set_up(void)
 {
@@ -34,7 +49,7 @@ static void set_up(void)
     ck_assert_int_eq(mkdir("bin", 0755), 0);
     ck_assert_int_eq(mkdir("pipes", 0755), 0);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        size_t length = strcmp(files[i].name, "data") == 0 ? 3 : strlen(files[i].bytes);
+        size_t length = strlen(files[i].bytes) + has_nul(files[i].name);
         int fd = open(files[i].name, O_WRONLY | O_CREAT | O_CLOEXEC, files[i].mode);
         ck_assert_int_ge(fd, 0);
         ck_assert_int_eq(write(fd, files[i].bytes, length), (ssize_t)length);
@@ -62,6 +77,11 @@ static const struct {
     { "./script", "/no", "./script" },
     { "./mute", "/no", "./mute" },
     { "./run.py", "/no", "./run.py" },
+    { "./second", "/no", "./second" },
+    { "./empty", "/no", "./empty" },
+    { "./blank", "/no", "./blank" },
+    { "./archive", "/no", "./archive" },
+    { "./fifth", "/no", "./fifth" },
     { "script", "/no:bin", "bin/script" },
     { "script", "", "script" },
     { "script", "/no::bin", "script" },
@@ -102,6 +122,24 @@ static const struct {
     { "/dev/null", "/no", NOT_EXECUTABLE, "'/dev/null': not a regular file" },
     { "script", "pipes:/no", NOT_EXECUTABLE, "'script': not a regular file" },
     { "./data", "/no", NOT_EXECUTABLE, "'./data': Exec format error" },
+    { "./lost", "/no", NOT_EXECUTABLE,
+      "'./lost': its interpreter '/no/such/sh': No such file or directory" },
+    { "./windows", "/no", NOT_EXECUTABLE,
+      "'./windows': its interpreter '/bin/sh\\x0d': No such file or directory (the #! line ends in "
+      "CR LF instead of LF)" },
+    { "./folder", "/no", NOT_EXECUTABLE, "'./folder': its interpreter './bin': Is a directory" },
+    { "./itself", "/no", NOT_EXECUTABLE,
+      "'./itself': its interpreter './itself': Too many levels of symbolic links" },
+    { "./sixth", "/no", NOT_EXECUTABLE,
+      "'./sixth': its interpreter './fifth': Too many levels of symbolic links" },
+    { "./by_plain", "/no", NOT_EXECUTABLE,
+      "'./by_plain': its interpreter './plain': Permission denied" },
+    { "./by_pipe", "/no", NOT_EXECUTABLE,
+      "'./by_pipe': its interpreter './pipe': not a regular file" },
+    { "./by_data", "/no", NOT_EXECUTABLE,
+      "'./by_data': its interpreter './data': Exec format error" },
+    { "./by_lost", "/no", NOT_EXECUTABLE,
+      "'./by_lost': its interpreter './lost' needs '/no/such/sh': No such file or directory" },
     { "./text.py", "/no", NOT_EXECUTABLE,
       "'./text.py': Permission denied; did you mean: python ./text.py" },
     { "./train.py", "/no", NOT_EXECUTABLE,

@@ -124,6 +124,63 @@ START_TEST(a_program_names_its_loader_and_nothing_else_does)
 }
 END_TEST
 
+static const struct {
+    const char *bytes, *interpreter; /* NULL: there is none */
+} first_lines[] = {
+    { "#!/bin/sh\n", "/bin/sh" },
+    { "#!/bin/sh", "/bin/sh" },
+    { "#! \t/bin/sh \t-e\necho\n", "/bin/sh" },
+    { "#!sh\n", "sh" },
+    { "#!/bin/sh\r\n", "/bin/sh\r" },
+    { "#!\n/bin/sh\n", NULL },
+    { "#! \t", NULL },
+    { "#!", NULL },
+    { "#", NULL },
+    { "", NULL },
+    { " #!/bin/sh\n", NULL },
+};
+
+START_TEST(a_script_names_its_interpreter)
+{
+    char interpreter[64];
+    int fd = open(copy, O_RDWR | O_CREAT, 0700);
+    size_t length = strlen(first_lines[_i].bytes);
+    ck_assert_int_eq(write(fd, first_lines[_i].bytes, length), (ssize_t)length);
+    bool found = program_image_interpreter(fd, interpreter, sizeof interpreter);
+    ck_assert_int_eq(found, first_lines[_i].interpreter != NULL);
+    if (found)
+        ck_assert_str_eq(interpreter, first_lines[_i].interpreter);
+    close(fd);
+}
+END_TEST
+
+/* A path of `length` bytes, which is the whole line. */
+static bool is_interpreter_of_length(size_t length, size_t size, const char *end)
+{
+    char bytes[400], interpreter[400];
+    memset(bytes, 'x', sizeof bytes);
+    memcpy(bytes, "#!/", 3);
+    memcpy(bytes + 2 + length, end, strlen(end));
+    int fd = open(copy, O_RDWR | O_CREAT | O_TRUNC, 0700);
+    ck_assert_int_gt(write(fd, bytes, 2 + length + strlen(end)), 0);
+    bool found = program_image_interpreter(fd, interpreter, size);
+    if (found)
+        ck_assert_uint_eq(strlen(interpreter), length);
+    close(fd);
+    return found;
+}
+
+START_TEST(an_interpreter_that_the_kernel_would_cut_is_none)
+{
+    ck_assert(is_interpreter_of_length(253, 400, "\n"));
+    ck_assert(!is_interpreter_of_length(254, 400, "\n"));
+    ck_assert(is_interpreter_of_length(253, 400, ""));
+    ck_assert(!is_interpreter_of_length(300, 400, "\n"));
+    ck_assert(is_interpreter_of_length(99, 100, "\n"));
+    ck_assert(!is_interpreter_of_length(100, 100, "\n"));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("program_image");
@@ -137,6 +194,9 @@ int main(void)
     tcase_add_loop_test(tcase, a_file_that_is_cut_off_is_as_long_as_it_is, 0, 6);
     tcase_add_test(tcase, what_cannot_be_looked_at_is_said);
     tcase_add_test(tcase, a_program_names_its_loader_and_nothing_else_does);
+    tcase_add_loop_test(tcase, a_script_names_its_interpreter, 0,
+                        sizeof first_lines / sizeof *first_lines);
+    tcase_add_test(tcase, an_interpreter_that_the_kernel_would_cut_is_none);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
