@@ -157,17 +157,28 @@ static int take_row(struct host_list *list, const struct row *row, const char *v
     return take_lines(list, text, &source, row->take_line, err);
 }
 
+static const struct row *find_host_row(host_environment_get_fn *get)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (value_of(get, rows[i].variable))
+            return &rows[i];
+    return NULL;
+}
+
+const char *host_environment_variable(host_environment_get_fn *get)
+{
+    const struct row *row = find_host_row(get);
+    return row ? row->variable : NULL;
+}
+
 int host_list_from_environment(struct host_list *list, host_environment_get_fn *get,
                                const char **source, struct err *err)
 {
+    const struct row *row = find_host_row(get);
     *list = (struct host_list){ 0 };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const char *value = value_of(get, rows[i].variable);
-        if (!value)
-            continue;
-        *source = rows[i].variable;
-        int rc = take_row(list, &rows[i], value, get, err);
-        return rc < 0 ? host_list_end(list, rc) : 1;
-    }
-    return 0;
+    if (!row)
+        return 0;
+    *source = row->variable;
+    int rc = take_row(list, row, value_of(get, row->variable), get, err);
+    return rc < 0 ? host_list_end(list, rc) : 1;
 }

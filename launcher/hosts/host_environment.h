@@ -18,6 +18,9 @@
 /* The value of a variable, borrowed, or NULL: getenv(3), or a test's table. */
 typedef char *host_environment_get_fn(const char *name);
 
+/* The variable that counts, "$SLURM_JOB_NODELIST", or NULL; borrowed for ever. */
+const char *host_environment_variable(host_environment_get_fn *get);
+
 /* Returns 1 and the hosts, with `source` naming their origin for messages ("$SLURM_JOB_NODELIST",
  * borrowed for ever); 0 if no variable of a batch system is set; or HVD_ERR_INVALID and one line
  * that names the variable, quotes the bad text and names the expected form. The list is empty

@@ -17,6 +17,7 @@
 #include "src/hvdrun/check_build.h"
 #include "src/hvdrun/config_file.h"
 #include "src/hvdrun/launcher_choice.h"
+#include "src/hvdrun/overridden_variables.h"
 #include "src/hvdrun/rank_settings.h"
 #include "src/options/build_table.h"
 #include "src/options/completion.h"
@@ -431,6 +432,7 @@ static int hvdrun_options_complete(struct hvdrun_options *options, struct option
         options->np = 1;
     if ((rc = choose_remote_shell(options, seen, err)) < 0)
         return rc;
+    overridden_variables_note(options, seen);
     choose_interfaces(options, seen);
     choose_ports(options);
     choose_report(options);

@@ -151,7 +151,7 @@ START_TEST(a_variable_that_makes_options_idle_is_named)
     expect_list(&options.warnings, "--stall-check-shutdown-time-seconds: with "
                                    "$HOROVOD_STALL_CHECK_DISABLE nothing is checked");
     parse_words((char *[WORDS]){ "--stall-check", "--stall-check-shutdown-time-seconds=90" });
-    ck_assert_uint_eq(options.notes.count, 0);
+    expect_list(&options.notes, "$HOROVOD_STALL_CHECK_DISABLE: '1' gives way to --stall-check");
     ck_assert_uint_eq(options.warnings.count, 0);
     unsetenv("HOROVOD_STALL_CHECK_DISABLE");
     setenv("HOROVOD_TIMELINE", "", 1);
@@ -246,6 +246,74 @@ START_TEST(a_variable_that_nothing_reads_is_a_warning_once)
              "$HVD_STREAM%s (did you mean HVD_STREAMS?)",
              unread);
     expect_list(&options.warnings, wanted);
+}
+END_TEST
+
+START_TEST(a_variable_that_an_option_overrides_is_noted)
+{
+    static struct {
+        const char *variable, *value;
+        char *argv[WORDS];
+        const char *notes;
+    } cases[] = {
+        { "HOROVOD_CACHE_CAPACITY",
+          "7",
+          { "--cache-capacity", "9" },
+          "$HOROVOD_CACHE_CAPACITY: '7' gives way to --cache-capacity" },
+        { "HOROVOD_CACHE_CAPACITY", "9", { "--cache-capacity", "9" }, "" },
+        { "HOROVOD_CACHE_CAPACITY", "", { "--cache-capacity", "9" }, "" },
+        { "HOROVOD_CACHE_CAPACITY", "7", { "--cycle-time-ms", "9" }, "" },
+        { "HOROVOD_CACHE_CAPACITY", "7", { "-x", "HOROVOD_CACHE_CAPACITY=9" }, "" },
+        { "HOROVOD_AUTOTUNE",
+          "0",
+          { "--autotune" },
+          "$HOROVOD_AUTOTUNE: '0' gives way to --autotune" },
+        { "HOROVOD_START_TIMEOUT",
+          "9",
+          { "--start-timeout", "8" },
+          "$HOROVOD_START_TIMEOUT: '9' gives way to --start-timeout" },
+        { "HVD_PORT_RANGE",
+          "4-5",
+          { "--port-range=2-3" },
+          "$HVD_PORT_RANGE: '4-5' gives way to --port-range" },
+        { "HVD_REMOTE_SHELL",
+          "rsh %h",
+          { "--launcher", "ssh" },
+          "$HVD_REMOTE_SHELL: 'rsh %h' gives way to --launcher" },
+        { "SLURM_JOB_NODELIST",
+          "n[1-2]",
+          { "-H", "a" },
+          "$SLURM_JOB_NODELIST: 'n[1-2]' gives way to -H" },
+        { "PBS_NODEFILE",
+          "/f",
+          { "--hostfile", "g" },
+          "$PBS_NODEFILE: '/f' gives way to --hostfile" },
+        { "SLURM_JOB_NODELIST", "n[1-2]", { "--grace", "1" }, "" },
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        setenv(cases[i].variable, cases[i].value, 1);
+        parse_words(cases[i].argv);
+        expect_list(&options.notes, cases[i].notes);
+        unsetenv(cases[i].variable);
+    }
+}
+END_TEST
+
+START_TEST(a_variable_that_a_configuration_file_overrides_is_noted)
+{
+    static const char text[] = "params: {cache_capacity: 5}\n";
+    char path[] = "/tmp/overridden.XXXXXX", expected[200];
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, text, sizeof text - 1), sizeof text - 1);
+    close(fd);
+    setenv("HOROVOD_CACHE_CAPACITY", "7", 1);
+    parse_words((char *[WORDS]){ "--config-file", path });
+    unsetenv("HOROVOD_CACHE_CAPACITY");
+    unlink(path);
+    snprintf(expected, sizeof expected,
+             "$HOROVOD_CACHE_CAPACITY: '7' gives way to %s:1:26: params.cache_capacity", path);
+    expect_list(&options.notes, expected);
 }
 END_TEST
 
@@ -433,6 +501,8 @@ int main(void)
     tcase_add_test(lines, a_variable_that_makes_options_idle_is_named);
     tcase_add_test(lines, idle_keys_of_a_file_are_named_with_their_places);
     tcase_add_test(lines, variables_are_set_or_passed_on);
+    tcase_add_test(lines, a_variable_that_an_option_overrides_is_noted);
+    tcase_add_test(lines, a_variable_that_a_configuration_file_overrides_is_noted);
     tcase_add_test(lines, a_variable_that_nothing_reads_is_a_warning_once);
     tcase_add_test(lines, the_defaults_of_variables_in_the_help_are_those_of_the_library);
     tcase_add_test(lines, the_start_timeout_comes_from_option_before_variable);
