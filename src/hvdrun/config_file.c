@@ -112,12 +112,22 @@ static bool is_option(const char *key, char *name, size_t size)
     return false;
 }
 
+/* Are these the same words? A key has "_" where an option has "-". */
+static bool has_same_words(const char *key, const char *other)
+{
+    while (*key && (*key == *other || (*key == '-' && *other == '_'))) {
+        key++;
+        other++;
+    }
+    return *key == *other;
+}
+
 /* The intended key: the same one in its own section, else the closest. */
 static const char *meant(const char *path)
 {
     struct suggestion suggestion = suggestion_for((struct slice){ path, strlen(path) });
     for (int i = 0; i < ROWS; i++) {
-        if (strcmp(last_part(rows[i].path), last_part(path)) == 0)
+        if (has_same_words(last_part(path), last_part(rows[i].path)))
             return rows[i].path;
         suggestion_try(&suggestion, rows[i].path);
     }
@@ -136,7 +146,7 @@ static int fail_unknown(const struct config_node *node, struct err *err)
             "unknown key: '%s' (horovodrun ignores it; write with_timestamp, which says "
             "the opposite)",
             shown.text);
-    if (near && strcmp(last_part(near), key) == 0)
+    if (near && has_same_words(key, last_part(near)))
         return bad_input(err, node->source, "unknown key: '%s' (did you mean '%s'?)", shown.text,
                          near);
     if (is_option(key, option, sizeof option))
