@@ -119,6 +119,10 @@ static void on_output_end(void *context, int rank, enum output_stream stream)
 static void on_stdin_read(void *context, const char *data, size_t length)
 {
     struct job *job = context;
+    int errnum = length == 0 ? stdin_reader_errnum(job->stdin_reader) : 0;
+    if (errnum != 0)
+        job_output_say(job->output, "stdin cannot be read, and rank 0 finds its end there: %s",
+                       uv_strerror(uv_translate_sys_error(errnum)));
     if (job->hosts[0])
         job_host_stdin(job->hosts[0], data, length);
 }

@@ -29,6 +29,8 @@ struct stdin_reader {
     pthread_cond_t changed;
     atomic_bool stopping;
     size_t wanted;
+    bool is_terminal; /* when the reader was made */
+    int errnum;       /* of the read error that is the end; 0 */
     bool full, ended; /* full: `chunk` holds `length` bytes for the loop, 0 of them at the end */
     size_t length;
     char chunk[STDIN_CHUNK];
@@ -70,6 +72,15 @@ static size_t wait_for_want(struct stdin_reader *reader)
     return atomic_load(&reader->stopping) ? 0 : wanted;
 }
 
+/* The end by a read error; see stdin_reader_errnum(). */
+static void note_read_error(struct stdin_reader *reader, int errnum)
+{
+    bool is_usual = errnum == EBADF || (errnum == EIO && reader->is_terminal);
+    pthread_mutex_lock(&reader->lock);
+    reader->errnum = is_usual ? 0 : errnum;
+    pthread_mutex_unlock(&reader->lock);
+}
+
 /* When the process was stopped during a read and goes on in the background, the read is restarted,
  * and a terminal fails with EIO. True if that may be, or have been, the cause. */
 static bool may_read_again(struct stdin_reader *reader, bool *last)
@@ -93,6 +104,7 @@ static ssize_t stdin_reader_read_some(struct stdin_reader *reader, size_t size)
             struct pollfd input = { .fd = reader->fd, .events = POLLIN };
             poll(&input, 1, -1);
         } else if (errno != EINTR && (errno != EIO || !may_read_again(reader, &last))) {
+            note_read_error(reader, errno);
             return 0;
         }
     }
@@ -158,6 +170,7 @@ struct stdin_reader *stdin_reader_create(uv_loop_t *loop, int fd, stdin_read_fn 
 {
     struct stdin_reader *reader = xcalloc(1, sizeof *reader);
     reader->fd = fd;
+    reader->is_terminal = isatty(fd);
     reader->on_read = on_read;
     reader->context = context;
     pthread_mutex_init(&reader->lock, NULL);
@@ -171,6 +184,11 @@ struct stdin_reader *stdin_reader_create(uv_loop_t *loop, int fd, stdin_read_fn 
     uv_must(uv_async_init(loop, &reader->async, on_async), "event loop");
     reader->async.data = reader;
     return reader;
+}
+
+int stdin_reader_errnum(const struct stdin_reader *reader)
+{
+    return reader->errnum;
 }
 
 void stdin_reader_want(struct stdin_reader *reader, size_t nbytes)

@@ -21,6 +21,11 @@ typedef void (*stdin_read_fn)(void *context, const char *data, size_t length);
 struct stdin_reader *stdin_reader_create(uv_loop_t *loop, int fd, stdin_read_fn on_read,
                                          void *context, struct err *err);
 
+/* Behind the end: the errno of the read error that was taken for it, or 0. Also 0 where that error
+ * is usual: a terminal that is gone, and a descriptor that is not for reading, such as nohup(1)
+ * makes. */
+int stdin_reader_errnum(const struct stdin_reader *reader);
+
 /* Allows `nbytes` more to be read. */
 void stdin_reader_want(struct stdin_reader *reader, size_t nbytes);
 

@@ -110,6 +110,9 @@ yes | "$HVDRUN" -np 1 true >"$tmp/out" 2>"$tmp/err"
 is "a rank that does not read its stdin is no failure" 0 $?
 "$HVDRUN" -np 1 cat <&- >"$tmp/out" 2>"$tmp/err"
 is "a closed stdin is an empty one" 0 $?
+"$HVDRUN" -np 2 cat <"$tmp" >"$tmp/out" 2>"$tmp/err"
+is "a stdin that cannot be read ends there, which is no failure" 0 $?
+like "and is said" "^hvdrun: stdin cannot be read, and rank 0 finds its end there: " "$tmp/err"
 
 run "$HVDRUN" --version
 like "--version says which" '^hvdrun [0-9]+\.[0-9]+\.[0-9]+$' "$tmp/out"

@@ -173,6 +173,12 @@ struct stdin_reader *stdin_reader_create(uv_loop_t *loop, int fd, stdin_read_fn 
     return NULL;
 }
 
+int stdin_reader_errnum(const struct stdin_reader *reader)
+{
+    (void)reader;
+    return 0;
+}
+
 void stdin_reader_want(struct stdin_reader *reader, size_t nbytes)
 {
     (void)reader, (void)nbytes;

@@ -130,6 +130,50 @@ START_TEST(a_terminal_does_not_end_because_of_a_stop)
 }
 END_TEST
 
+/* Reads a descriptor that has no byte to its end and returns stdin_reader_errnum(). */
+static int errnum_of(int fd)
+{
+    ck_assert_int_ge(fd, 0);
+    struct stdin_reader *reader = begin(fd);
+    while (!ended)
+        uv_run(&loop, UV_RUN_ONCE);
+    int errnum = stdin_reader_errnum(reader);
+    end(reader);
+    close(fd);
+    ck_assert_str_eq(text, "");
+    return errnum;
+}
+
+START_TEST(an_end_by_a_read_error_has_its_errno)
+{
+    ck_assert_int_eq(errnum_of(open("/", O_RDONLY)), EISDIR);
+    ck_assert_int_eq(errnum_of(open("/dev/null", O_RDONLY)), 0);
+}
+END_TEST
+
+START_TEST(a_descriptor_that_is_not_for_reading_is_empty)
+{
+    ck_assert_int_eq(errnum_of(open("/dev/null", O_WRONLY)), 0);
+}
+END_TEST
+
+START_TEST(a_terminal_that_is_gone_has_ended)
+{
+    int keyboard = posix_openpt(O_RDWR | O_NOCTTY);
+    if (keyboard < 0 || grantpt(keyboard) < 0 || unlockpt(keyboard) < 0)
+        return; /* no terminals here */
+    int terminal = open(ptsname(keyboard), O_RDWR | O_NOCTTY);
+    ck_assert_int_ge(terminal, 0);
+    struct stdin_reader *reader = begin(terminal);
+    close(keyboard);
+    while (!ended)
+        uv_run(&loop, UV_RUN_ONCE);
+    ck_assert_int_eq(stdin_reader_errnum(reader), 0);
+    end(reader);
+    close(terminal);
+}
+END_TEST
+
 START_TEST(without_a_thread_there_is_no_reader_and_the_loop_is_as_before)
 {
     struct err err;
@@ -153,6 +197,9 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, a_pipe_is_read_to_its_end);
     tcase_add_loop_test(tcase, a_terminal_does_not_end_because_of_a_stop, 0, 10);
+    tcase_add_test(tcase, an_end_by_a_read_error_has_its_errno);
+    tcase_add_test(tcase, a_descriptor_that_is_not_for_reading_is_empty);
+    tcase_add_test(tcase, a_terminal_that_is_gone_has_ended);
     tcase_add_test(tcase, without_a_thread_there_is_no_reader_and_the_loop_is_as_before);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
