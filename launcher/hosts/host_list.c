@@ -169,6 +169,13 @@ static struct slice host_list_next_entry(struct slice *rest)
     return slice_trim(entry);
 }
 
+/* A blank or a semicolon in place of the comma. */
+static void hint_at_comma(struct host_fault *fault, struct slice entry)
+{
+    if (!fault->hint && fault->at < slice_end(entry) && (*fault->at == ' ' || *fault->at == ';'))
+        fault->hint = "a comma stands between hosts";
+}
+
 static int parse_entries(struct host_list *list, struct slice text,
                          const struct host_source *source, struct err *err)
 {
@@ -181,8 +188,10 @@ static int parse_entries(struct host_list *list, struct slice text,
         if (entry.length == 0)
             return bad_input(err, source->name, "empty entry at position %d: '%s'", position,
                              show_token(&shown, text.at, text.length));
-        if (!host_spec_parse(&spec, entry, &fault))
+        if (!host_spec_parse(&spec, entry, &fault)) {
+            hint_at_comma(&fault, entry);
             return host_source_fail(source, &fault, err);
+        }
         if (host_list_add(list, &spec, source, err) < 0)
             return HVD_ERR_INVALID;
     }
