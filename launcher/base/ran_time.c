@@ -8,3 +8,9 @@ uint64_t ran_time_check(uint64_t *checked_ms, uint64_t every_ms, uint64_t now_ms
     *checked_ms = now_ms;
     return passed_ms > every_ms + RAN_TIME_LATE_MS ? every_ms : passed_ms;
 }
+
+uint64_t ran_time_since(uint64_t checked_ms, uint64_t every_ms, uint64_t now_ms)
+{
+    uint64_t passed_ms = now_ms - checked_ms;
+    return passed_ms > every_ms ? every_ms : passed_ms;
+}

@@ -14,4 +14,8 @@ enum { RAN_TIME_LATE_MS = 500 };
  * and is at `now_ms` from now on. */
 uint64_t ran_time_check(uint64_t *checked_ms, uint64_t every_ms, uint64_t now_ms);
 
+/* Between two checks: the time that counts since the last one. No more than the next check will
+ * count. */
+uint64_t ran_time_since(uint64_t checked_ms, uint64_t every_ms, uint64_t now_ms);
+
 #endif

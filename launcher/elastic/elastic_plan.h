@@ -52,6 +52,8 @@
  * world does not come together within `timeout_ms`; a further world is necessary after
  * `reset_limit` resets; no member of the last world is left, and the state with it.
  *
+ * All times are of a clock that stands still while hvdrun is stopped by Ctrl-Z.
+ *
  * Worker numbers ascend from 0 in order of start, and are never used again. */
 #ifndef LAUNCHER_ELASTIC_ELASTIC_PLAN_H
 #define LAUNCHER_ELASTIC_ELASTIC_PLAN_H

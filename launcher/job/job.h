@@ -186,6 +186,10 @@ struct job_batch {
 /* Is the job being stopped, or over? Then it takes no batch and knows no new worker. */
 bool job_is_stopping(const struct job *job);
 
+/* Time in which this process ran since the job was created: time in which it was stopped by Ctrl-Z,
+ * or in which its machine was frozen, does not count. */
+uint64_t job_ran_ms(const struct job *job);
+
 /* Begins to connect to the host; its workers start when it is ready. Does nothing if the job is
  * being stopped. Does not call back before it returns. */
 void job_add_batch(struct job *job, const struct job_batch *batch);

@@ -32,6 +32,12 @@ static void on_job_check(uv_timer_t *timer)
     job_suspension_check(job);
 }
 
+uint64_t job_ran_ms(const struct job *job)
+{
+    uint64_t now_ms = uv_now(job->loop);
+    return job->check.ran_ms + ran_time_since(job->check.checked_ms, HEARTBEAT_CHECK_MS, now_ms);
+}
+
 void job_check_start(struct job *job)
 {
     uv_timer_init(job->loop, &job->check.timer);

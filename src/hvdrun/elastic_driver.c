@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An elastic job as a loop of events and actions; see elastic_driver.h:
  *   event -> elastic_plan -> actions -> job, rendezvous -> events
+ * The plan's clock is job_ran_ms(), so that no limit passes while hvdrun is stopped by Ctrl-Z.
  * An action may cause an event before it returns, whose own actions are then done after it. Fails
  * the job as the policy says, and when the rendezvous is out of memory. */
 #include "src/hvdrun/elastic_driver.h"
@@ -123,7 +124,7 @@ static void on_driver_time(uv_timer_t *timer);
 
 static void driver_set_timer(struct elastic_driver *driver)
 {
-    uint64_t next_ms = elastic_plan_next_ms(driver->plan), now_ms = uv_now(driver->loop);
+    uint64_t next_ms = elastic_plan_next_ms(driver->plan), now_ms = job_ran_ms(driver->job);
     if (next_ms == ELASTIC_NEVER)
         uv_timer_stop(&driver->timer);
     else
@@ -154,14 +155,14 @@ static void driver_act(struct elastic_driver *driver)
 static void on_driver_time(uv_timer_t *timer)
 {
     struct elastic_driver *driver = timer->data;
-    elastic_plan_on_time(driver->plan, uv_now(driver->loop));
+    elastic_plan_on_time(driver->plan, job_ran_ms(driver->job));
     driver_act(driver);
 }
 
 static void on_driver_hosts(void *context, const struct host_list *hosts)
 {
     struct elastic_driver *driver = context;
-    elastic_plan_on_hosts(driver->plan, hosts, uv_now(driver->loop));
+    elastic_plan_on_hosts(driver->plan, hosts, job_ran_ms(driver->job));
     driver_act(driver);
 }
 
@@ -183,33 +184,34 @@ struct worker_notifier *elastic_driver_notifier(struct elastic_driver *driver)
 
 void elastic_driver_on_waiting(struct elastic_driver *driver, int worker)
 {
-    elastic_plan_on_waiting(driver->plan, worker, uv_now(driver->loop));
+    elastic_plan_on_waiting(driver->plan, worker, job_ran_ms(driver->job));
     driver_act(driver);
 }
 
 void elastic_driver_on_world(struct elastic_driver *driver, int epoch, const int *workers, int size)
 {
     worker_notifier_on_world(driver->notifier);
-    elastic_plan_on_world(driver->plan, epoch, workers, size, uv_now(driver->loop));
+    elastic_plan_on_world(driver->plan, epoch, workers, size, job_ran_ms(driver->job));
     driver_act(driver);
 }
 
 void elastic_driver_on_ended(struct elastic_driver *driver, int worker, enum job_worker_end end)
 {
-    elastic_plan_on_ended(driver->plan, worker, end == JOB_WORKER_FINISHED, uv_now(driver->loop));
+    elastic_plan_on_ended(driver->plan, worker, end == JOB_WORKER_FINISHED,
+                          job_ran_ms(driver->job));
     driver_act(driver);
 }
 
 void elastic_driver_on_late(struct elastic_driver *driver, const int *workers, int count,
                             const char *why)
 {
-    elastic_plan_on_late(driver->plan, workers, count, why, uv_now(driver->loop));
+    elastic_plan_on_late(driver->plan, workers, count, why, job_ran_ms(driver->job));
     driver_act(driver);
 }
 
 void elastic_driver_on_drained(struct elastic_driver *driver, int worker)
 {
-    elastic_plan_on_drained(driver->plan, worker, uv_now(driver->loop));
+    elastic_plan_on_drained(driver->plan, worker, job_ran_ms(driver->job));
     driver_act(driver);
 }
 
@@ -236,7 +238,7 @@ struct elastic_driver *elastic_driver_create(uv_loop_t *loop, const struct job_s
     driver->setup = setup;
     driver->job = job;
     driver->rendezvous = rendezvous;
-    driver->plan = elastic_plan_create(&setup->elastic, uv_now(loop));
+    driver->plan = elastic_plan_create(&setup->elastic, job_ran_ms(job));
     uv_must(uv_timer_init(loop, &driver->timer), "timers");
     driver->timer.data = driver;
     driver->discovery = driver_discover(driver);

@@ -54,7 +54,8 @@ is "to the end" 0 "$status"
 # ---- ranks that do not submit ----
 
 # A rank that the machine does not run for so long is lost as well.
-stall_times="--stall-check-warning-time-seconds 1 --stall-check-shutdown-time-seconds $((PATIENCE_S / 12))"
+stall_shutdown_s=$((PATIENCE_S / 12))
+stall_times="--stall-check-warning-time-seconds 1 --stall-check-shutdown-time-seconds $stall_shutdown_s"
 # shellcheck disable=SC2086
 elastic -np 3 --min-np 1 -H localhost:3 $stall_times
 all_joined 0 0 1 2
@@ -207,6 +208,21 @@ ok "and hvdrun" until_true is_stopped "$pid"
 kill -CONT "$pid"
 end_job
 is "and SIGCONT continues them" 0 "$status"
+
+# Worker 0 waits for worker 1, which a signal has stopped and SIGCONT continues together with hvdrun.
+# shellcheck disable=SC2086
+elastic -np 3 --min-np 1 -H localhost:3 $stall_times -x "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
+all_joined 0 0 1 2
+kill -STOP "$(pid_of 1)"
+kill_worker 2
+until_said '^hvdrun: no world for [0-9]+ s: rank 1 on localhost \(worker 1\) has not called hvd_init' "$tmp/err"
+kill -TSTP "$pid"
+ok "hvdrun is stopped by Ctrl-Z while ranks wait for the next world" until_true is_stopped "$pid"
+sleep $((stall_shutdown_s + 1)) # longer than ranks may be waited for
+kill -CONT "$pid"
+ok "and that time does not count for a rank that has not come" all_joined 1 0 1
+end_job
+is "which goes on to the end" 0 "$status"
 
 # ---- output ----
 
