@@ -3,13 +3,14 @@
  * them as late, for example because another rank failed first, or because more ranks hung than one
  * message names.
  *   another member has waited for them for `shutdown_ms` -> GIVE_UP, REMOVE, STOP, all at once
- * The stall inspector gives a rank as much time while a world runs. New workers, which may have
- * much to load before they come, have the limit of the world (elastic_plan_decide.c). */
+ * The rule holds, too, while the ranks that are left are too few for a world. The stall inspector
+ * gives a rank as much time while a world runs. New workers, which may have much to load before
+ * they come, have the limit of the world (elastic_plan_decide.c). */
 #include "launcher/elastic/elastic_plan_impl.h"
 
 static bool worker_is_absent(const struct plan_worker *worker)
 {
-    return worker->state == PLAN_ALIVE && worker->member && worker->intended && !worker->waiting;
+    return worker->state == PLAN_ALIVE && worker->member && !worker->waiting;
 }
 
 /* Since when the first of the members that wait now has waited. */
@@ -34,7 +35,7 @@ static bool elastic_somebody_is_absent(const struct elastic_plan *plan)
 
 uint64_t elastic_absent_next_ms(const struct elastic_plan *plan)
 {
-    if (plan->options.shutdown_ms == 0 || !plan->open || !elastic_somebody_is_absent(plan))
+    if (plan->options.shutdown_ms == 0 || !elastic_somebody_is_absent(plan))
         return ELASTIC_NEVER;
     uint64_t since = elastic_waited_since(plan);
     return since == ELASTIC_NEVER ? since : since + plan->options.shutdown_ms;

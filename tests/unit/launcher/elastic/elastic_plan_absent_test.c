@@ -182,6 +182,25 @@ START_TEST(a_warning_says_when_the_missing_ranks_are_given_up)
 }
 END_TEST
 
+/* Rank 0 has failed, and no slot is left for another worker. */
+START_TEST(a_member_is_given_up_too_while_the_ranks_that_are_left_are_too_few)
+{
+    struct elastic_options options = patient_for_a_minute;
+    options.np = options.min = options.max = 3;
+    begin(&options);
+    hosts("a:1,b:1,c:1");
+    EXPECT("+a:0 +b:1 +c:2 =0,1,2");
+    world();
+    fails(0);
+    waits(1);
+    EXPECT("");
+    ck_assert_uint_eq(elastic_plan_next_ms(plan), now_ms + 60000);
+    pass(60000);
+    EXPECT("lost 2" ABSENT " -2 !2");
+    finish();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("elastic_plan_absent");
@@ -196,6 +215,7 @@ int main(void)
     tcase_add_test(tcase, a_late_rank_that_has_come_to_the_next_world_stays);
     tcase_add_test(tcase, the_others_of_the_late_ranks_are_given_up_then);
     tcase_add_test(tcase, a_warning_says_when_the_missing_ranks_are_given_up);
+    tcase_add_test(tcase, a_member_is_given_up_too_while_the_ranks_that_are_left_are_too_few);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
