@@ -46,9 +46,10 @@ void elastic_give_up_absent(struct elastic_plan *plan, uint64_t now_ms)
     int first = plan->queue_count;
     if (now_ms < elastic_absent_next_ms(plan))
         return;
+    uint64_t waited_ms = now_ms - elastic_waited_since(plan);
     for (int i = plan->first_living; i < plan->worker_count; i++)
         if (worker_is_absent(&plan->workers[i])) {
-            elastic_say_absent(plan, i);
+            elastic_say_absent(plan, i, waited_ms);
             elastic_plan_give_up(plan, i, now_ms);
         }
     elastic_plan_break(plan, now_ms);

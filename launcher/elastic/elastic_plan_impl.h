@@ -140,7 +140,7 @@ void elastic_fail_over(struct elastic_plan *plan);                 /* nobody is 
 void elastic_fail_forming(struct elastic_plan *plan);              /* no world in time */
 void elastic_warn_missing(struct elastic_plan *plan, uint64_t now_ms);
 void elastic_say_given_up(struct elastic_plan *plan, int worker);
-void elastic_say_absent(struct elastic_plan *plan, int worker);
+void elastic_say_absent(struct elastic_plan *plan, int worker, uint64_t waited_ms);
 void elastic_say_too_late(struct elastic_plan *plan, int worker, const char *why);
 
 /* Those of the workers `first` to `end` - 1, of one host, that `wanted` accepts: at least one. */

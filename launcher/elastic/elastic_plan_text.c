@@ -238,12 +238,12 @@ void elastic_say_given_up(struct elastic_plan *plan, int worker)
              elastic_seconds(plan->options.timeout_ms));
 }
 
-void elastic_say_absent(struct elastic_plan *plan, int worker)
+void elastic_say_absent(struct elastic_plan *plan, int worker, uint64_t waited_ms)
 {
     snprintf(elastic_plan_queue(plan, ELASTIC_GIVE_UP, worker)->action.text, ELASTIC_TEXT_SIZE,
              "has not come to the next world, where others have waited %d s "
              "(--stall-check-shutdown-time-seconds)",
-             elastic_seconds(plan->options.shutdown_ms));
+             elastic_seconds(waited_ms));
 }
 
 void elastic_say_too_late(struct elastic_plan *plan, int worker, const char *why)

@@ -201,6 +201,20 @@ START_TEST(a_member_is_given_up_too_while_the_ranks_that_are_left_are_too_few)
 }
 END_TEST
 
+/* hvdrun decides later when its machine is busy. */
+START_TEST(the_line_says_how_long_the_others_have_waited_in_fact)
+{
+    begin_on_four_hosts(&patient_for_a_minute);
+    fails(0);
+    EXPECT("=1,2,3");
+    waits(1);
+    waits(2);
+    pass(65999);
+    ck_assert_ptr_nonnull(strstr(actions(), "where others have waited 65 s (--stall-check"));
+    finish();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("elastic_plan_absent");
@@ -216,6 +230,7 @@ int main(void)
     tcase_add_test(tcase, the_others_of_the_late_ranks_are_given_up_then);
     tcase_add_test(tcase, a_warning_says_when_the_missing_ranks_are_given_up);
     tcase_add_test(tcase, a_member_is_given_up_too_while_the_ranks_that_are_left_are_too_few);
+    tcase_add_test(tcase, the_line_says_how_long_the_others_have_waited_in_fact);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
