@@ -5,6 +5,8 @@
 #include "launcher/base/xalloc.h"
 #include "launcher/connect/host_connect_impl.h"
 #include "launcher/process/children.h"
+#include "launcher/protocol/agent_protocol.h"
+#include "launcher/tree/tunnels.h"
 #include "tests/support/unit.h"
 
 #include <dirent.h>
@@ -12,6 +14,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -564,12 +567,92 @@ START_TEST(at_most_64_hosts_have_their_turn_at_once)
 }
 END_TEST
 
+/* ---- through the agent of another host ---- */
+
+/* What that agent hears of its tunnel. */
+static bool has_script;
+
+static int on_tunnel_frame(void *context, const struct frame *frame, struct err *err)
+{
+    (void)context, (void)err;
+    has_script |= frame->type == AGENT_TUNNEL_SCRIPT;
+    return HVD_OK;
+}
+
+static void on_tunnel_link_end(void *context, const struct err *err)
+{
+    (void)context, (void)err;
+}
+
+static struct frame_link links[2];
+static struct tunnels tunnels;
+static char fell_back[200]; /* why the host was not connected through the other one */
+
+static void on_fall_back(void *context, const char *text)
+{
+    (void)context;
+    snprintf(fell_back, sizeof fell_back, "%s", text);
+}
+
+static const struct connect_events events_behind = { on_step,   on_note,        on_connected,
+                                                     on_failed, on_process_end, on_fall_back };
+
+/* Connects to a host behind another one, whose link is here, until `what`. */
+static void connect_behind(const bool *what)
+{
+    static const struct frame_link_events link_events = { .on_frame = on_tunnel_frame,
+                                                          .on_end = on_tunnel_link_end };
+    struct connect_target target = { .host = "node2", .below = true };
+    int pair[2];
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    ck_assert_int_eq(dup2(pair[1], STDIN_FILENO), STDIN_FILENO);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(
+            frame_link_open(&links[i], &loop, pair[i], pair[i], &link_events, NULL, NULL), 0);
+    tunnels = (struct tunnels){ .link = &links[0] };
+    host.connect = host_connect_start(pool, &target, &events_behind, &host);
+    host_connect_through(host.connect, &tunnels);
+    run_until(what);
+}
+
+/* Descriptor 0 is none of the tunnel's. */
+static void close_behind(void)
+{
+    host_connect_close(host.connect, on_closed, &host);
+    host.connect = NULL;
+    run_until(&host.is_closed);
+    ck_assert_int_ne(fcntl(STDIN_FILENO, F_GETFD), -1);
+    tunnels_cut(&tunnels, "");
+    tunnels_fini(&tunnels);
+    for (int i = 0; i < 2; i++)
+        frame_link_close(&links[i], NULL);
+}
+
+START_TEST(a_host_behind_another_closes_no_descriptor_that_it_has_handed_over)
+{
+    connect_behind(&has_script);
+    close_behind();
+}
+END_TEST
+
+START_TEST(a_host_behind_another_that_has_no_descriptor_yet_closes_none)
+{
+    settings.remote_shell = "ssh '";
+    connect_behind(&host.has_failed);
+    ck_assert_str_eq(fell_back, "--remote-shell: a quote is not closed: 'ssh ''");
+    ck_assert_str_eq(host.text, fell_back);
+    ck_assert_int_eq(host.exit_status, STATUS_USAGE);
+    close_behind();
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *suite = suite_create("host_connect");
     TCase *local = tcase_create("local"), *command = tcase_create("command"),
-          *sent = tcase_create("sent"), *many = tcase_create("many");
-    TCase *all[] = { local, command, sent, many };
+          *sent = tcase_create("sent"), *many = tcase_create("many"),
+          *behind = tcase_create("behind");
+    TCase *all[] = { local, command, sent, many, behind };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         tcase_add_checked_fixture(all[i], set_up, tear_down);
         tcase_set_timeout(all[i], 60);
@@ -603,6 +686,8 @@ static Suite *suite(void)
     tcase_add_loop_test(sent, places_that_are_full_noexec_or_read_only_are_left_out, 0,
                         sizeof mounts / sizeof *mounts);
     tcase_add_test(many, at_most_64_hosts_have_their_turn_at_once);
+    tcase_add_test(behind, a_host_behind_another_closes_no_descriptor_that_it_has_handed_over);
+    tcase_add_test(behind, a_host_behind_another_that_has_no_descriptor_yet_closes_none);
     return suite;
 }
 

@@ -414,6 +414,19 @@ START_TEST(over_a_lost_link_none_is_opened)
 }
 END_TEST
 
+/* At the end of the test nothing of it is left in the loop. */
+START_TEST(with_a_descriptor_that_cannot_be_used_none_is_opened)
+{
+    static const struct tunnel_events events = { on_errors, on_tunnel_end };
+    struct string_list words = { 0 };
+    struct err err = { 0 };
+    ck_assert_ptr_null(tunnel_open(&tunnels, &loop, -1, &words, &events, NULL, &err));
+    ck_assert_int_eq(err.code, HVD_ERR_SYSTEM);
+    ck_assert_int_eq(tunnels.nopen, 1);
+    ck_assert_uint_eq(tunnels.count, 1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tunnels");
@@ -435,6 +448,7 @@ int main(void)
     tcase_add_test(tcase, a_lost_link_ends_its_tunnels);
     tcase_add_test(tcase, a_link_that_is_muted_keeps_its_tunnels_until_they_are_cut);
     tcase_add_test(tcase, over_a_lost_link_none_is_opened);
+    tcase_add_test(tcase, with_a_descriptor_that_cannot_be_used_none_is_opened);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
