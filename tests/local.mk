@@ -587,6 +587,9 @@ tests_unit_launcher_agent_agent_relay_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=so
 # What is found, and by which signal.
 tests_unit_launcher_cleanup_cleanup_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=process_tree_signal,--wrap=orphans_signal
 
+# Counts the texts that are open.
+tests_unit_launcher_process_cgroup_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fmemopen,--wrap=fclose
+
 # Its clock stands still.
 tests_unit_launcher_job_job_last_line_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=job_now_ms
 

@@ -87,6 +87,38 @@ START_TEST(a_text_is_read_when_it_is_opened_and_not_again)
 }
 END_TEST
 
+static int ntexts; /* that were opened, less those that were closed */
+
+FILE *__real_fmemopen(void *buffer, size_t size, const char *mode);
+FILE *__wrap_fmemopen(void *buffer, size_t size, const char *mode);
+int __real_fclose(FILE *file);
+int __wrap_fclose(FILE *file);
+
+FILE *__wrap_fmemopen(void *buffer, size_t size, const char *mode)
+{
+    ntexts++;
+    return __real_fmemopen(buffer, size, mode);
+}
+
+int __wrap_fclose(FILE *file)
+{
+    ntexts--;
+    return __real_fclose(file);
+}
+
+START_TEST(the_texts_that_are_read_to_make_a_group_are_closed)
+{
+    struct cgroup group;
+    ntexts = 0;
+    FILE *text = cgroup_open_text("/proc/self/mountinfo");
+    ck_assert_int_eq(ntexts, 1);
+    fclose(text);
+    cgroup_make(&group);
+    ck_assert_int_eq(ntexts, 0);
+    cgroup_remove(&group);
+}
+END_TEST
+
 START_TEST(what_cannot_be_read_is_no_text)
 {
     ck_assert_ptr_null(cgroup_open_text("/no/such/text"));
@@ -218,6 +250,7 @@ int main(void)
     tcase_add_loop_test(tcase, the_own_group_is_found_by_what_is_mounted_where, 0,
                         sizeof places / sizeof *places);
     tcase_add_loop_test(tcase, a_text_is_read_when_it_is_opened_and_not_again, 0, 3);
+    tcase_add_test(tcase, the_texts_that_are_read_to_make_a_group_are_closed);
     tcase_add_test(tcase, what_cannot_be_read_is_no_text);
     tcase_add_loop_test(tcase, what_was_born_in_a_group_is_killed_with_it, 0, 2);
     tcase_add_test(tcase, a_group_of_another_namespace_is_let_be);

@@ -107,6 +107,26 @@ START_TEST(the_state_of_a_process_is_told)
 }
 END_TEST
 
+/* The functions of the kernel in which the process is, the innermost first, are in its stack. */
+START_TEST(whoever_may_see_the_kernels_stack_is_told_the_functions_on_it)
+{
+    char path[64], stack[2048], first[64], second[64], expected[140];
+    start_stopped(0);
+    snprintf(path, sizeof path, "/proc/%d/stack", (int)started);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? -1 : read(fd, stack, sizeof stack - 1);
+    stack[length > 0 ? length : 0] = '\0';
+    if (sscanf(stack, "[<%*[^>]>] %63[^+\n]%*[^\n] [<%*[^>]>] %63[^+\n]", first, second) == 2) {
+        snprintf(expected, sizeof expected, "%s <- %s", first, second);
+        process_place_text(started, text, sizeof text);
+        ck_assert_msg(strstr(text, expected), "'%s' is in: %s", expected, text);
+    }
+    if (fd >= 0)
+        close(fd);
+    end_started();
+}
+END_TEST
+
 /* Without the capabilities of root. */
 static void be_anybody(void)
 {
@@ -320,6 +340,7 @@ int main(void)
     descriptors_watch(ranks);
     tcase_add_test(places, a_process_that_is_gone_has_neither_place_nor_names);
     tcase_add_test(places, the_state_of_a_process_is_told);
+    tcase_add_test(places, whoever_may_see_the_kernels_stack_is_told_the_functions_on_it);
     tcase_add_test(places, of_a_process_that_may_not_be_traced_the_state_alone_is_told);
     tcase_add_test(places, a_process_that_computes_runs);
     tcase_add_test(places, threads_are_named_and_those_of_libhvd_are_left_out);
