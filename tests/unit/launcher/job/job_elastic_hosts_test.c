@@ -4,6 +4,8 @@
 #include "tests/support/agent_fixture.h"
 #include "tests/support/job_elastic_fixture.h"
 
+#include <sys/stat.h>
+
 /* ---- hosts and agents that fail ---- */
 
 START_TEST(a_lost_agent_costs_its_own_workers_only)
@@ -28,6 +30,27 @@ START_TEST(a_lost_agent_costs_its_own_workers_only)
     has("hvdrun: localhost: host lost: its agent (pid ");
     has("was killed by signal 9 (SIGKILL), and with it 2 workers\n");
     has("hvdrun: 2 of 3 workers were lost");
+}
+END_TEST
+
+START_TEST(an_agent_that_breaks_its_link_and_ends_well_is_lost_because_of_that)
+{
+    char path[] = "/tmp/job_elastic_hosts_test.XXXXXX";
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    dprintf(fd, "#!/bin/sh\necho 'this line is not a frame of the protocol of agents'\n");
+    fchmod(fd, 0700);
+    close(fd);
+    settings.agent = path;
+    start("exec sleep 600");
+    add(0, 1);
+    UNTIL(has_ended[0]);
+    UNTIL(!host_of(0));
+    unlink(path);
+    job_end(job);
+    run();
+    has("hvdrun: localhost: host lost: the link to its agent (pid ");
+    has(") broke: ");
 }
 END_TEST
 
@@ -286,6 +309,7 @@ static Suite *suite(void)
     TCase *hosts = tcase_create("hosts");
     tcase_add_checked_fixture(hosts, setup, NULL);
     tcase_add_test(hosts, a_lost_agent_costs_its_own_workers_only);
+    tcase_add_test(hosts, an_agent_that_breaks_its_link_and_ends_well_is_lost_because_of_that);
     tcase_add_test(hosts, sigterm_drains_the_host_of_an_agent_whose_workers_run_on);
     tcase_add_test(hosts, a_worker_that_ends_is_named_by_its_rank_of_then);
     tcase_add_test(hosts, a_worker_that_dies_on_a_drained_host_is_lost_because_of_that);

@@ -277,6 +277,28 @@ START_TEST(a_failure_of_a_host_quotes_no_rank)
 }
 END_TEST
 
+/* ---- hosts that fail during the start ---- */
+
+START_TEST(of_many_hosts_that_fail_twenty_are_named)
+{
+    enum { NAMED = 20 };
+    char expected[NAMED * 40 + 200] = "";
+    size_t used = 0;
+    job.state.phase = JOB_PREPARING;
+    job.start.started_ms = 0;
+    job_state_on_host_failed(&job.state, 0, -1, STATUS_UNREACHABLE, "not reached");
+    for (int i = 0; i < NAMED + 2; i++)
+        job_tell_failure(&job, 1, "not reached");
+    for (int i = 0; i < NAMED; i++)
+        used +=
+            (size_t)snprintf(expected + used, sizeof expected - used, "hvdrun: b: not reached\n");
+    snprintf(expected + used, sizeof expected - used,
+             "hvdrun: more hosts have failed, which are not shown\n"
+             "hvdrun: FAILED on a: not reached\n");
+    job_says(STATUS_UNREACHABLE, expected);
+}
+END_TEST
+
 /* ---- what a batch system says ---- */
 
 /* Ends of a rank, and whether a batch system may have caused them. */
@@ -425,6 +447,7 @@ int main(void)
     tcase_add_test(tc, of_a_rank_that_left_the_one_that_needed_it_is_quoted);
     tcase_add_test(tc, of_a_rank_that_wrote_that_it_failed_its_own_line_is_quoted);
     tcase_add_test(tc, a_failure_of_a_host_quotes_no_rank);
+    tcase_add_test(tc, of_many_hosts_that_fail_twenty_are_named);
     tcase_add_loop_test(tc, a_signal_that_may_come_from_a_batch_system_is_explained_by_it, 0,
                         sizeof rank_ends / sizeof *rank_ends);
     tcase_add_test(tc, the_first_host_that_has_an_explanation_gives_it);
