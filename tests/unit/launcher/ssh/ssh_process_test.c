@@ -99,11 +99,15 @@ static void start(struct seen *of)
     ck_assert_msg(of->process, "%s", err.text);
 }
 
+static void shake_for(struct seen *of, const char *kinds)
+{
+    const struct ssh_bytes names = { (const unsigned char *)kinds, strlen(kinds) };
+    ssh_process_order(of->process, SSH_ORDER_SHAKE, names, (struct ssh_bytes){ 0 });
+}
+
 static void shake(struct seen *of)
 {
-    static const char kinds[] = "ssh-ed25519";
-    const struct ssh_bytes names = { (const unsigned char *)kinds, sizeof kinds - 1 };
-    ssh_process_order(of->process, SSH_ORDER_SHAKE, names, (struct ssh_bytes){ 0 });
+    shake_for(of, "ssh-ed25519");
 }
 
 /* The process has sent its banner: it is confined, and waits for the host. */
@@ -171,6 +175,20 @@ START_TEST(what_a_host_says_that_is_no_ssh_server_is_reported)
     ck_assert_int_eq(of->report.result, SSH_RESULT_ERROR);
     ck_assert_int_eq(of->report.is_confined, syscall_filter_exists());
     ck_assert_str_ne(of->report.version, "");
+}
+END_TEST
+
+START_TEST(kinds_of_host_keys_that_libssh2_does_not_have_are_reported)
+{
+    struct seen *of = &seen[0];
+    start(of);
+    shake_for(of, "ssh-no-such-kind");
+    while (of->reports == 0)
+        uv_run(&loop, UV_RUN_ONCE);
+    ck_assert_int_eq(of->report.type, SSH_REPORT_SHAKEN);
+    ck_assert_int_eq(of->report.result, SSH_RESULT_LACKS);
+    ck_assert(!of->report.is_lost);
+    close(of->host);
 }
 END_TEST
 
@@ -449,6 +467,7 @@ int main(void)
     TCase *hosts = tcase_create("hosts");
     tcase_add_checked_fixture(hosts, use_helper, leave_helper);
     tcase_add_test(hosts, what_a_host_says_that_is_no_ssh_server_is_reported);
+    tcase_add_test(hosts, kinds_of_host_keys_that_libssh2_does_not_have_are_reported);
     tcase_add_test(hosts, the_host_hears_the_end_when_the_process_is_closed);
     tcase_add_loop_test(hosts, a_process_that_crashes_costs_its_host_only, 0, 2);
     tcase_add_test(hosts, without_hvdssh_its_hosts_end_and_none_can_be_started);
