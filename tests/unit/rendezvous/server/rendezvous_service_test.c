@@ -207,6 +207,20 @@ START_TEST(who_breaks_off_while_others_wait_is_named_to_them)
 }
 END_TEST
 
+START_TEST(who_leaves_while_others_wait_is_named_to_them)
+{
+    setup_service(8);
+    come(0, "train", "a", -1, 3);
+    come(1, "train", "b", -1, 3);
+    join_client_leave(&clients[0]);
+    expect_told(&clients[1], JOIN_REFUSED, "worker on a");
+    ck_assert(clients[1].closed);
+    ck_assert_ptr_nonnull(strstr(service_said, "train: failed: worker on a"));
+    ck_assert_ptr_nonnull(strstr(service_said, "left before all had come"));
+    teardown();
+}
+END_TEST
+
 START_TEST(who_is_missing_is_named_when_the_time_is_over)
 {
     setup_service(8);
@@ -686,6 +700,7 @@ int main(void)
     tcase_add_test(service, the_key_of_another_job_opens_nothing);
     tcase_add_test(service, a_job_that_is_not_there_is_answered_like_one_that_is);
     tcase_add_test(service, who_breaks_off_while_others_wait_is_named_to_them);
+    tcase_add_test(service, who_leaves_while_others_wait_is_named_to_them);
     tcase_add_test(service, who_is_missing_is_named_when_the_time_is_over);
     tcase_add_test(service, who_comes_too_late_is_told_so_and_may_come_to_the_next_run);
     tcase_add_test(service, who_comes_back_to_a_job_that_has_failed_is_told_why);
