@@ -260,14 +260,10 @@ static void on_ssh_session_poll(uv_poll_t *poll, int status, int events)
 
 void ssh_session_prepare(void)
 {
-    static bool done;
-    if (!done)
-        ssh_memory_serve_crypto();
-    if (!done && libssh2_init(0) != 0)
+    ssh_memory_serve_crypto();
+    if (libssh2_init(0) != 0)
         xalloc_failed();
-    if (!done) /* reads openssl.cnf */
-        OPENSSL_init_crypto(OPENSSL_INIT_LOAD_CONFIG, NULL);
-    done = true;
+    OPENSSL_init_crypto(OPENSSL_INIT_LOAD_CONFIG, NULL); /* reads openssl.cnf */
 }
 
 static void set_callbacks(LIBSSH2_SESSION *ssh)
@@ -288,7 +284,6 @@ static void set_callbacks(LIBSSH2_SESSION *ssh)
 
 struct ssh_session *ssh_session_create(uv_loop_t *loop, int fd)
 {
-    ssh_session_prepare();
     struct ssh_session *session = xcalloc(1, sizeof *session);
     session->fd = fd;
     session->ssh = libssh2_session_init_ex(on_ssh_session_alloc, on_free, on_realloc, session);

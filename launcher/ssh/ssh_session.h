@@ -28,8 +28,7 @@ enum { SSH_WAIT = 1 };
  * the cause. The session may be closed from here. */
 typedef void ssh_done_fn(void *context, int rc);
 
-/* Initialises libssh2, which takes some milliseconds, once. A caller may do it in idle time;
- * otherwise the first session does it. */
+/* Initialises libssh2, which takes some milliseconds. Call it once, before the first session. */
 void ssh_session_prepare(void);
 
 /* Takes the descriptor of a connected socket. */

@@ -81,5 +81,6 @@ int main(void)
     tcase_add_test(ending,
                    a_pump_that_is_closed_long_after_its_end_takes_no_events_from_another_handle);
     suite_add_tcase(suite, ending);
+    ssh_session_prepare();
     return unit_run(suite);
 }

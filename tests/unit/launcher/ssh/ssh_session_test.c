@@ -225,5 +225,6 @@ int main(void)
     tcase_add_test(texts, an_unknown_name_is_told_with_what_it_stands_for);
     tcase_add_test(texts, memory_of_a_session_goes_with_it_and_has_an_end);
     suite_add_tcase(suite, texts);
+    ssh_session_prepare();
     return unit_run(suite);
 }
