@@ -79,21 +79,19 @@ enum ssh_key_kind ssh_key_type_kind(struct ssh_bytes type)
 
 /* ---- the contents of a file ---- */
 
-/* The bytes between the first line and the last one. False if they are not base64. */
-static bool decode_body(const char *data, size_t length, struct text_buffer *body)
+/* The bytes between the first line and the last one. `body` stays empty if they are not base64. */
+static void decode_body(const char *data, size_t length, struct text_buffer *body)
 {
     const char *begin = memchr(data, '\n', length);
     const char *end = begin ? memmem(begin, length - (size_t)(begin - data), "-----END", 8) : NULL;
     if (!end)
-        return false;
+        return;
     size_t nbytes = 0;
     char *room = text_buffer_reserve(body, (size_t)(end - begin));
     if (sodium_base642bin((unsigned char *)room, (size_t)(end - begin), begin,
                           (size_t)(end - begin), "\r\n ", &nbytes, NULL,
-                          sodium_base64_VARIANT_ORIGINAL) != 0)
-        return false;
-    body->length = nbytes;
-    return true;
+                          sodium_base64_VARIANT_ORIGINAL) == 0)
+        body->length = nbytes;
 }
 
 /* Of these kinds a key with a passphrase is of no use outside the agent. */
@@ -145,9 +143,8 @@ static enum ssh_key_kind read_body(const char *data, size_t length, struct text_
                                    bool openssh)
 {
     struct text_buffer body = { 0 };
-    enum ssh_key_kind kind = SSH_KEY_GARBAGE;
-    if (decode_body(data, length, &body))
-        kind = openssh ? read_openssh(&body, public) : read_pkcs8(&body);
+    decode_body(data, length, &body);
+    enum ssh_key_kind kind = openssh ? read_openssh(&body, public) : read_pkcs8(&body);
     if (body.data)
         sodium_memzero(body.data, body.capacity);
     text_buffer_fini(&body);

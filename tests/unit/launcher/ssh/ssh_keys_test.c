@@ -108,6 +108,7 @@ static const struct {
       SSH_KEY_USABLE },
     { "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n-----END PRIVATE KEY-----\n",
       SSH_KEY_RSA },
+    { "-----BEGIN PRIVATE KEY-----\nMC4CAQAw!\n-----END PRIVATE KEY-----\n", SSH_KEY_GARBAGE },
     { "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI me@laptop\n", SSH_KEY_PUBLIC },
     { "ecdsa-sha2-nistp256 AAAA\n", SSH_KEY_PUBLIC },
     { "PuTTY-User-Key-File-3: ssh-ed25519\n", SSH_KEY_OTHER_FORMAT },
