@@ -14,6 +14,13 @@ stop_ssh_agent() {
 
 # Names and ports
 reaches "USER@HOST" "$(id -un)@$(host 1):1" "$HVDRUN"
+reaches "--verbose" "$(target 1):1" "$HVDRUN" --verbose
+unfiltered=1
+if [ "$SANITIZERS" = no ] && grep -q '^#define HAVE_SECCOMP' "$builddir/config.h"; then
+    unfiltered=0
+fi
+is "says that the system calls of hvdssh are not filtered, where that is so" $unfiltered \
+    "$(grep -c 'the system calls of hvdssh are not filtered here' "$tmp/err")"
 ssh_config "$tmp/alias" '' 'Host nickname' "HostName $(host 1)" "User $(id -un)" 'Host *'
 reaches "a name that only the configuration of ssh knows" nickname:1 with_config "$tmp/alias" "$HVDRUN"
 if links; then
