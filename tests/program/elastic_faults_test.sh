@@ -53,9 +53,10 @@ is "to the end" 0 "$status"
 
 # ---- ranks that do not submit ----
 
-# A rank that the machine does not run for so long is lost as well.
+# A rank that the machine does not run for so long is lost as well. Ranks have half the warning time, at most 5 s, to answer the
+# round that decides, so a short warning time would lose ranks that are only slow.
 stall_shutdown_s=$((PATIENCE_S / 12))
-stall_times="--stall-check-warning-time-seconds 1 --stall-check-shutdown-time-seconds $stall_shutdown_s"
+stall_times="--stall-check-warning-time-seconds $((stall_shutdown_s - 1)) --stall-check-shutdown-time-seconds $stall_shutdown_s"
 # shellcheck disable=SC2086
 elastic -np 3 --min-np 1 -H localhost:3 $stall_times
 all_joined 0 0 1 2
@@ -210,8 +211,8 @@ end_job
 is "and SIGCONT continues them" 0 "$status"
 
 # Worker 0 waits for worker 1, which a signal has stopped and SIGCONT continues together with hvdrun.
-# shellcheck disable=SC2086
-elastic -np 3 --min-np 1 -H localhost:3 $stall_times -x "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
+elastic -np 3 --min-np 1 -H localhost:3 --stall-check-warning-time-seconds 1 \
+    --stall-check-shutdown-time-seconds $stall_shutdown_s -x "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
 all_joined 0 0 1 2
 kill -STOP "$(pid_of 1)"
 kill_worker 2

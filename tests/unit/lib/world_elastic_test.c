@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /* What the test tells the workers, and they it, in shared->counters. */
-enum { GO_ON, ARRIVED, STOPPED, SUBMITTED };
+enum { GO_ON, ARRIVED, STOPPED };
 
 static struct live_rendezvous live;
 static pid_t pids[LIVE_WORKERS_MAX];
@@ -274,26 +274,23 @@ static void fail_in_barrier(int set)
     const struct hvd_options options = { .process_set = set };
     int64_t handle;
     int rc = hvd_barrier_async(&options, &handle);
-    atomic_fetch_add(&shared->counters[SUBMITTED], 1);
     REQUIRE_STATUS(rc == HVD_OK ? hvd_wait(handle) : rc, HVD_ERR_PEER_LOST);
 }
 
 /* Ranks 3 and 4 submit nothing. Rank 2 waits for rank 3 in a set of the two, and ranks 0 and 1 wait
- * for all three, for longer. */
+ * for all three. Ranks have half the warning time to answer the round that decides, so the warning
+ * time is as long as it may be. The set of ranks 2 and 3 has no shutdown time, which its root reads
+ * from its own environment: otherwise the set might end the world first, and name rank 3 alone. */
 static int wait_for_ranks_3_and_4(int worker)
 {
-    setenv("HOROVOD_STALL_CHECK_TIME_SECONDS", "1", 1);
-    setenv("HOROVOD_STALL_SHUTDOWN_TIME_SECONDS", "4", 1);
+    setenv("HOROVOD_STALL_CHECK_TIME_SECONDS", "4", 1);
+    setenv("HOROVOD_STALL_SHUTDOWN_TIME_SECONDS", worker == 2 ? "0" : "4", 1);
     setenv("HOROVOD_LOG_LEVEL", "fatal", 1);
     REQUIRE_STATUS(hvd_init(), HVD_OK);
     int set = hvd_add_process_set((int[]){ 2, 3 }, 2);
     REQUIRE(set == 1);
     if (worker > 2)
         wait_for(STOPPED, 1);
-    if (worker == 2)
-        wait_for(SUBMITTED, 2);
-    if (worker == 2)
-        usleep(300000);
     if (worker <= 2)
         fail_in_barrier(worker == 2 ? set : 0);
     leave_world();
