@@ -12,6 +12,7 @@
     "HOROVOD_GLOO_RENDEZVOUS_ADDR=127.0.0.1 HOROVOD_GLOO_RENDEZVOUS_PORT=4242 HVD_JOB_KEY=" KEY    \
     " HOROVOD_RANK=1 HOROVOD_SIZE=4"
 #define SERVICE "HVD_RENDEZVOUS=node1:4242 HVD_JOB_ID=train HVD_JOB_KEY=" KEY " HOROVOD_SIZE=4"
+#define MANAGED "OMPI_COMM_WORLD_SIZE=4 PMIX_RANK=1 PMIX_NAMESPACE=7"
 
 /* "NAME=value NAME=value"; a '_' for a blank inside a value is written '\x01'. */
 static const char *variables;
@@ -137,6 +138,16 @@ START_TEST(of_a_service_a_rank_may_be_wanted)
     ck_assert_int_eq(environment.rank_info.rank, 3);
     ck_assert_int_eq(environment.join_timeout_s, 90);
     ck_assert_str_eq(environment.host, "b");
+}
+END_TEST
+
+START_TEST(a_process_managers_ranks_have_the_start_timeout_that_is_set)
+{
+    struct environment environment;
+    struct err err;
+    ck_assert_int_eq(read_it(MANAGED " HOROVOD_START_TIMEOUT=90", &environment, &err), HVD_OK);
+    ck_assert(!environment.has_rendezvous);
+    ck_assert_int_eq(environment.join_timeout_s, 90);
 }
 END_TEST
 
@@ -338,6 +349,7 @@ static const struct {
     { SERVICE " HOROVOD_START_TIMEOUT=0", "HOROVOD_START_TIMEOUT", "'0'" },
     { SERVICE " HOROVOD_START_TIMEOUT=86401", "HOROVOD_START_TIMEOUT", "1 to 86400" },
     { SERVICE " HOROVOD_START_TIMEOUT=", "HOROVOD_START_TIMEOUT", "''" },
+    { MANAGED " HOROVOD_START_TIMEOUT=0", "HOROVOD_START_TIMEOUT", "'0'" },
     { "HVD_RENDEZVOUS=a:1", "HVD_RENDEZVOUS", "HVD_JOB_ID" },
     { "HVD_RENDEZVOUS=a:1 HVD_JOB_ID=a", "HVD_RENDEZVOUS", "HVD_JOB_KEY" },
     { "HVD_RENDEZVOUS=a:1 HVD_JOB_ID=a HVD_JOB_KEY=" KEY, "HVD_RENDEZVOUS", "HOROVOD_SIZE" },
@@ -402,6 +414,7 @@ int main(void)
     tcase_add_test(tcase, a_service_of_an_elastic_job_needs_no_size);
     tcase_add_test(tcase, a_process_alone_is_not_elastic);
     tcase_add_test(tcase, of_a_service_a_rank_may_be_wanted);
+    tcase_add_test(tcase, a_process_managers_ranks_have_the_start_timeout_that_is_set);
     tcase_add_test(tcase, a_launchers_job_may_have_a_name);
     tcase_add_loop_test(tcase, a_service_has_a_host_and_a_port, 0,
                         sizeof services / sizeof *services);
