@@ -5,6 +5,8 @@
 #include "lib/collective/allreduce_tree.h"
 #include "lib/collective/direct.h"
 #include "lib/collective/doubling.h"
+#include "lib/collective/exchange_flow.h"
+#include "lib/collective/exchange_schedule.h"
 #include "lib/engine/channel.h"
 #include "tests/support/unit.h"
 
@@ -209,6 +211,34 @@ START_TEST(what_comes_early_is_not_taken)
 }
 END_TEST
 
+static size_t made; /* bytes of the results */
+
+static size_t all_made(const struct exchange_flow *flow, int index)
+{
+    (void)flow;
+    (void)index;
+    return made;
+}
+
+START_TEST(results_are_sent_when_32_kib_of_them_are_ready)
+{
+    static const struct exchange_rules rules = { .results_ready = all_made };
+    static const unsigned char results[100 * 1024];
+    struct exchange exchange = { .peer = 1, .results = results, .results_size = sizeof results };
+    struct exchange_flow flow = { .rules = &rules,
+                                  .exchanges = &exchange,
+                                  .count = 1,
+                                  .element_size = 1,
+                                  .piece = EXCHANGE_IN_SEQUENCE };
+    size_t nbytes;
+    made = 32 * 1024 - 1;
+    ck_assert_ptr_null(exchange_flow_output(&flow, 0, 0, &nbytes));
+    made = 32 * 1024;
+    ck_assert_ptr_eq(exchange_flow_output(&flow, 0, 0, &nbytes), results);
+    ck_assert_uint_eq(nbytes, 32 * 1024);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("exchange_alone");
@@ -223,5 +253,6 @@ int main(void)
     tcase_add_test(tcase, a_whole_frame_has_room_at_once);
     tcase_add_test(tcase, a_whole_frame_of_operands_and_of_results_is_sent_at_once);
     tcase_add_test(tcase, what_comes_early_is_not_taken);
+    tcase_add_test(tcase, results_are_sent_when_32_kib_of_them_are_ready);
     return unit_run(suite);
 }
