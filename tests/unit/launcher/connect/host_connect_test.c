@@ -258,14 +258,27 @@ START_TEST(a_command_reaches_a_host_whose_agent_has_the_same_path)
 }
 END_TEST
 
+/* The stderr of a host and its answers are two streams, of which either may be read first: the
+ * login shell goes on when its line has been noted. */
 START_TEST(a_login_shell_may_talk_and_the_host_be_noisy)
 {
-    settings.remote_shell = "sh -c 'shift; echo Welcome; echo \"no\033[1m locale\" >&2; "
-                            "printf \"motd: hvd-\"; exec \"$@\"' sh";
+    char *gate = xasprintf("%s/gate", folder);
+    ck_assert_int_eq(mkfifo(gate, 0600), 0);
+    int gate_fd = open(gate, O_RDWR | O_CLOEXEC);
+    char *command = xasprintf("sh -c 'shift; echo Welcome; echo \"no\033[1m locale\" >&2; "
+                              "read -r go <%s; printf \"motd: hvd-\"; exec \"$@\"' sh",
+                              gate);
+    settings.remote_shell = command;
     start("node2");
+    while (!*host.notes && !host.has_failed)
+        uv_run(&loop, UV_RUN_ONCE);
+    ck_assert_int_eq(write(gate_fd, "go\n", 3), 3);
     is_reached();
     ck_assert_str_eq(ask_agent(), "agent --supervise");
     ck_assert_str_eq(host.notes, " no locale\n");
+    close(gate_fd);
+    free(command);
+    free(gate);
 }
 END_TEST
 
