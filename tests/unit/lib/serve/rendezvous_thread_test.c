@@ -6,11 +6,14 @@
 #include "lib/base/clock.h"
 #include "lib/base/rank_end.h"
 #include "lib/hvd.h"
+#include "lib/join/bootstrap.h"
 #include "lib/join/join_client.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 enum { SIZE = 4, PATIENCE_MS = 30000 };
 
@@ -18,14 +21,14 @@ static struct err err;
 static struct job_key key;
 static struct join_connection ranks[SIZE];
 
-static struct rendezvous_thread *serve(int *port)
+static struct rendezvous_thread *serve(int size, int *port)
 {
     struct listener listener;
     auth_init(NULL);
     job_key_generate(&key);
     ck_assert_int_eq(listener_open(&listener, &(struct port_range){ 0, 0 }, 0, true, &err), HVD_OK);
     *port = listener.port;
-    return rendezvous_thread_start(&listener, SIZE, &key, PATIENCE_MS, &err);
+    return rendezvous_thread_start(&listener, size, &key, PATIENCE_MS, &err);
 }
 
 static void come(int rank, int port)
@@ -56,7 +59,7 @@ static void expect_welcome(int rank)
 START_TEST(every_rank_is_served_in_any_order)
 {
     int port;
-    struct rendezvous_thread *thread = serve(&port);
+    struct rendezvous_thread *thread = serve(SIZE, &port);
     const struct rank_end fine = rank_end_none();
     ck_assert_ptr_nonnull(thread);
     for (int i = 0; i < SIZE; i++)
@@ -71,6 +74,42 @@ START_TEST(every_rank_is_served_in_any_order)
 }
 END_TEST
 
+static bool has_ipv6(void)
+{
+    int fd = socket(AF_INET6, SOCK_STREAM, 0);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+/* The first address is none; the next one, in brackets, is that of 127.0.0.1. */
+START_TEST(a_rank_is_served_at_an_ipv6_address)
+{
+    int port;
+    struct rank_assignment assignment = { .connection.fd = -1, .listener = NO_LISTENER };
+    struct join_peer server = { .host = "a", .addresses = { .count = 2, .text = { "none" } } };
+    struct environment environment = { .rank_info = { .size = 1, .local_size = 1, .cross_size = 1 },
+                                       .worker = -1,
+                                       .key_of = -1,
+                                       .server = &server,
+                                       .join_timeout_s = PATIENCE_MS / 1000,
+                                       .host = "a" };
+    const struct rank_end fine = rank_end_none();
+    if (!has_ipv6())
+        return;
+    struct rendezvous_thread *thread = serve(1, &port);
+    ck_assert_ptr_nonnull(thread);
+    environment.key = key;
+    snprintf(server.addresses.text[1], JOIN_ADDRESS_MAX, "[::ffff:127.0.0.1]:%d", port);
+    int rc = bootstrap_join_rendezvous(&assignment, &environment, &err);
+    ck_assert_msg(rc == HVD_OK, "%s", err.text);
+    ck_assert_int_eq(assignment.welcome.rank_info.size, 1);
+    join_goodbye(&assignment.connection, &fine);
+    rank_assignment_fini(&assignment);
+    rendezvous_thread_leave(thread);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("rendezvous_thread");
@@ -78,5 +117,6 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, every_rank_is_served_in_any_order, 0, 2);
+    tcase_add_test(tcase, a_rank_is_served_at_an_ipv6_address);
     return unit_run(suite);
 }
