@@ -336,6 +336,8 @@ tests_unit_lib_link_linker_failure_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 
 tests_unit_lib_collective_broadcast_linear_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=operation_alloc
+tests_unit_lib_base_interfaces_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=getifaddrs
+tests_unit_lib_timeline_timeline_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pwrite
 tests_unit_lib_engine_home_processor_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sched_setaffinity
 tests_unit_lib_engine_broadcast_shared_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=broadcast_linear_start,--wrap=shared_heap_alloc,--wrap=shared_heap_free

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which interfaces ranks are reached at, in which order, and a choice among them; of machines that
- * are made up here. */
+ * are made up here. Linked with -Wl,--wrap=getifaddrs. */
 #include "lib/base/interfaces.h"
 
 #include "tests/support/descriptors.h"
 #include "tests/support/unit.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -317,6 +318,30 @@ START_TEST(this_machine_has_interfaces)
 }
 END_TEST
 
+/* The next list of the kernel fails with this errno (--wrap); 0: it does not. */
+static int refused;
+int __real_getifaddrs(struct ifaddrs **list);
+int __wrap_getifaddrs(struct ifaddrs **list);
+
+int __wrap_getifaddrs(struct ifaddrs **list)
+{
+    errno = refused;
+    return refused ? -1 : __real_getifaddrs(list);
+}
+
+START_TEST(without_a_list_of_the_kernel_there_are_none)
+{
+    struct interfaces interfaces = { .count = 7 };
+    struct err err;
+    refused = EMFILE;
+    int rc = interfaces_read(&interfaces, &err);
+    refused = 0;
+    ck_assert_int_eq(rc, HVD_ERR_SYSTEM);
+    ck_assert_ptr_nonnull(strstr(err.text, "getifaddrs"));
+    ck_assert_int_eq(interfaces.count, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("interfaces");
@@ -333,5 +358,6 @@ int main(void)
     tcase_add_test(tcase, a_choice_may_name_what_is_not_here);
     tcase_add_test(tcase, ipv4_inside_ipv6_is_ipv4);
     tcase_add_test(tcase, this_machine_has_interfaces);
+    tcase_add_test(tcase, without_a_list_of_the_kernel_there_are_none);
     return unit_run(suite);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file of a timeline is read by a strict reader of JSON whenever something was written, also
- * when the disk is full; what it says are the spans that were told. */
+ * when the disk is full; what it says are the spans that were told.
+ * Linked with -Wl,--wrap=pwrite. */
 #include "lib/timeline/timeline.h"
 
 #include "lib/base/log.h"
@@ -9,6 +10,7 @@
 #include "tests/support/json.h"
 #include "tests/support/unit.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -424,6 +426,34 @@ START_TEST(a_disk_without_space_for_what_is_kept_keeps_what_is_there)
 }
 END_TEST
 
+/* The next write takes no byte (--wrap). */
+static bool takes_nothing;
+ssize_t __real_pwrite(int fd, const void *bytes, size_t length, off_t at);
+ssize_t __wrap_pwrite(int fd, const void *bytes, size_t length, off_t at);
+
+ssize_t __wrap_pwrite(int fd, const void *bytes, size_t length, off_t at)
+{
+    if (!takes_nothing)
+        return __real_pwrite(fd, bytes, length, at);
+    takes_nothing = false;
+    errno = 0;
+    return 0;
+}
+
+START_TEST(a_write_that_takes_nothing_is_the_reason_of_the_end)
+{
+    char said[1000];
+    struct timeline *timeline = open_it(false);
+    listen_to_stderr();
+    timeline_ready(timeline, "a", 0);
+    takes_nothing = true;
+    timeline_close(timeline);
+    ck_assert_int_eq(records(), START_RECORDS);
+    ck_assert_int_eq(lines_said(said, sizeof said), 1);
+    ck_assert_msg(strstr(said, strerror(EIO)) != NULL, "%s", said);
+}
+END_TEST
+
 START_TEST(a_child_writes_nothing)
 {
     struct timeline *timeline = open_it(false);
@@ -482,6 +512,7 @@ int main(void)
     tcase_add_test(tcase, a_pipe_that_nobody_reads_does_not_block);
     tcase_add_test(tcase, a_disk_that_fills_up_ends_it_with_one_warning);
     tcase_add_test(tcase, a_disk_without_space_for_what_is_kept_keeps_what_is_there);
+    tcase_add_test(tcase, a_write_that_takes_nothing_is_the_reason_of_the_end);
     tcase_add_test(tcase, a_child_writes_nothing);
     tcase_add_test(tcase, standard_streams_are_left_alone);
     return unit_run(suite);
