@@ -198,6 +198,15 @@ START_TEST(without_a_launcher_a_process_is_a_world_of_one)
 }
 END_TEST
 
+START_TEST(the_numbers_of_sets_fill_no_more_than_there_is_room)
+{
+    int ids[] = { 7, 7 };
+    ck_assert_int_eq(hvd_init(), HVD_OK);
+    ck_assert_int_eq(hvd_process_sets(ids, 1), 1);
+    ck_assert(ids[0] == 0 && ids[1] == 7);
+}
+END_TEST
+
 START_TEST(statuses_and_the_version_have_texts)
 {
     ck_assert_str_eq(hvd_strstatus(HVD_ERR_STALE), "a handle of an earlier epoch");
@@ -355,6 +364,7 @@ int main(void)
     tcase_add_loop_test(tcase, unauthenticated_clients_at_the_data_port_do_no_harm, 3, 6);
     tcase_add_loop_test(tcase, who_is_turned_away_at_first_dials_again, 0, 4);
     tcase_add_test(tcase, without_a_launcher_a_process_is_a_world_of_one);
+    tcase_add_test(tcase, the_numbers_of_sets_fill_no_more_than_there_is_room);
     tcase_add_test(tcase, statuses_and_the_version_have_texts);
     tcase_add_test(tcase, after_a_bad_environment_a_good_one_is_taken);
     tcase_add_test(tcase, a_wrong_key_is_refused);
