@@ -304,16 +304,20 @@ END_TEST
 
 /* ---- questions ---- */
 
+static void read_page(struct join_report *report)
+{
+    struct world *world = process_enter(NULL);
+    REQUIRE(world != NULL);
+    engine_report(world_engine(world), report, sizeof report->text);
+    process_exit();
+}
+
 /* Asks again and again what this rank and the others wait for, as a person does. */
 static void *ask_in_thread(void *is_over)
 {
-    struct err err;
     struct join_report report;
     while (!atomic_load((atomic_int *)is_over)) {
-        struct world *world = process_enter(&err);
-        REQUIRE(world != NULL);
-        engine_report(world_engine(world), &report, sizeof report.text);
-        process_exit();
+        read_page(&report);
         REQUIRE(strstr(report.text, "last finished") || strstr(report.text, "allreduce"));
         REQUIRE(!strstr(report.text, "some of 1)")); /* a single rank is named, or not known of */
     }
@@ -346,6 +350,46 @@ START_TEST(a_question_meets_calls_that_have_committed)
 }
 END_TEST
 
+/* A page shows 24 lines, which are as many as a step has tensors. Only rank 0 submits any before it
+ * has read its pages. */
+static int wait_for_one_too_many(int rank)
+{
+    static struct join_report full, longer;
+    int32_t sum = 0;
+    init_world();
+    for (int i = 0; rank == 0 && i < STEP; i++)
+        REQUIRE_STATUS(step_submit(i, 0, 0), HVD_OK);
+    if (rank == 0)
+        read_page(&full);
+    int64_t one_more, count = 1;
+    struct hvd_tensor tensor = { .name = "one more",
+                                 .input = &rank,
+                                 .output = &sum,
+                                 .dtype = HVD_INT32,
+                                 .ndims = 1,
+                                 .dims = &count };
+    if (rank != 0)
+        wait_for(0, 1);
+    REQUIRE_STATUS(hvd_allreduce_async(&tensor, HVD_SUM, NULL, &one_more), HVD_OK);
+    if (rank == 0)
+        read_page(&longer);
+    atomic_fetch_add(&shared->counters[0], 1);
+    REQUIRE(rank != 0 || !strstr(full.text, " more\n"));
+    REQUIRE(rank != 0 || strstr(longer.text, "\nand 1 more\n"));
+    for (int i = 0; rank != 0 && i < STEP; i++)
+        REQUIRE_STATUS(step_submit(i, 0, 0), HVD_OK);
+    for (int i = 0; i < STEP; i++)
+        step_check(i, 0);
+    REQUIRE_STATUS(hvd_wait(one_more), HVD_OK);
+    return leave_world();
+}
+
+START_TEST(a_page_that_leaves_out_one_line_says_so)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, wait_for_one_too_many);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("world_steady_steps");
@@ -366,5 +410,6 @@ int main(void)
     ranks_add_test(steps, a_rank_that_is_killed_in_the_middle_of_a_step_is_named, 2, 4);
     tcase_add_test(steps, the_name_of_one_tensor_of_many_that_waits_for_its_turn_is_refused);
     ranks_add_test(steps, a_question_meets_calls_that_have_committed, 2, 3);
+    tcase_add_test(steps, a_page_that_leaves_out_one_line_says_so);
     return unit_run(suite);
 }
