@@ -11,7 +11,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -109,11 +108,16 @@ static bool is_unsupported_binary(const char *head, size_t nbytes)
     return nbytes > 0 && !is_script(head, nbytes) && memchr(head, 0, nbytes);
 }
 
+bool program_is_python(const char *name)
+{
+    size_t length = strlen(name);
+    return length > 3 && strcmp(name + length - 3, ".py") == 0;
+}
+
 static bool is_mute_python(const char *path, const char *head, size_t nbytes)
 {
-    size_t length = strlen(path);
-    return length > 3 && strcmp(path + length - 3, ".py") == 0 && nbytes >= 2 &&
-           !is_script(head, nbytes) && elf_machine(head, nbytes) == EM_NONE;
+    return program_is_python(path) && nbytes >= 2 && !is_script(head, nbytes) &&
+           elf_machine(head, nbytes) == EM_NONE;
 }
 
 static const char interpreter[] = "interpreter", loader[] = "loader";

@@ -8,6 +8,7 @@
 #define LAUNCHER_PROCESS_PROGRAM_CHECK_H
 
 #include <limits.h>
+#include <stdbool.h>
 
 enum {
     PROGRAM_NOT_REGULAR = -1, /* a pipe, a device or a socket; EACCES for execve() */
@@ -16,6 +17,9 @@ enum {
 
 /* Checks what the file is and who may execute it, but not its bytes. */
 int program_check_file(const char *path);
+
+/* True if the name ends in ".py". */
+bool program_is_python(const char *name);
 
 /* What the bytes of a program call for. */
 struct program_runner {

@@ -41,12 +41,6 @@ static int program_find_look_up(const char *name, const char *path, char **file)
     }
 }
 
-static bool is_python(const char *name)
-{
-    size_t length = strlen(name);
-    return length > 3 && strcmp(name + length - 3, ".py") == 0;
-}
-
 /* "; did you mean: python train.py", or "". A file that is only in the working directory is not in
  * PATH. */
 static void suggest(char *text, size_t size, const char *name, const char *quoted)
@@ -54,7 +48,7 @@ static void suggest(char *text, size_t size, const char *name, const char *quote
     text[0] = '\0';
     if (access(name, F_OK) < 0)
         return;
-    if (is_python(name))
+    if (program_is_python(name))
         snprintf(text, size, "; did you mean: python %s", quoted);
     else if (!strchr(name, '/') && access(name, X_OK) == 0)
         snprintf(text, size, "; did you mean: ./%s", quoted);
@@ -93,7 +87,7 @@ static int refuse_file(const char *name, const struct program_runner *runner, in
     char quoted[QUOTED_SIZE], hint[QUOTED_SIZE + 32] = "", text[128];
     const char *reason = reason_of(rc, text, sizeof text);
     quote_token(quoted, sizeof quoted, name, strlen(name));
-    if (!runner->kind && is_python(name))
+    if (!runner->kind && program_is_python(name))
         suggest(hint, sizeof hint, name, quoted);
     if (runner->kind)
         blame_runner(quoted, runner, reason, err);
