@@ -312,6 +312,19 @@ START_TEST(own_rows_are_copied_last_if_a_peer_is_shown_nothing)
 }
 END_TEST
 
+/* Of bytes. */
+static void prepare_direct_allgather(int rank, const void *input, void *output,
+                                     const int64_t *splits)
+{
+    world_tasks[rank] = (struct operation_task){ .kind = OPERATION_ALLGATHER,
+                                                 .algorithm = ALGORITHM_DIRECT,
+                                                 .dtype = HVD_UINT8,
+                                                 .input = input,
+                                                 .output = output,
+                                                 .row_count = 1,
+                                                 .splits = splits };
+}
+
 START_TEST(a_direct_allgather_is_an_exchange_and_sends_from_its_input)
 {
     static const int64_t splits[] = { 1, 1 };
@@ -319,13 +332,7 @@ START_TEST(a_direct_allgather_is_an_exchange_and_sends_from_its_input)
     size_t nbytes;
     world_size = 2;
     for (int rank = 0; rank < 2; rank++)
-        world_tasks[rank] = (struct operation_task){ .kind = OPERATION_ALLGATHER,
-                                                     .algorithm = ALGORITHM_DIRECT,
-                                                     .dtype = HVD_UINT8,
-                                                     .input = &data[rank],
-                                                     .output = output[rank],
-                                                     .row_count = 1,
-                                                     .splits = splits };
+        prepare_direct_allgather(rank, &data[rank], output[rank], splits);
     world_start();
     struct operation *operation = world_operations[0];
     ck_assert(operation->exchanged);
@@ -343,13 +350,7 @@ START_TEST(all_messages_of_an_allgather_count_for_the_same_size)
     unsigned char data[5] = { 0 }, output[3][6];
     world_size = 3;
     for (int rank = 0; rank < 3; rank++)
-        world_tasks[rank] = (struct operation_task){ .kind = OPERATION_ALLGATHER,
-                                                     .algorithm = ALGORITHM_DIRECT,
-                                                     .dtype = HVD_UINT8,
-                                                     .input = data,
-                                                     .output = output[rank],
-                                                     .row_count = 1,
-                                                     .splits = splits };
+        prepare_direct_allgather(rank, data, output[rank], splits);
     world_start();
     for (int rank = 0; rank < 3; rank++)
         ck_assert_uint_eq(world_operations[rank]->message, 3);
@@ -368,13 +369,7 @@ START_TEST(a_direct_allgather_sends_from_an_output_that_can_be_mapped_only_what_
         return; /* not permitted here */
     world_size = 2;
     for (int rank = 0; rank < 2; rank++)
-        world_tasks[rank] = (struct operation_task){ .kind = OPERATION_ALLGATHER,
-                                                     .algorithm = ALGORITHM_DIRECT,
-                                                     .dtype = HVD_UINT8,
-                                                     .input = input,
-                                                     .output = output,
-                                                     .row_count = 1,
-                                                     .splits = splits };
+        prepare_direct_allgather(rank, input, output, splits);
     world_start();
     struct operation *operation = world_operations[0];
     ck_assert_ptr_eq(operation->type->output(operation, 1, 0, &shown), _i ? output : input);
