@@ -188,6 +188,7 @@ unit_tests = \
 	tests/unit/lib/reduce/scale_test \
 	tests/unit/lib/memory/segment_test \
 	tests/unit/lib/base/settings_test \
+	tests/unit/lib/base/signal_block_test \
 	tests/unit/lib/memory/shared_heap_test \
 	tests/unit/lib/link/shm_costs_test \
 	tests/unit/lib/link/shm_distance_test \
