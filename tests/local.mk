@@ -100,6 +100,7 @@ unit_tests = \
 	tests/unit/lib/engine/home_processor_test \
 	tests/unit/lib/engine/in_flight_test \
 	tests/unit/lib/engine/late_link_test \
+	tests/unit/lib/engine/engine_alone_test \
 	tests/unit/lib/engine/engine_memory_test \
 	tests/unit/lib/engine/engine_progress_test \
 	tests/unit/lib/engine/engine_threads_test \
@@ -901,6 +902,7 @@ thread_programs = \
 	tests/unit/lib/device/device_ready_test \
 	tests/unit/lib/device/device_reduce_test \
 	tests/unit/lib/device/device_test \
+	tests/unit/lib/engine/engine_alone_test \
 	tests/unit/lib/engine/engine_ends_test \
 	tests/unit/lib/engine/engine_progress_test \
 	tests/unit/lib/engine/engine_threads_test \
