@@ -100,6 +100,7 @@ unit_tests = \
 	tests/unit/lib/engine/home_processor_test \
 	tests/unit/lib/engine/in_flight_test \
 	tests/unit/lib/engine/late_link_test \
+	tests/unit/lib/engine/status_text_test \
 	tests/unit/lib/engine/engine_alone_test \
 	tests/unit/lib/engine/engine_memory_test \
 	tests/unit/lib/engine/engine_progress_test \
@@ -906,6 +907,7 @@ thread_programs = \
 	tests/unit/lib/engine/engine_ends_test \
 	tests/unit/lib/engine/engine_progress_test \
 	tests/unit/lib/engine/engine_threads_test \
+	tests/unit/lib/engine/status_text_test \
 	tests/unit/lib/join/failure_test \
 	tests/unit/lib/link/link_connect_test \
 	tests/unit/lib/join/news_test \
