@@ -94,12 +94,14 @@ unit_tests = \
 	tests/unit/lib/collective/direct_flow_test \
 	tests/unit/lib/engine/decision_rows_test \
 	tests/unit/lib/engine/set_steady_kept_test \
+	tests/unit/lib/engine/set_steady_wait_test \
 	tests/unit/lib/engine/directory_test \
 	tests/unit/lib/collective/doubling_schedule_test \
 	tests/unit/lib/engine/engine_ends_test \
 	tests/unit/lib/engine/home_processor_test \
 	tests/unit/lib/engine/in_flight_test \
 	tests/unit/lib/engine/late_link_test \
+	tests/unit/lib/engine/ready_test \
 	tests/unit/lib/engine/status_text_test \
 	tests/unit/lib/engine/engine_alone_test \
 	tests/unit/lib/engine/engine_memory_test \
