@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Worlds that repeat a schedule, and ranks that join, come late, leave or die: the other ranks wait
  * for the first two, errors name the others, and nobody waits for ever. */
+#include "lib/base/env_names.h"
+#include "lib/engine/engine_impl.h"
 #include "lib/hvd.h"
+#include "lib/process.h"
+#include "lib/world.h"
 #include "tests/support/ranks.h"
 #include "tests/support/unit.h"
 
@@ -88,7 +92,57 @@ START_TEST(a_rank_that_comes_late_is_waited_for)
 }
 END_TEST
 
+/* What this rank knows of the steady state of the world. */
+static struct steady read_state(void)
+{
+    struct world *world = process_enter(NULL);
+    REQUIRE(world != NULL);
+    struct engine *engine = world_engine(world);
+    engine_lock(engine);
+    struct steady state = engine->sets.at[0]->steady.state;
+    engine_unlock(engine);
+    process_exit();
+    return state;
+}
+
+/* Rank 1 wants no steady state. Rank 0 does not know that, and begins some. */
+static int stay_out(int rank)
+{
+    if (rank == 1)
+        setenv(ENV_STEADY, "0", 1);
+    init_world();
+    for (int i = 0; i < LEARNT; i++) {
+        sum_rounds("a", 1);
+        REQUIRE(rank != 1 || read_state().phase != STEADY_ON);
+    }
+    REQUIRE(read_state().epoch > 0);
+    return leave_world();
+}
+
+START_TEST(a_rank_that_wants_no_steady_state_leaves_each_at_once)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, stay_out);
+}
+END_TEST
+
 /* ---- ranks that leave and die ---- */
+
+/* Rank 1 leaves the world when no steady state is on; the root could have begun one just then. */
+static int leave_early(int rank)
+{
+    init_world();
+    if (rank == 1)
+        return leave_world();
+    REQUIRE_STATUS(hvd_barrier(), HVD_ERR_PEER_LEFT);
+    REQUIRE(read_state().has_left[1]);
+    return leave_world();
+}
+
+START_TEST(a_rank_that_leaves_the_world_declines_the_next_steady_state)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, leave_early);
+}
+END_TEST
 
 static int leave_after(int rank)
 {
@@ -167,6 +221,8 @@ int main(void)
     tcase_add_test(tcase, a_rank_that_joins_contributes_zeros);
     ranks_add_test(tcase, a_join_comes_behind_tensors_that_were_committed_to, 2, 4);
     tcase_add_test(tcase, a_rank_that_comes_late_is_waited_for);
+    tcase_add_test(tcase, a_rank_that_wants_no_steady_state_leaves_each_at_once);
+    tcase_add_test(tcase, a_rank_that_leaves_the_world_declines_the_next_steady_state);
     ranks_add_test(tcase, a_rank_that_leaves_is_named, 2, 5);
     ranks_add_test(tcase, a_rank_that_leaves_while_the_others_learn_a_schedule_is_named, 2, 5);
     ranks_add_test(tcase, a_rank_that_is_killed_is_named, 2, 5);
