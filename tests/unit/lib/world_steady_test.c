@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Worlds that repeat a schedule, and ranks that deviate from it: tensors wait for those of other
  * ranks, and errors name ranks and values. */
+#include "lib/engine/engine.h"
 #include "lib/hvd.h"
+#include "lib/process.h"
+#include "lib/world.h"
 #include "tests/support/ranks.h"
 #include "tests/support/unit.h"
 
@@ -148,6 +151,40 @@ START_TEST(process_sets_come_and_go_in_between)
 }
 END_TEST
 
+/* ---- handles ---- */
+
+/* How many handles this rank has given out. */
+static int64_t count_handles(void)
+{
+    struct world *world = process_enter(NULL);
+    REQUIRE(world != NULL);
+    int64_t count = engine_handles(world_engine(world));
+    process_exit();
+    return count;
+}
+
+/* The rank that sends last in a round finds the data of the other rank when it first checks. */
+static int count_calls_without_handle(int rank)
+{
+    (void)rank;
+    init_world();
+    for (int i = 0; i < 10 * LEARNT; i++) {
+        int64_t before = count_handles();
+        sum_rounds("a", 1);
+        if (count_handles() == before)
+            atomic_fetch_add(&shared->counters[0], 1);
+    }
+    REQUIRE_STATUS(hvd_barrier(), HVD_OK);
+    REQUIRE(atomic_load(&shared->counters[0]) > 0);
+    return leave_world();
+}
+
+START_TEST(a_blocking_call_whose_data_are_there_needs_no_handle)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, count_calls_without_handle);
+}
+END_TEST
+
 /* ---- mistakes ---- */
 
 static int submit_twice(int rank)
@@ -245,6 +282,7 @@ int main(void)
     ranks_add_test(tcase, a_burst_of_tensors_is_reduced_although_the_schedule_was_learnt_one_by_one,
                    2, 5);
     tcase_add_test(tcase, process_sets_come_and_go_in_between);
+    tcase_add_test(tcase, a_blocking_call_whose_data_are_there_needs_no_handle);
     tcase_add_test(tcase, a_name_that_is_in_flight_is_refused);
     tcase_add_test(tcase, mistakes_are_refused_as_before_the_schedule_was_learnt);
     tcase_add_test(tcase, mistakes_in_a_share_are_refused_as_before_the_schedule_was_learnt);
