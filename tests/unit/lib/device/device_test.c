@@ -341,6 +341,41 @@ START_TEST(who_has_joined_gives_zeros_without_a_device)
 }
 END_TEST
 
+/* ---- events ---- */
+
+static int records[2]; /* by queue */
+
+static int count_record(void *context, void *event, enum hvd_device_queue queue)
+{
+    records[queue]++;
+    return npu_table->record_event(context, event, queue);
+}
+
+/* The root copies nothing back, the other ranks nothing to the host. */
+static int record_what_is_copied(int rank)
+{
+    struct trial broadcast = { COLLECTIVE_BROADCAST, HVD_INT32, .columns = 1, .rows = WORDS };
+    init_world();
+    device_start(NULL);
+    struct hvd_device counting = *npu_table;
+    int whole = device;
+    counting.record_event = count_record;
+    device = hvd_register_device(&counting);
+    REQUIRE(device > whole);
+    trial_check(&broadcast);
+    REQUIRE(records[HVD_DEVICE_TO_HOST] == (rank == 0));
+    REQUIRE(records[HVD_DEVICE_FROM_HOST] == (rank != 0));
+    REQUIRE_STATUS(hvd_unregister_device(device), HVD_OK);
+    device = whole;
+    return leave();
+}
+
+START_TEST(no_event_is_recorded_where_nothing_is_copied)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, record_what_is_copied);
+}
+END_TEST
+
 /* ---- the timeline ---- */
 
 static char timeline[64];
@@ -416,6 +451,7 @@ int main(void)
     tcase_add_test(tcase, host_and_device_tensors_are_in_one_line);
     tcase_add_test(tcase, process_sets_have_tensors_on_devices);
     tcase_add_test(tcase, who_has_joined_gives_zeros_without_a_device);
+    tcase_add_test(tcase, no_event_is_recorded_where_nothing_is_copied);
     tcase_add_test(tcase, copies_are_in_the_timeline);
     return unit_run(suite);
 }
