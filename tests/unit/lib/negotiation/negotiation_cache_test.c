@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names that were agreed on before are a bit; when there are more names than slots, those that were
  * not used for longest make room. */
+#include "lib/negotiation/cache.h"
 #include "lib/negotiation/slot_book.h"
 #include "tests/support/negotiation_net.h"
 #include "tests/support/unit.h"
@@ -149,6 +150,50 @@ START_TEST(names_in_flight_outlive_the_retirement_of_their_slots)
 }
 END_TEST
 
+static void submit(int rank, const char *name)
+{
+    const float data[1] = { 1 };
+    struct offer offer = net_allreduce(&net, name, 1, data);
+    net_submit(&net, rank, &offer);
+}
+
+/* "a" was used before "b", and waits for rank 0 when "c" needs a slot. */
+START_TEST(a_name_that_waits_keeps_its_slot)
+{
+    start(2, 2);
+    cost("a", 1, false);
+    cost("b", 1, false);
+    submit(1, "a");
+    net_complete(&net);
+    cost("c", 1, false);
+    cost("c", 1, false);
+    ck_assert_uint_eq(cost("c", 1, false), AS_A_BIT);
+    submit(0, "a");
+    net_complete(&net);
+    net_check_one(&net, DECISION_DONE, "a");
+    ck_assert_uint_eq(cost("a", 1, false), AS_A_BIT);
+    net_fini(&net);
+}
+END_TEST
+
+/* The name and its end need one byte more than the smallest block has. */
+START_TEST(a_name_goes_back_to_the_pool_with_the_size_that_it_had)
+{
+    struct err err;
+    struct cache cache = { 0 };
+    struct pool pool = { 0 };
+    const struct description description = net_description(COLLECTIVE_ALLREDUCE, 1);
+    char name[POOL_LEAST + 1] = "";
+    memset(name, 'n', POOL_LEAST);
+    const struct cache_change change = { name, POOL_LEAST, 1, &description, true };
+    ck_assert_int_eq(cache_assign(&cache, &pool, 0, &change, &err), HVD_OK);
+    cache_fini(&cache, &pool);
+    ck_assert_ptr_null(pool.free[0]);
+    ck_assert_ptr_nonnull(pool.free[1]);
+    pool_fini(&pool);
+}
+END_TEST
+
 static bool is_three(void *arg, int slot)
 {
     (void)arg;
@@ -187,6 +232,8 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, each_of_many_names_is_a_bit_alone, 2, 5);
     tcase_add_loop_test(tcase, old_names_make_room_for_new_ones, 2, 8);
     tcase_add_test(tcase, names_in_flight_outlive_the_retirement_of_their_slots);
+    tcase_add_test(tcase, a_name_that_waits_keeps_its_slot);
+    tcase_add_test(tcase, a_name_goes_back_to_the_pool_with_the_size_that_it_had);
     tcase_add_test(tcase, slots_go_out_in_order_and_come_back_oldest_first);
     Suite *all = suite_create("negotiation_cache");
     suite_add_tcase(all, tcase);
