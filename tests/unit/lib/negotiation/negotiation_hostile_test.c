@@ -546,6 +546,37 @@ START_TEST(a_joined_rank_is_not_asked_for_device_memory)
 }
 END_TEST
 
+/* Rank 1 of 3 has no children. The message says that all have joined. */
+START_TEST(all_have_joined_only_when_the_own_join_is_known_and_nothing_waits)
+{
+    static const struct {
+        bool submits, joins, reports, good;
+    } rows[] = {
+        { false, false, false, false },
+        { false, true, false, false },
+        { true, true, true, false },
+        { false, true, true, true },
+    };
+    struct err err;
+    struct wire_writer body = { 0 }, told = { 0 };
+    struct offer offer = offer_of(COLLECTIVE_ALLREDUCE, HVD_SUM, true), join = net_join("join");
+    net_init(&net, 3, &net_defaults, 1);
+    if (rows[_i].submits)
+        net_submit(&net, 1, &offer);
+    if (rows[_i].joins)
+        net_submit(&net, 1, &join);
+    if (rows[_i].reports)
+        ck_assert(negotiation_report(net.ranks[1].negotiation, &told));
+    ck_assert(!rows[_i].reports || !negotiation_has_report(net.ranks[1].negotiation));
+    wire_writer_fini(&told);
+    wire_put_u8(&body, DOWN_JOINED);
+    wire_put_u32(&body, 2);
+    ck_assert_int_eq(take(&body, &err), rows[_i].good ? 1 : HVD_ERR_PROTOCOL);
+    ck_assert_str_eq(err.text, rows[_i].good ? "" : "all are said to have joined, which is not so");
+    end();
+}
+END_TEST
+
 static Suite *suite(void)
 {
     TCase *tcase = tcase_create("hostile");
@@ -564,6 +595,8 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, only_what_goes_together_is_fused, 0, 6);
     tcase_add_loop_test(tcase, a_joined_rank_is_not_asked_for_device_memory, 0, 6);
     tcase_add_test(tcase, a_broadcast_by_devices_does_not_lack_a_rank);
+    tcase_add_loop_test(tcase, all_have_joined_only_when_the_own_join_is_known_and_nothing_waits, 0,
+                        4);
     Suite *all = suite_create("negotiation_hostile");
     suite_add_tcase(all, tcase);
     return all;
