@@ -202,6 +202,7 @@ unit_tests = \
 	tests/unit/lib/link/shm_method_test \
 	tests/unit/lib/stall/stall_ask_test \
 	tests/unit/lib/stall/stall_message_test \
+	tests/unit/lib/stall/stall_self_test \
 	tests/unit/lib/stall/stall_test \
 	tests/unit/lib/negotiation/schedule_test \
 	tests/unit/lib/negotiation/state_test \
