@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads and interprets PTX, as much of it as lib/cuda/kernels_ptx.c writes: one instruction in a
- * line, registers of 64 bits, threads one after the other. What it does not know is
- * CUDA_ERROR_INVALID_PTX, as a mistake in the text would be. */
+ * line, registers of 64 bits, threads one after the other. What it does not know, and a register
+ * that is not declared, is CUDA_ERROR_INVALID_PTX, as a mistake in the text would be. */
 #include "tests/stand_in_cuda/stand_in.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@ enum {
     WORD = 48,
     OPERANDS = 4,
     REGISTERS_MAX = 48,
+    DECLARED_MAX = 16,
     LINES_MAX = 96,
     PARAMETERS_MAX = 8,
     STEPS_MAX = 1 << 26
@@ -50,9 +52,13 @@ struct line {
 
 struct stand_in_kernel {
     char name[WORD];
-    int nparameters, nlines, nregisters, nlabels;
+    int nparameters, nlines, ndeclared, nregisters, nlabels;
     char parameters[PARAMETERS_MAX][WORD];
-    char registers[REGISTERS_MAX][WORD];
+    struct {
+        char name[WORD];
+        int count; /* of the numbers behind the name; 0: the name alone */
+    } declared[DECLARED_MAX];
+    char registers[REGISTERS_MAX][WORD]; /* that are used */
     struct {
         char name[WORD];
         int at;
@@ -208,9 +214,44 @@ static const struct opcode {
 
 /* ---- reading ---- */
 
+/* ".reg .b32 %r<4>;" or ".reg .f32 %x, %y, %z;" */
+static bool read_registers(struct stand_in_kernel *kernel, char *text)
+{
+    char *rest, *word;
+    strtok_r(text, " ,;", &rest);
+    strtok_r(NULL, " ,;", &rest);
+    while ((word = strtok_r(NULL, " ,;", &rest))) {
+        if (kernel->ndeclared == DECLARED_MAX ||
+            sscanf(word, "%47[^<]<%d>", kernel->declared[kernel->ndeclared].name,
+                   &kernel->declared[kernel->ndeclared].count) < 1)
+            return false;
+        kernel->ndeclared++;
+    }
+    return true;
+}
+
+/* Every kernel has the special registers, such as %tid.x. */
+static bool is_declared(const struct stand_in_kernel *kernel, const char *name)
+{
+    for (int i = 0; i < kernel->ndeclared; i++) {
+        size_t length = strlen(kernel->declared[i].name);
+        const char *number = name + length;
+        if (strncmp(kernel->declared[i].name, name, length) != 0)
+            continue;
+        if (kernel->declared[i].count == 0
+                ? *number == '\0'
+                : isdigit((unsigned char)*number) && atoi(number) < kernel->declared[i].count)
+            return true;
+    }
+    return strchr(name, '.');
+}
+
+/* The number of a register, or -1. */
 static int find_register(struct stand_in_kernel *kernel, const char *name)
 {
     int i = 0;
+    if (!is_declared(kernel, name))
+        return -1;
     while (i < kernel->nregisters && strcmp(kernel->registers[i], name) != 0)
         i++;
     if (i == REGISTERS_MAX)
@@ -256,6 +297,8 @@ static bool read_instruction(struct stand_in_kernel *kernel, char *text)
     if (kernel->nlines == LINES_MAX)
         return false;
     line->guard = *word == '@' ? find_register(kernel, word + 1) : -1;
+    if (*word == '@' && line->guard < 0)
+        return false;
     if (*word == '@')
         word = strtok_r(NULL, " ,;\t", &rest);
     line->opcode = word ? find_opcode(word) : NULL;
@@ -302,7 +345,7 @@ static bool read_line(struct stand_in_kernel *kernel, char *line)
 {
     size_t length = strlen(line);
     if (*line == '.' && strncmp(line, ".param", 6) != 0)
-        return strncmp(line, ".reg ", 5) == 0;
+        return strncmp(line, ".reg ", 5) == 0 && read_registers(kernel, line);
     if (strstr(line, ".param ."))
         return read_parameters(kernel, line);
     if (*line == '{')

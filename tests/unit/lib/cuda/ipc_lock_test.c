@@ -3,6 +3,7 @@
  * mistaken for another file. */
 #include "lib/cuda/ipc_lock.h"
 
+#include "lib/cuda/reducer_impl.h"
 #include "tests/support/unit.h"
 
 #include <fcntl.h>
@@ -132,6 +133,24 @@ START_TEST(another_file_at_its_place_is_not_locked)
 }
 END_TEST
 
+/* The memory cannot be freed any more; who has it open need not be waited for. */
+START_TEST(buffers_that_are_left_give_up_their_locks)
+{
+    struct err err;
+    struct cuda_reducer reducer = { .lock = PTHREAD_MUTEX_INITIALIZER };
+    int locks[2];
+    for (int i = 0; i < 2; i++) {
+        struct ipc_buffer *buffer = calloc(1, sizeof *buffer);
+        locks[i] = buffer->lock = ipc_lock_create(&buffer->id, &err);
+        ipc_buffer_retire(&reducer, buffer);
+    }
+    ipc_buffers_leave(&reducer);
+    ck_assert_ptr_null(reducer.retired);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(fcntl(locks[i], F_GETFD), -1);
+}
+END_TEST
+
 START_TEST(without_descriptors_there_is_no_lock)
 {
     struct err err;
@@ -161,6 +180,7 @@ int main(void)
     tcase_add_test(tcase, a_lock_that_was_found_free_is_shared_by_nobody);
     tcase_add_test(tcase, a_lock_of_a_process_that_is_gone_is_not_found);
     tcase_add_test(tcase, another_file_at_its_place_is_not_locked);
+    tcase_add_test(tcase, buffers_that_are_left_give_up_their_locks);
     tcase_add_test(tcase, without_descriptors_there_is_no_lock);
     return unit_run(suite);
 }

@@ -4,6 +4,7 @@
  * GPU. */
 #include "lib/cuda/kernels_ptx.h"
 
+#include "lib/cuda/kernels.h"
 #include "lib/cuda/nccl.h"
 #include "lib/reduce/reduce.h"
 #include "tests/stand_in_cuda/stand_in.h"
@@ -209,6 +210,33 @@ START_TEST(every_type_has_a_kernel_where_the_host_has_a_loop)
 }
 END_TEST
 
+START_TEST(every_operation_but_adasum_has_kernels)
+{
+    enum kernel_act act, last;
+    for (int op = HVD_AVERAGE; op <= HVD_PRODUCT; op++)
+        ck_assert_int_eq(cuda_kernels_acts((enum hvd_op)op, &act, &last), op != HVD_ADASUM);
+    ck_assert(!cuda_kernels_acts((enum hvd_op)(HVD_PRODUCT + 1), &act, &last));
+    ck_assert(!cuda_kernels_acts((enum hvd_op) - 1, &act, &last));
+}
+END_TEST
+
+START_TEST(a_register_that_is_not_declared_is_a_mistake_in_the_text)
+{
+    static const char *const lines[] = { "mov.u32 %r3, 0;", "mov.u32 %r4, 0;", "mov.u32 %q, 0;",
+                                         "@%q bra done;" };
+    struct stand_in_kernel *read;
+    char text[400];
+    int count;
+    snprintf(text, sizeof text,
+             ".version 6.0\n.visible .entry k(.param .u64 k_out)\n{\n.reg .pred %%p<1>;\n"
+             ".reg .b32 %%r<4>;\n%s\ndone:\nret;\n}\n",
+             lines[_i]);
+    ck_assert_int_eq(stand_in_parse(text, &read, &count), _i == 0 ? CUDA_OK : CUDA_INVALID_PTX);
+    if (_i == 0)
+        stand_in_free_kernels(read, count);
+}
+END_TEST
+
 START_TEST(the_types_that_nccl_reduces_can_be_scaled)
 {
     int nccl_dtype, nccl_op;
@@ -240,6 +268,8 @@ int main(void)
     tcase_add_loop_test(tcase, a_kernel_combines_as_the_loop_of_the_host_does, KERNEL_DTYPES,
                         KERNEL_ACTS * KERNEL_DTYPES);
     tcase_add_test(tcase, every_type_has_a_kernel_where_the_host_has_a_loop);
+    tcase_add_test(tcase, every_operation_but_adasum_has_kernels);
+    tcase_add_loop_test(tcase, a_register_that_is_not_declared_is_a_mistake_in_the_text, 0, 4);
     tcase_add_test(tcase, the_types_that_nccl_reduces_can_be_scaled);
     tcase_add_test(tcase, an_address_outside_of_memory_is_illegal);
     return unit_run(suite);
