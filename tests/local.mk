@@ -64,6 +64,7 @@ unit_tests = \
 	tests/unit/lib/training/agreement_test \
 	tests/unit/lib/training/elastic_history_test \
 	tests/unit/lib/training/elastic_loop_test \
+	tests/unit/lib/training/elastic_memory_test \
 	tests/unit/lib/training/elastic_stamp_test \
 	tests/unit/lib/training/elastic_test \
 	tests/unit/lib/engine/counters_test \
@@ -88,6 +89,7 @@ unit_tests = \
 	tests/unit/lib/cuda/stand_in_ipc_test \
 	tests/unit/lib/device/device_copy_test \
 	tests/unit/lib/device/device_ends_test \
+	tests/unit/lib/device/device_load_test \
 	tests/unit/lib/device/device_ready_test \
 	tests/unit/lib/device/device_reduce_test \
 	tests/unit/lib/device/device_test \
@@ -343,7 +345,7 @@ tests_unit_lib_link_linker_failure_test_LDFLAGS = $(AM_LDFLAGS) \
 
 tests_unit_lib_collective_broadcast_linear_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=operation_alloc
 tests_unit_lib_base_interfaces_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=getifaddrs
-tests_unit_lib_timeline_timeline_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pwrite
+tests_unit_lib_timeline_timeline_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pwrite,--wrap=clock_gettime
 tests_unit_lib_engine_home_processor_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sched_setaffinity
 tests_unit_lib_engine_broadcast_shared_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=broadcast_linear_start,--wrap=shared_heap_alloc,--wrap=shared_heap_free
@@ -369,6 +371,7 @@ tests_unit_lib_link_shm_ring_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=segment_pop
 
 # One allocation fails.
 tests_unit_lib_training_average_metrics_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc,--wrap=realloc
+tests_unit_lib_training_elastic_memory_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=realloc
 tests_unit_lib_training_object_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc
 
 # Calls fail in turn.

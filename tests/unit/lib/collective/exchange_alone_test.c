@@ -17,14 +17,22 @@ typedef struct operation *start_fn(struct operation_store *store, const struct o
 
 static struct operation_store *store;
 
-/* What operations allocate is counted; one can be made to fail (--wrap). */
+/* What operations allocate is counted; one can be made to fail (--wrap). The first bytes behind
+ * each allocation are marked. */
+enum { MARKED = 64, MARK = 0xa5, LAST = 4, MANY = 300 };
 static int allocations, failing;
+static unsigned char *behind[LAST]; /* the last allocations */
 void *__real_aligned_alloc(size_t alignment, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
 
 void *__wrap_aligned_alloc(size_t alignment, size_t size)
 {
-    return ++allocations == failing ? NULL : __real_aligned_alloc(alignment, size);
+    unsigned char *memory = NULL;
+    if (++allocations != failing)
+        memory = __real_aligned_alloc(alignment, (size + MARKED + 63) / 64 * 64);
+    if (memory)
+        memset(behind[allocations % LAST] = memory + size, MARK, MARKED);
+    return memory;
 }
 
 static void setup(void)
@@ -78,6 +86,27 @@ START_TEST(the_second_operation_does_not_allocate)
         ck_assert_ptr_nonnull(operation);
         ck_assert(round == 0 || allocations == before);
         operation_fini(store, operation);
+    }
+}
+END_TEST
+
+/* One block has the operation, its exchanges and the bounds of shares. */
+START_TEST(an_operation_of_any_number_of_ranks_begins_within_its_memory)
+{
+    static const int64_t splits[MANY] = { 1, 1, 1 };
+    for (int size = 2; size <= MANY; size++) {
+        struct operation_store *empty = operation_store_create();
+        struct operation_task task = some_task(_i);
+        task.size = size;
+        task.splits = splits;
+        int before = allocations;
+        struct operation *operation = starts[_i].start(empty, &task, NULL);
+        ck_assert_ptr_nonnull(operation);
+        ck_assert_int_le(allocations - before, LAST);
+        for (int i = (allocations - before) * MARKED; i-- > 0;)
+            ck_assert_uint_eq(behind[(before + 1 + i / MARKED) % LAST][i % MARKED], MARK);
+        operation_fini(empty, operation);
+        operation_store_destroy(empty);
     }
 }
 END_TEST
@@ -246,6 +275,8 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, the_second_operation_does_not_allocate, 0, STARTS);
+    tcase_add_loop_test(tcase, an_operation_of_any_number_of_ranks_begins_within_its_memory, 0,
+                        STARTS);
     tcase_add_loop_test(tcase, without_memory_nothing_starts_and_nothing_leaks, 0, STARTS);
     tcase_add_loop_test(tcase, a_peer_that_sends_too_much_is_an_error, 0, STARTS);
     tcase_add_loop_test(tcase, a_rank_that_nothing_is_awaited_from_is_an_error, 0, STARTS);

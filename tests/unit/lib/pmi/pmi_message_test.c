@@ -107,10 +107,12 @@ END_TEST
 START_TEST(numbers_are_checked)
 {
     int number = 0;
-    const char *text = "cmd=x a=7 b=8 c=7x d= e=-1 f=99999999999999999999\n";
+    const char *text = "cmd=x a=7 b=8 c=7x d= e=-1 f=99999999999999999999 h=12\n";
     ck_assert_int_gt(read_text(PMI1, text, strlen(text)), 0);
     ck_assert_int_eq(pmi_message_number(&message, "a", 0, 7, &number, &err), HVD_OK);
     ck_assert_int_eq(number, 7);
+    ck_assert_int_eq(pmi_message_number(&message, "h", 0, 99, &number, &err), HVD_OK);
+    ck_assert_int_eq(number, 12);
     for (const char *name = "bcdefg"; *name; name++) {
         char one[2] = { *name, '\0' };
         ck_assert_int_eq(pmi_message_number(&message, one, 0, 7, &number, &err), HVD_ERR_PROTOCOL);

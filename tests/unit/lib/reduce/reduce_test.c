@@ -64,6 +64,28 @@ START_TEST(everything_can_be_done_but_the_average_of_bool)
 }
 END_TEST
 
+/* The best first. */
+static const struct reduce_path *const ordered[] = {
+#ifdef REDUCE_X86_64
+    &reduce_avx512,
+    &reduce_avx2,
+#endif
+#ifdef REDUCE_AARCH64
+    &reduce_neon,
+#endif
+    &reduce_portable,
+};
+
+START_TEST(the_paths_are_those_that_this_processor_supports_the_best_first)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof ordered / sizeof *ordered; i++)
+        if (ordered[i]->supported())
+            ck_assert_ptr_eq(reduce_path_at(count++), ordered[i]);
+    ck_assert_ptr_null(reduce_path_at(count));
+}
+END_TEST
+
 START_TEST(the_best_path_is_taken_unless_one_is_forced)
 {
     const struct reduce_path *best = reduce_path_at(0), *path, *last = NULL;
@@ -325,6 +347,7 @@ int main(void)
     tcase_add_test(tcase, what_is_no_type_or_operation_has_no_function);
     tcase_add_test(tcase, numbers_sizes_and_names_of_types_are_as_documented);
     tcase_add_test(tcase, everything_can_be_done_but_the_average_of_bool);
+    tcase_add_test(tcase, the_paths_are_those_that_this_processor_supports_the_best_first);
     tcase_add_test(tcase, the_best_path_is_taken_unless_one_is_forced);
     tcase_add_loop_test(tcase, every_type_with_every_operation_is_right_on_every_path, 0,
                         REFERENCE_DTYPES);

@@ -576,6 +576,16 @@ START_TEST(a_group_is_named_or_nameless_and_never_empty)
 }
 END_TEST
 
+START_TEST(a_group_of_one_tensor_is_its_own)
+{
+    const struct hvd_tensor tensors[2] = { { .name = NULL }, { .name = "of another group" } };
+    struct description description = { .kind = COLLECTIVE_ALLREDUCE };
+    struct err err;
+    ck_assert_int_eq(request_group(&description, tensors, 1, COLLECTIVE_ALLREDUCE, &err), HVD_OK);
+    ck_assert(description.group == 1 && description.group_size == 1);
+}
+END_TEST
+
 START_TEST(ranks_are_sorted_exist_and_differ)
 {
     static const int mixed[] = { 3, 0, 2 }, twice[] = { 1, 2, 1 }, high[] = { 0, 4 },
@@ -630,6 +640,7 @@ int main(void)
     tcase_add_test(tcase, splits_are_one_for_each_rank_and_no_more_than_there_is);
     tcase_add_test(tcase, a_group_has_one_number_and_its_size);
     tcase_add_test(tcase, a_group_is_named_or_nameless_and_never_empty);
+    tcase_add_test(tcase, a_group_of_one_tensor_is_its_own);
     tcase_add_test(tcase, ranks_are_sorted_exist_and_differ);
     tcase_add_test(tcase, labels_quote_what_cannot_be_printed);
     return unit_run(suite);

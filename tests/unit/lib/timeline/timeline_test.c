@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file of a timeline is read by a strict reader of JSON whenever something was written, also
  * when the disk is full; what it says are the spans that were told.
- * Linked with -Wl,--wrap=pwrite. */
+ * Linked with -Wl,--wrap=pwrite,--wrap=clock_gettime. */
 #include "lib/timeline/timeline.h"
 
 #include "lib/base/log.h"
@@ -168,6 +168,34 @@ START_TEST(the_file_is_complete_after_every_flush)
     ck_assert_int_eq(occurrences("\"process_name\",\"pid\":7,\"args\":{\"name\":\"grad/6\"}"), 1);
     ck_assert_int_eq(occurrences("\"ph\":\"X\",\"name\":\"42\",\"ts\":"), 1);
     ck_assert_int_eq(occurrences("\"CYCLE_START\""), 100);
+}
+END_TEST
+
+/* What the clocks say, or 0 for the real ones (--wrap). */
+static struct timespec set_clock;
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+    if (set_clock.tv_sec == 0)
+        return __real_clock_gettime(clock, now);
+    *now = set_clock;
+    return 0;
+}
+
+START_TEST(times_are_microseconds_since_the_start_with_three_decimals)
+{
+    set_clock = (struct timespec){ 1000, 5 };
+    struct timeline *timeline = open_it(false);
+    timeline_ready(timeline, "a", 3);
+    set_clock = (struct timespec){ 8654, 321098770 };
+    timeline_ready(timeline, "a", 4);
+    set_clock.tv_sec = 0;
+    timeline_close(timeline);
+    ck_assert_int_eq(occurrences("\"start_time_since_epoch_in_micros\":1000000000}"), 1);
+    ck_assert_int_eq(occurrences("\"name\":\"3\",\"ts\":0.000,"), 1);
+    ck_assert_int_eq(occurrences("\"name\":\"4\",\"ts\":7654321098.765,"), 1);
 }
 END_TEST
 
@@ -499,6 +527,7 @@ int main(void)
     tcase_add_test(tcase, a_fresh_file_is_complete);
     tcase_add_test(tcase, what_was_in_the_file_is_gone);
     tcase_add_test(tcase, the_file_is_complete_after_every_flush);
+    tcase_add_test(tcase, times_are_microseconds_since_the_start_with_three_decimals);
     tcase_add_test(tcase, cycles_are_marked_if_asked_for);
     tcase_add_test(tcase, an_end_without_a_beginning_is_left_out);
     tcase_add_loop_test(tcase, an_end_tells_what_was_moved, 0, sizeof argued / sizeof *argued);
