@@ -454,6 +454,7 @@ unit_tests += \
 	tests/unit/launcher/connect/command_words_test \
 	tests/unit/launcher/connect/dial_listener_test \
 	tests/unit/launcher/connect/srun_line_test \
+	tests/unit/launcher/connect/srun_process_test \
 	tests/unit/launcher/protocol/heartbeat_timeout_test \
 	tests/unit/launcher/connect/connect_stderr_test \
 	tests/unit/launcher/connect/host_connect_test \
@@ -490,6 +491,7 @@ unit_tests += \
 	tests/unit/launcher/verdict/job_blame_wrote_test \
 	tests/unit/launcher/verdict/job_judge_test \
 	tests/unit/rendezvous/world/job_declaration_test \
+	tests/unit/launcher/cleanup/command_guard_test \
 	tests/unit/launcher/job/job_elastic_hosts_test \
 	tests/unit/launcher/job/job_elastic_test \
 	tests/unit/launcher/job/job_host_orders_test \
@@ -600,6 +602,7 @@ tests_unit_launcher_cleanup_cleanup_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=proc
 
 # Counts the texts that are open.
 tests_unit_launcher_process_cgroup_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fmemopen,--wrap=fclose
+tests_unit_launcher_process_oom_counter_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fmemopen,--wrap=fclose
 
 # Its clock stands still.
 tests_unit_launcher_job_job_last_line_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=job_now_ms

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which counters of the kernel are read, and what counts as rising. The files are the test's. */
+/* Which counters of the kernel are read, and what counts as rising. The files are the test's.
+ * Linked with -Wl,--wrap=fmemopen,--wrap=fclose. */
 #include "launcher/process/oom_counter.h"
 #include "tests/support/descriptors.h"
 #include "tests/support/unit.h"
@@ -107,9 +108,30 @@ START_TEST(a_counter_that_appears_later_begins_at_0)
 }
 END_TEST
 
+/* Texts that were opened, less those that were closed (--wrap). */
+static int ntexts;
+FILE *__real_fmemopen(void *buffer, size_t size, const char *mode);
+FILE *__wrap_fmemopen(void *buffer, size_t size, const char *mode);
+int __real_fclose(FILE *file);
+int __wrap_fclose(FILE *file);
+
+FILE *__wrap_fmemopen(void *buffer, size_t size, const char *mode)
+{
+    ntexts++;
+    return __real_fmemopen(buffer, size, mode);
+}
+
+int __wrap_fclose(FILE *file)
+{
+    ntexts--;
+    return __real_fclose(file);
+}
+
 START_TEST(this_machine_has_a_counter_or_none)
 {
+    ntexts = 0;
     oom_counter_find_own(&counter);
+    ck_assert_int_eq(ntexts, 0);
     oom_counter_begin(&counter);
     oom_counter_rose(&counter);
 }

@@ -212,6 +212,15 @@ START_TEST(threads_are_named_and_those_of_libhvd_are_left_out)
 }
 END_TEST
 
+START_TEST(a_name_that_is_too_long_is_cut)
+{
+    char name[] = "12345678";
+    prctl(PR_SET_NAME, "process");
+    process_thread_name(getpid(), getpid(), name, 4);
+    ck_assert_mem_eq(name, "pro\0005678", sizeof name);
+}
+END_TEST
+
 START_TEST(of_many_threads_eight_are_described)
 {
     for (int i = 0; i < THREADS_MAX; i++)
@@ -353,6 +362,7 @@ int main(void)
     tcase_add_test(places, of_a_process_that_may_not_be_traced_the_state_alone_is_told);
     tcase_add_test(places, a_process_that_computes_runs);
     tcase_add_test(places, threads_are_named_and_those_of_libhvd_are_left_out);
+    tcase_add_test(places, a_name_that_is_too_long_is_cut);
     tcase_add_test(places, of_many_threads_eight_are_described);
     suite_add_tcase(suite, places);
     tcase_add_test(ranks, a_process_without_children_works_itself);
