@@ -600,6 +600,10 @@ tests_unit_launcher_agent_agent_relay_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=so
 # What is found, and by which signal.
 tests_unit_launcher_cleanup_cleanup_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=process_tree_signal,--wrap=orphans_signal
 
+# A channel that has ended.
+tests_unit_launcher_ssh_ssh_pump_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=libssh2_channel_read_ex \
+	-Wl,--wrap=libssh2_channel_eof,--wrap=libssh2_channel_wait_closed
+
 # Counts the texts that are open.
 tests_unit_launcher_process_cgroup_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fmemopen,--wrap=fclose
 tests_unit_launcher_process_oom_counter_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fmemopen,--wrap=fclose

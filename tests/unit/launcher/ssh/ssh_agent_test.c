@@ -97,6 +97,8 @@ static const struct {
     { SAY("\0\0\0\0"), 0, "" },
     { SAY("\0\0\0\5\14\0"), 0, "hung up without an answer" },
     { SAY("\0\0"), 0, "hung up without an answer" },
+    { SAY("\0\3\xff\xfc\14"), 0, "hung up without an answer" }, /* 256 KiB */
+    { SAY("\0\3\xff\xfd\14"), 0, "an answer that is too long" },
     { SAY("\xff\xff\xff\xff\14"), 0, "an answer that is too long" },
 };
 

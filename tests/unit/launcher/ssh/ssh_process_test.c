@@ -3,9 +3,11 @@
  * end of a socket. */
 #include "launcher/base/syscall_filter.h"
 #include "launcher/process/children.h"
+#include "launcher/ssh/ssh_connect.h"
 #include "launcher/ssh/ssh_helper_impl.h"
 #include "tests/support/unit.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -243,6 +245,48 @@ START_TEST(a_process_that_crashes_costs_its_host_only)
 }
 END_TEST
 
+static char unconnected[200];
+
+static void on_connect_end(void *context, const struct ssh_connected *connected)
+{
+    (void)context;
+    ck_assert_ptr_null(connected->process);
+    ck_assert(!connected->no_resource && !connected->no_common);
+    snprintf(unconnected, sizeof unconnected, "%s", connected->text);
+}
+
+START_TEST(a_process_that_crashes_ends_the_attempt_to_connect)
+{
+    struct string_list none = { 0 };
+    struct sockaddr_in port = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+    struct addrinfo address = { .ai_family = AF_INET, .ai_socktype = SOCK_STREAM };
+    socklen_t length = sizeof port;
+    const struct ssh_connect_request request = { .helper = helper,
+                                                 .addresses = &address,
+                                                 .known_types = &none };
+    char expected[200];
+    pid_t pid = 0;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&port, length), 0);
+    ck_assert_int_eq(listen(fd, 1), 0);
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&port, &length), 0);
+    address.ai_addr = (struct sockaddr *)&port;
+    address.ai_addrlen = length;
+    snprintf(expected, sizeof expected,
+             "127.0.0.1 port %d: exchange of keys: hvdssh killed by signal 9 (SIGKILL)",
+             ntohs(port.sin_port));
+    unconnected[0] = '\0';
+    ssh_connect_start(&loop, &request, on_connect_end, NULL);
+    while (list_processes(&pid) == 0)
+        uv_run(&loop, UV_RUN_NOWAIT);
+    ck_assert_int_eq(kill(pid, SIGKILL), 0);
+    while (!*unconnected)
+        uv_run(&loop, UV_RUN_ONCE);
+    ck_assert_str_eq(unconnected, expected);
+    close(fd);
+}
+END_TEST
+
 START_TEST(without_hvdssh_its_hosts_end_and_none_can_be_started)
 {
     struct err err = { 0 };
@@ -470,6 +514,7 @@ int main(void)
     tcase_add_test(hosts, kinds_of_host_keys_that_libssh2_does_not_have_are_reported);
     tcase_add_test(hosts, the_host_hears_the_end_when_the_process_is_closed);
     tcase_add_loop_test(hosts, a_process_that_crashes_costs_its_host_only, 0, 2);
+    tcase_add_test(hosts, a_process_that_crashes_ends_the_attempt_to_connect);
     tcase_add_test(hosts, without_hvdssh_its_hosts_end_and_none_can_be_started);
     tcase_add_test(hosts, a_report_that_is_none_ends_the_process);
     tcase_add_test(hosts, hvdssh_that_is_not_there_is_named);
