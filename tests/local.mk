@@ -499,6 +499,7 @@ unit_tests += \
 	tests/unit/launcher/job/job_host_relay_test \
 	tests/unit/launcher/job/job_last_line_test \
 	tests/unit/launcher/job/job_progress_test \
+	tests/unit/launcher/job/job_start_test \
 	tests/unit/launcher/verdict/job_state_test \
 	tests/unit/launcher/verdict/stderr_failure_test \
 	tests/unit/launcher/verdict/unresponsive_host_test \

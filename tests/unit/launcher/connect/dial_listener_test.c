@@ -290,6 +290,19 @@ START_TEST(a_range_of_ports_without_a_free_one_is_an_error)
 }
 END_TEST
 
+START_TEST(the_first_free_port_of_a_range_is_taken)
+{
+    struct err err = { 0 };
+    int taken = dial_listener_port(listener), last = taken < 65000 ? taken + 500 : 65535;
+    struct dial_listener *other =
+        dial_listener_open(&loop, &key, taken, last, on_test_agent, NULL, &err);
+    ck_assert_msg(other != NULL, "%s", err.text);
+    ck_assert_int_gt(dial_listener_port(other), taken);
+    ck_assert_int_le(dial_listener_port(other), last);
+    dial_listener_close(other);
+}
+END_TEST
+
 START_TEST(a_port_can_be_used_again_while_an_agent_that_came_by_it_is_connected)
 {
     struct err err = { 0 };
@@ -370,6 +383,7 @@ int main(void)
     tcase_add_test(tcase, unauthenticated_clients_in_every_place_do_not_keep_an_agent_out);
     tcase_add_test(tcase, a_connection_without_a_descriptor_waits_for_one);
     tcase_add_test(tcase, a_range_of_ports_without_a_free_one_is_an_error);
+    tcase_add_test(tcase, the_first_free_port_of_a_range_is_taken);
     tcase_add_test(tcase, a_port_can_be_used_again_while_an_agent_that_came_by_it_is_connected);
     tcase_add_test(tcase, an_agent_names_what_it_has_tried);
     tcase_add_test(tcase, an_invitation_that_ends_early_is_an_error);

@@ -196,6 +196,54 @@ START_TEST(past_the_start_timeout_a_host_is_given_up)
 }
 END_TEST
 
+START_TEST(before_the_start_timeout_a_host_is_waited_for)
+{
+    start("exec sleep 600");
+    add(0, 1);
+    job_elastic_check(job);
+    UNTIL(pid_of(0) > 0 || has_ended[0]);
+    ck_assert(!has_ended[0]);
+    job_stop_worker(job, 0);
+    UNTIL(has_ended[0]);
+    job_end(job);
+    run();
+    has_not("not ready in time");
+}
+END_TEST
+
+static pid_t parent_of(pid_t pid)
+{
+    char path[64];
+    int parent = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fscanf(file, "%*d (%*[^)]) %*c %d", &parent), 1);
+    fclose(file);
+    return parent;
+}
+
+START_TEST(a_host_that_is_lost_soon_after_it_was_heard_is_swept)
+{
+    char path[1000];
+    const char *folder = getenv("builddir");
+    snprintf(path, sizeof path, "%s/hvdagent", folder ? folder : ".");
+    settings.agent = path;
+    settings.remote_shell = "sh -c 'shift; exec \"$@\"' sh";
+    settings.remote_shell_source = "--remote-shell";
+    options.verbose = true;
+    start("echo runs; exec sleep 600");
+    add_to("elsewhere.invalid", 0, 1, 0);
+    UNTIL(has_printed("runs"));
+    kill(parent_of(pid_of(0)), SIGKILL); /* its agent */
+    UNTIL(has_ended[0]);
+    UNTIL(!host_of(0));
+    job_end(job);
+    run();
+    has("elsewhere.invalid is swept, 0 left\n");
+}
+END_TEST
+
 static int blamed;
 
 static void fail_because_of(int worker)
@@ -317,6 +365,8 @@ static Suite *suite(void)
     tcase_add_test(hosts, an_agent_that_connects_is_not_taken_for_an_orphan);
     tcase_add_test(hosts, an_unreached_host_costs_its_workers_only);
     tcase_add_test(hosts, past_the_start_timeout_a_host_is_given_up);
+    tcase_add_test(hosts, before_the_start_timeout_a_host_is_waited_for);
+    tcase_add_test(hosts, a_host_that_is_lost_soon_after_it_was_heard_is_swept);
     tcase_add_test(hosts, a_program_that_is_not_found_starts_no_worker);
     tcase_add_test(hosts, the_worker_to_blame_gives_the_exit_status);
     suite_add_tcase(suite, hosts);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What excuses an agent of this machine that says nothing, which gaps count, and the frames of
- * an agent that only an elastic job may get. The clock is that of a loop that does not run. */
+/* What excuses an agent of this machine that says nothing, which gaps count, what a heartbeat and
+ * a binding tell, and the frames of an agent that only an elastic job may get. The clock is that
+ * of a loop that does not run. */
 #include "tests/support/host_link_fixture.h"
 
 #include <signal.h>
@@ -10,6 +11,7 @@
 
 static char notes[400];
 static int drains;
+static struct host_rank running[1];
 
 static void on_note(void *context, int index, bool important, const char *text)
 {
@@ -24,13 +26,20 @@ static void on_drain(void *context, int index)
     drains++;
 }
 
+static void on_bound_text(void *context, int rank, const char *text)
+{
+    (void)context, (void)rank;
+    snprintf(notes, sizeof notes, "%s", text);
+}
+
 static void start(bool is_elastic)
 {
     static const struct job_elastic elastic;
     static struct job_options options;
-    static const struct job_host_events events = { .on_note = on_note, .on_drain = on_drain };
+    static const struct job_host_events events = { .on_note = on_note,
+                                                   .on_drain = on_drain,
+                                                   .on_bound = on_bound_text };
     static const int ranks[] = { 0 };
-    static struct host_rank running[1];
     running[0] = (struct host_rank){ .phase = RANK_RUNNING };
     options = (struct job_options){ .heartbeat_timeout_ms = 1000,
                                     .elastic = is_elastic ? &elastic : NULL };
@@ -181,6 +190,40 @@ START_TEST(in_another_job_a_host_that_drains_breaks_its_link)
 }
 END_TEST
 
+static int hear(int type, struct wire_writer *body)
+{
+    struct err err;
+    struct frame frame = { .type = (uint16_t)type,
+                           .body = body->data,
+                           .length = (uint32_t)body->length };
+    int rc = job_host_on_frame(&host, &frame, &err);
+    wire_writer_fini(body);
+    return rc;
+}
+
+START_TEST(a_heartbeat_that_comes_back_gives_the_time_of_the_round_trip)
+{
+    struct wire_writer body = { 0 };
+    struct agent_heartbeat echo = { .stamp = uv_hrtime() / 1000 - 2000000 };
+    agent_heartbeat_encode(&body, &echo);
+    ck_assert_int_eq(hear(AGENT_HEARTBEAT, &body), HVD_OK);
+    ck_assert_uint_ge(host.round_trip_us, 2000000);
+    ck_assert_uint_le(host.round_trip_us, uv_hrtime() / 1000 - echo.stamp);
+}
+END_TEST
+
+START_TEST(what_an_agent_says_of_a_binding_is_one_line)
+{
+    static const struct job_options reports = { .attributes.report_bindings = true };
+    struct wire_writer body = { 0 };
+    host.options = &reports;
+    running[0].phase = RANK_WAITING;
+    agent_bound_encode(&body, &(struct agent_bound){ .text = "core 1\nhvdrun: core 2" });
+    ck_assert_int_eq(hear(AGENT_BOUND, &body), HVD_OK);
+    ck_assert_str_eq(notes, "core 1?hvdrun: core 2");
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *suite = suite_create("job_host_heartbeat");
@@ -189,6 +232,8 @@ static Suite *suite(void)
     tcase_add_test(agents, an_agent_that_wants_to_run_is_waited_for_and_told_of_once);
     tcase_add_test(agents, an_elastic_job_hears_that_a_host_drains);
     tcase_add_test(agents, in_another_job_a_host_that_drains_breaks_its_link);
+    tcase_add_test(agents, a_heartbeat_that_comes_back_gives_the_time_of_the_round_trip);
+    tcase_add_test(agents, what_an_agent_says_of_a_binding_is_one_line);
     tcase_add_loop_test(agents, a_gap_is_three_quarters_of_the_limit_before_stop, 0,
                         sizeof gaps / sizeof *gaps);
     tcase_add_test(agents, the_last_long_gap_stays);
