@@ -478,6 +478,7 @@ unit_tests += \
 	tests/unit/launcher/hosts/hostfile_read_test \
 	tests/unit/rendezvous/http/http_access_test \
 	tests/unit/rendezvous/http/http_bad_input_test \
+	tests/unit/rendezvous/base/wait_table_test \
 	tests/unit/rendezvous/api/http_jobs_test \
 	tests/unit/rendezvous/api/http_key_value_test \
 	tests/unit/rendezvous/http/http_head_test \
@@ -630,6 +631,7 @@ tests_unit_rendezvous_tcp_tcp_port_test_SOURCES = tests/unit/rendezvous/tcp/tcp_
 tests_unit_rendezvous_tcp_tcp_port_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=uv_now
 
 # Every allocation fails in turn.
+tests_unit_rendezvous_api_status_json_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
 tests_unit_rendezvous_http_http_memory_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
 tests_unit_rendezvous_store_key_value_memory_test_LDFLAGS = $(AM_LDFLAGS) \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job as JSON: as nobody has come, while it gathers, when it runs, and when it has failed. */
+/* A job as JSON: as nobody has come, while it gathers, when it runs, and when it has failed.
+ * Linked with -Wl,--wrap=calloc. */
 #include "rendezvous/api/status_json.h"
 
 #include "rendezvous/base/host_groups.h"
@@ -472,6 +473,31 @@ START_TEST(without_memory_there_is_no_json_and_nothing_leaks)
 }
 END_TEST
 
+static int failing; /* the next calloc() is number 1; 0: none fails (--wrap) */
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return failing > 0 && --failing == 0 ? NULL : __real_calloc(count, size);
+}
+
+START_TEST(without_memory_for_the_hosts_of_a_job_there_is_no_json)
+{
+    int nth = 1;
+    setup_running();
+    for (cJSON *made = NULL; !made; nth++) {
+        failing = nth;
+        made = status_json_job_in_full(job, false, EPOCH_MS, 7000);
+        ck_assert(!made == (failing == 0));
+        cJSON_Delete(made);
+    }
+    ck_assert_int_gt(nth, 4);
+    failing = 0;
+    teardown();
+}
+END_TEST
+
 /* Too many for anything that is not nearly linear: it would take minutes. */
 START_TEST(the_largest_world_can_be_told)
 {
@@ -529,6 +555,7 @@ int main(void)
     tcase_add_test(tcase, a_job_that_could_not_start_says_why);
     tcase_add_test(tcase, a_clock_that_is_behind_does_no_harm);
     tcase_add_test(tcase, without_memory_there_is_no_json_and_nothing_leaks);
+    tcase_add_test(tcase, without_memory_for_the_hosts_of_a_job_there_is_no_json);
     tcase_add_test(tcase, the_largest_world_can_be_told);
     tcase_add_test(tcase, hosts_stand_in_order_of_their_first_worker);
     return unit_run(suite);
