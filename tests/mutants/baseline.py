@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of a test without a change: how long it takes, which C files it links, and which functions it enters.
+"""What is known of a test without a change: how long it takes, which C files it links, which functions it enters, and which programs
+it starts.
 
-One file of JSON for each test that passes, which is good for as long as the program, what measures it and the fields are the
-same, so that nothing is measured twice. A test that fails or takes too long is measured each time: the machine may have paused.
+One file of JSON for each test that passes, which is good for as long as the program, those that it starts, what measures it and the
+fields are the same, so that nothing is measured twice. A test that fails or takes too long is measured each time: the machine may have paused.
 """
 import dataclasses
 import hashlib
@@ -22,6 +23,7 @@ class Measured:
     seconds: float
     files: list
     entered: list
+    programs: list = dataclasses.field(default_factory=list)  # that a unit test starts
     failed: list = dataclasses.field(default_factory=list)  # sentences
 
 
@@ -34,10 +36,10 @@ def digest(paths):
 
 
 def kept(folder, test, of):
-    """What was measured of this test before, or None."""
+    """What was measured of this test before, or None. `of` gives the digest of a test that starts these programs."""
     path = folder / f"{test.replace('/', '+')}.json"
     found = json.loads(path.read_text()) if path.exists() else {}
-    return Measured(**found) if found.get("of") == of else None
+    return Measured(**found) if found.get("of") == of(found.get("programs", [])) else None
 
 
 def keep(folder, test, measured):
@@ -69,10 +71,19 @@ def functions_in(program):
     return {number | int(at, 16): name for at, name in re.findall(r"^(\S+) [tT] (\w+)", symbols, re.MULTILINE)}
 
 
+def entries_of(table):
+    return [entry for (entry,) in struct.iter_unpack("=Q", table) if entry]
+
+
 def entered_functions(table, *names):
     """Those of a table that entered.c filled; `names` are of functions_in()."""
-    entries = [entry for (entry,) in struct.iter_unpack("=Q", table) if entry]
-    return sorted({known[entry] for known in names for entry in entries if entry in known})
+    return sorted({known[entry] for known in names for entry in entries_of(table) if entry in known})
+
+
+def entered_programs(table, programs):
+    """Those of these names that have a function in the table."""
+    numbers = {entry >> OFFSET_BITS for entry in entries_of(table)}
+    return [name for name in programs if object_number(name) in numbers]
 
 
 def new_table(path):

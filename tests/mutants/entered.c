@@ -4,9 +4,10 @@
  *
  * Loaded with LD_PRELOAD into programs that -finstrument-functions compiled, or linked into them.
  * Each function that is entered is put once into a table in the file that ENTERED_FUNCTIONS names,
- * which all processes share, also those that are killed. An entry has the number of the object
- * (object_number()) in the upper 24 bits, and the offset of the function in it. A process whose
- * environment was replaced, and objects that are loaded later, are not seen.
+ * which all processes share, also those that are killed. A process whose environment was replaced
+ * finds it at ENTERED_TABLE, if this is linked into its program. An entry has the number of the
+ * object (object_number()) in the upper 24 bits, and the offset of the function in it. Objects that
+ * are loaded later are not seen.
  */
 #define _GNU_SOURCE // dl_iterate_phdr()
 
@@ -58,7 +59,7 @@ __attribute__((constructor)) static void entered_start(void)
 {
     char program[4096] = "";
     const char *path = getenv("ENTERED_FUNCTIONS");
-    int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    int fd = open(path ? path : ENTERED_TABLE, O_RDWR | O_CLOEXEC);
     if (fd < 0 || readlink("/proc/self/exe", program, sizeof program - 1) < 0)
         return;
     dl_iterate_phdr(object_add, program);

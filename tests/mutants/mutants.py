@@ -48,8 +48,8 @@ def rank_of(test, file):
 def sees(tree, test, file, function):
     """Whether a test can see a change of this function. Initialisers of a file are in none: then those that link the file."""
     known = tree.tests[test]
-    if test.endswith(".sh"):
-        return function in known.entered and any(file.name in files for files in tree.files.values())
+    if any(file.name in tree.files[name] for name in tree.started(test)) and function in known.entered:
+        return True
     return file.name in known.files and (not function or function in known.entered)
 
 

@@ -4,6 +4,7 @@
 A line for each sentence: "ok SENTENCE", or "failed SENTENCE".
 """
 import pathlib
+import sys
 import tempfile
 
 import baseline
@@ -23,6 +24,10 @@ class StandIn:
     def __init__(self, **ends):
         self.ends = {{"near": NEAR, "far": FAR}[name]: list(those) for name, those in ends.items()}
         self.tests = {test: baseline.Measured("", "", 1, [FILE.name], ["f"]) for test in self.ends}
+        self.files = {}
+
+    def started(self, _):
+        return {}
 
     def compile(self, file, source, folder, *flags):
         made = pathlib.Path(folder) / "made.o"
@@ -108,7 +113,55 @@ def what_was_kept_with_other_fields_is_measured_again():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         (folder / "test.json").write_text('{"of": "of a former version", "former": 1}')
-        return baseline.kept(folder, "test", baseline.digest([])) is None
+        return baseline.kept(folder, "test", lambda _: baseline.digest([])) is None
+
+
+SSH = "tests/unit/launcher/ssh/ssh_process_test"
+
+
+def starts_hvdssh(folder):
+    """A test that starts hvdssh, and links ssh_process.c as hvdssh does; ssh_pump.c is in hvdssh alone. Nothing is linked."""
+    made = tree.Tree(pathlib.Path(folder), 1)
+    made.files = {"hvdssh": ["ssh_pump.c", "ssh_process.c"], "hvdrun": ["ssh_process.c"]}
+    made.tests = {SSH: baseline.Measured("", "", 1, ["ssh_process.c", "hosts.c"], ["move"], ["hvdssh"])}
+    made.link = lambda program, *_: f"new {program}"
+    return made
+
+
+def a_program_that_a_unit_test_starts_has_the_change():
+    made = starts_hvdssh("/nowhere")
+    mounts = ["new hvdssh", made.build / "hvdssh"]
+    return [made.changed(SSH, pathlib.Path(name), "made.o") for name in ("ssh_pump.c", "ssh_process.c", "hosts.c")] == [
+        ([made.build / SSH], mounts),
+        ([f"new {SSH}"], mounts),
+        ([f"new {SSH}"], []),
+    ]
+
+
+def a_test_whose_program_does_not_link_does_not_link():
+    made = starts_hvdssh("/nowhere")
+    made.link = lambda program, *_: program == SSH and "new"
+    return made.changed(SSH, pathlib.Path("ssh_process.c"), "made.o") is None
+
+
+def a_test_sees_what_a_program_enters_that_it_starts():
+    made = starts_hvdssh("/nowhere")
+    return [mutants.sees(made, SSH, pathlib.Path(file), function) for file, function in (("ssh_pump.c", "move"), ("ssh_pump.c", "end"))] == [True, False]
+
+
+def a_program_is_started_that_has_a_function_in_the_table():
+    with tempfile.TemporaryDirectory() as folder:
+        table = baseline.new_table(pathlib.Path(folder) / "table")
+        table.write_bytes((baseline.object_number("hvdssh") << baseline.OFFSET_BITS | 64).to_bytes(8, sys.byteorder))
+        return baseline.entered_programs(table.read_bytes(), ["hvdrun", "hvdssh"]) == ["hvdssh"]
+
+
+def what_was_kept_is_measured_again_after_a_change_of_a_program_that_is_started():
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        baseline.keep(folder, "test", baseline.Measured("hvdssh as it was", "", 1, [], [], ["hvdssh"]))
+        kept = [baseline.kept(folder, "test", lambda started: f"{' '.join(started)} {state}") for state in ("as it was", "changed")]
+        return kept[0] is not None and kept[1] is None
 
 
 CASES = [
@@ -123,6 +176,11 @@ CASES = [
     a_test_that_has_passed_is_not,
     but_after_a_change_of_what_measures_it,
     what_was_kept_with_other_fields_is_measured_again,
+    a_program_that_a_unit_test_starts_has_the_change,
+    a_test_whose_program_does_not_link_does_not_link,
+    a_test_sees_what_a_program_enters_that_it_starts,
+    a_program_is_started_that_has_a_function_in_the_table,
+    what_was_kept_is_measured_again_after_a_change_of_a_program_that_is_started,
 ]
 
 for case in CASES:

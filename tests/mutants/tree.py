@@ -3,7 +3,8 @@
 
 All is built once, and the output of make is kept: a mutant repeats the one command that compiled its file, and for each
 program the one that linked it, with the new object before the archives, from which the linker takes only what is missing then.
-So nothing in the build changes. A test in sh runs what is installed in tests/stage: there the new program is mounted over the old one.
+So nothing in the build changes. A test in sh runs what is installed in tests/stage, and a unit test may start a program of the build, such
+as hvdssh: there the new program is mounted over the old one.
 
 A mutant may do anything, also kill(-1, SIGKILL). Each test runs in namespaces of its own (processes, mounts, IPC), without
 control groups, with limits of time and memory.
@@ -160,18 +161,19 @@ class Tree:
         command = [*before, *more, "-o", str(program), str(made), *behind]
         return program if subprocess.run(command, cwd=self.build, capture_output=True).returncode == 0 else None
 
+    def started(self, test):
+        """Where the programs are that the test may start, by name."""
+        return self.staged if test.endswith(".sh") else {name: self.build / name for name in self.tests[test].programs}
+
     def changed(self, test, file, made, *more):
         """What run() wants to run this test of this object: a command, and pairs of files to mount. None if it does not link."""
-        if not test.endswith(".sh"):
-            program = self.link(test, made, *more)
-            return program and ([program], [])
-        mounts = []
-        for name in (name for name in self.staged if file.name in self.files[name]):
-            program = self.link(name, made, *more)
-            if not program:
-                return None
-            mounts += [program, self.staged[name]]
-        return (["sh", self.source / test], mounts)
+        words, mounts = self.command(test)
+        if file.name in self.tests[test].files:
+            words = [self.link(test, made, *more)]
+        for name, place in self.started(test).items():
+            if file.name in self.files[name]:
+                mounts += [self.link(name, made, *more), place]
+        return (words, mounts) if all(words + mounts) else None
 
     def command(self, test):
         """The same without a change."""
@@ -203,11 +205,18 @@ class Tree:
             excused = self.tests[test].failed if test in self.tests else ()
             return Result(status, output.read(10 << 20), time.monotonic() - start, excused)
 
+    def table(self):
+        """Where a test has its table of functions, for processes without its variables."""
+        return self.work / "recording" / "table"
+
+    def table_macro(self):
+        return f'-DENTERED_TABLE="{self.table()}"'
+
     def recording(self, folder):
         """The programs with entered.c in them, since one is static and would not load it; and what run() mounts."""
         made = folder / "entered.o"
         source = self.source / "tests/mutants/entered.c"
-        subprocess.run(["gcc", "-O2", "-fPIC", "-c", "-o", made, source], check=True)
+        subprocess.run(["gcc", "-O2", "-fPIC", self.table_macro(), "-c", "-o", made, source], check=True)
         programs = {name: self.link(name, made) for name in self.staged}
         mounts = [(program, place) for name, program in programs.items() if program for place in (self.staged[name], self.build / name)]
         return list(filter(None, programs.values())), [path for pair in mounts for path in pair]
@@ -226,7 +235,9 @@ class Tree:
         folder = self.work / "recording"
         folder.mkdir(exist_ok=True)
         recorder = folder / "entered.so"
-        subprocess.run(["gcc", "-shared", "-fPIC", "-O2", "-o", recorder, self.source / "tests/mutants/entered.c"], check=True)
+        source = self.source / "tests/mutants/entered.c"
+        subprocess.run(["gcc", "-shared", "-fPIC", "-O2", self.table_macro(), "-o", recorder, source], check=True)
+        self.table().touch()
         programs, mounts = self.recording(folder)
         names = [baseline.functions_in(program) for program in programs]
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
@@ -242,17 +253,23 @@ class Tree:
         is_script = test.endswith(".sh")
         program = self.source / test if is_script else self.build / test
         support = self.source / "tests"
-        of = baseline.digest([program, support / "mutants/entered.c", *([support / "tap.sh", *self.staged.values()] if is_script else ())])
+        measuring = [program, support / "mutants/entered.c", *([support / "tap.sh", *self.staged.values()] if is_script else ())]
+
+        def of(started):
+            return baseline.digest(measuring + [self.build / name for name in started])
+
         known = baseline.kept(self.work / "baseline", test, of)
         if known:
             return known
         with tempfile.TemporaryDirectory(dir=self.work) as name:
             table = baseline.new_table(pathlib.Path(name) / "table")
-            result = self.run(test, (self.command(test)[0], mounts), LD_PRELOAD=str(recorder), ENTERED_FUNCTIONS=str(table))
+            command = (self.command(test)[0], [table, self.table(), *mounts])
+            result = self.run(test, command, LD_PRELOAD=str(recorder), ENTERED_FUNCTIONS=str(table))
             own = [] if is_script else [baseline.functions_in(program)]
             entered = baseline.entered_functions(table.read_bytes(), *own, *names)
+            started = [] if is_script else baseline.entered_programs(table.read_bytes(), self.files)
         files = [] if is_script else baseline.files_in(program)
-        found = baseline.Measured(of, self.why_not(test, result), result.seconds, files, entered, result.failed)
+        found = baseline.Measured(of(started), self.why_not(test, result), result.seconds, files, entered, started, result.failed)
         if not found.why:
             baseline.keep(self.work / "baseline", test, found)
         return found
