@@ -4,6 +4,7 @@
 #include "src/hvdrun/launcher_choice.h"
 
 #include "launcher/base/bad_input.h"
+#include "launcher/base/exit_status.h"
 #include "launcher/hosts/local_host.h"
 #include "launcher/process/program_find.h"
 
@@ -48,6 +49,8 @@ static int check_launcher_program(const struct launcher_facts *facts, enum launc
     free(path);
     if (status == 0)
         return HVD_OK;
+    if (status == STATUS_NOT_EXECUTABLE)
+        return fail_context(err, "%s: %s", option, words[launcher]);
     return bad_input(err, option,
                      "%s: %s is not found in $PATH (start hvdrun where the commands of %s are "
                      "installed)",
