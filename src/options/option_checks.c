@@ -100,6 +100,14 @@ int check_path(const char *value, const char *source, struct err *err)
                                 "expected less than 4096 bytes", err);
 }
 
+int check_input_file(const char *value, const char *source, struct err *err)
+{
+    if (strcmp(value, "-") != 0)
+        return HVD_OK;
+    return option_checks_refuse(value, 1, source, "stdin is for rank 0",
+                                "expected a file; ./- for one of that name", err);
+}
+
 /* Variables that only hvdrun sets for a rank. */
 static const char *const ours[] = {
     ENV_HOSTNAME,        ENV_RANK,       ENV_SIZE,       ENV_LOCAL_RANK,

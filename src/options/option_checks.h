@@ -23,6 +23,9 @@ int check_cores(const char *value, const char *source, struct err *err);
 /* Less than 4096 bytes. */
 int check_path(const char *value, const char *source, struct err *err);
 
+/* Not "-", which stands for standard input elsewhere: that of hvdrun belongs to rank 0. */
+int check_input_file(const char *value, const char *source, struct err *err);
+
 /* NAME or NAME=VALUE, where NAME begins with a letter or "_" and has no blanks, commas or control
  * characters, and is not a variable that hvdrun itself sets for each rank. */
 int check_variable(const char *value, const char *source, struct err *err);
