@@ -322,6 +322,16 @@ static void warn_late_np(struct hvdrun_options *options)
 
 /* ---- elastic jobs ---- */
 
+static const char elastic_only[] = "for elastic jobs only (--min-np or --host-discovery-script)";
+
+/* A variable is often set for all jobs of a user. */
+static void note_idle_elastic_timeout(struct hvdrun_options *options)
+{
+    const char *value = getenv(ENV_ELASTIC_TIMEOUT);
+    if (value && *value)
+        string_list_take(&options->notes, xasprintf("$" ENV_ELASTIC_TIMEOUT ": %s", elastic_only));
+}
+
 /* Options that would have no effect are refused, since the user expects one. */
 static int check_elastic_needed(const struct options_seen *seen, struct err *err)
 {
@@ -329,8 +339,7 @@ static int check_elastic_needed(const struct options_seen *seen, struct err *err
                                          "--reset-limit", "--blacklist-cooldown-range" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (given(seen, names[i]))
-            return bad_input(err, given(seen, names[i]),
-                             "for elastic jobs only (--min-np or --host-discovery-script)");
+            return bad_input(err, given(seen, names[i]), "%s", elastic_only);
     return HVD_OK;
 }
 
@@ -359,8 +368,10 @@ static int complete_elastic(struct hvdrun_options *options, const struct options
 {
     int rc;
     options->elastic = options->min_np > 0 || options->discovery_script;
-    if (!options->elastic)
+    if (!options->elastic) {
+        note_idle_elastic_timeout(options);
         return check_elastic_needed(seen, err);
+    }
     if ((rc = check_elastic_sizes(options, err)) < 0)
         return rc;
     if (options->map_by != RANKS_BY_SLOT)

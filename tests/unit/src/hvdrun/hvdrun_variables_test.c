@@ -399,6 +399,20 @@ START_TEST(the_elastic_timeout_comes_from_option_before_variable)
 }
 END_TEST
 
+START_TEST(the_elastic_timeout_of_a_job_that_is_not_elastic_is_noted)
+{
+    char *argv[] = { "hvdrun", "-np", "1", "true", NULL };
+    setenv("HOROVOD_ELASTIC_TIMEOUT", "90", 1);
+    parse_well(argv);
+    expect_list(&options.notes, "$HOROVOD_ELASTIC_TIMEOUT: for elastic jobs only (--min-np or "
+                                "--host-discovery-script)");
+    setenv("HOROVOD_ELASTIC_TIMEOUT", "", 1);
+    parse_well(argv);
+    ck_assert_uint_eq(options.notes.count, 0);
+    unsetenv("HOROVOD_ELASTIC_TIMEOUT");
+}
+END_TEST
+
 START_TEST(the_environment_gives_what_no_option_does)
 {
     char *without[] = { "hvdrun", "-np", "1", "true", NULL };
@@ -507,6 +521,7 @@ int main(void)
     tcase_add_test(lines, the_defaults_of_variables_in_the_help_are_those_of_the_library);
     tcase_add_test(lines, the_start_timeout_comes_from_option_before_variable);
     tcase_add_test(lines, the_elastic_timeout_comes_from_option_before_variable);
+    tcase_add_test(lines, the_elastic_timeout_of_a_job_that_is_not_elastic_is_noted);
     tcase_add_test(lines, the_environment_gives_what_no_option_does);
     tcase_add_test(lines, an_empty_variable_gives_nothing_to_us_and_to_the_ranks);
     tcase_add_test(lines, interfaces_are_for_all_hosts_or_for_one);
