@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding a program; see program_find.h. Fails when no such file is found, and when program_check.h
- * does not accept it. */
+/* Finding a program; see program_find.h. Fails when no such file is found, when program_check.h
+ * does not accept it, and when env(1) would not find the interpreter of a script. */
 #include "launcher/process/program_find.h"
 
 #include "launcher/base/bad_input.h"
 #include "launcher/base/exit_status.h"
 #include "launcher/base/xalloc.h"
 #include "launcher/process/program_check.h"
+#include "launcher/process/program_image.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,13 +69,16 @@ static bool ends_in_carriage_return(const char *path)
     return *path && path[strlen(path) - 1] == '\r';
 }
 
+static const char interpreter_of_env[] = "interpreter";
+
 /* The interpreter or the loader of `program` cannot be executed. */
 static void blame_runner(const char *program, const struct program_runner *runner,
                          const char *reason, struct err *err)
 {
     struct shown by, needed;
-    fail(err, HVD_ERR_INVALID, "command cannot be executed: '%s': its %s '%s'%s%s%s: %s%s", program,
-         runner->kind, show_token(&by, runner->path, strlen(runner->path)),
+    fail(err, HVD_ERR_INVALID, "command cannot be executed: '%s': its %s '%s'%s%s%s%s: %s%s",
+         program, runner->kind, show_token(&by, runner->path, strlen(runner->path)),
+         runner->kind == interpreter_of_env ? ", which env looks for in PATH" : "",
          *runner->needs ? " needs '" : "",
          show_token(&needed, runner->needs, strlen(runner->needs)), *runner->needs ? "'" : "",
          reason,
@@ -106,6 +111,21 @@ static int refuse_name(const char *name, struct err *err)
     return STATUS_NOT_FOUND;
 }
 
+/* A script may name its interpreter by env(1), which finds it as we find a command. */
+static int check_env_command(const char *file, const char *path, struct program_runner *runner)
+{
+    char *found = NULL;
+    int fd = open(file, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    bool is_named = fd >= 0 && program_image_env_command(fd, runner->path, sizeof runner->path);
+    if (fd >= 0)
+        close(fd);
+    int rc = is_named ? program_find_look_up(runner->path, path, &found) : 0;
+    free(found);
+    runner->kind = rc != 0 ? interpreter_of_env : NULL;
+    runner->needs[0] = '\0';
+    return rc;
+}
+
 int program_find(const char *name, const char *path, char **file, struct err *err)
 {
     struct program_runner runner = { .kind = NULL };
@@ -114,6 +134,8 @@ int program_find(const char *name, const char *path, char **file, struct err *er
     bool is_found = rc != ENOENT && rc != ENOTDIR;
     if (rc == 0)
         rc = program_check_bytes(*file, &runner);
+    if (rc == 0)
+        rc = check_env_command(*file, path, &runner);
     if (rc == 0)
         return 0;
     free(*file);

@@ -79,20 +79,49 @@ bool program_image_loader(int fd, char *loader, size_t size)
     return loader[segment.p_filesz - 1] == '\0' && loader[0] == '/';
 }
 
-bool program_image_interpreter(int fd, char *interpreter, size_t size)
+enum { READ_BY_KERNEL = 256 };
+
+/* What stands behind "#!" and blanks, up to the end of `head`, or NULL. */
+static const char *find_interpreter(int fd, char head[READ_BY_KERNEL + 1])
 {
-    enum { READ_BY_KERNEL = 256 };
-    char head[READ_BY_KERNEL + 1];
     ssize_t n = pread(fd, head, READ_BY_KERNEL, 0);
     if (n < 2 || memcmp(head, "#!", 2) != 0)
-        return false;
+        return NULL;
     head[n] = '\0';
-    const char *path = head + 2 + strspn(head + 2, " \t");
-    size_t length = strcspn(path, " \t\n");
-    bool is_cut = path + length == head + READ_BY_KERNEL;
-    if (length == 0 || length >= size || is_cut)
+    return head + 2 + strspn(head + 2, " \t");
+}
+
+/* Copies a part of `head`; false if it is empty, too long, or goes on behind `head`. */
+static bool take_part(char *out, size_t size, const char *part, size_t length, const char *head)
+{
+    if (length == 0 || length >= size || part + length == head + READ_BY_KERNEL)
         return false;
-    memcpy(interpreter, path, length);
-    interpreter[length] = '\0';
+    memcpy(out, part, length);
+    out[length] = '\0';
     return true;
+}
+
+bool program_image_interpreter(int fd, char *interpreter, size_t size)
+{
+    char head[READ_BY_KERNEL + 1];
+    const char *path = find_interpreter(fd, head);
+    return path && take_part(interpreter, size, path, strcspn(path, " \t\n"), head);
+}
+
+/* The kernel passes all that stands behind the path, with blanks in it, as one argument. */
+bool program_image_env_command(int fd, char *command, size_t size)
+{
+    char head[READ_BY_KERNEL + 1], path[sizeof "/usr/bin/env"];
+    const char *at = find_interpreter(fd, head);
+    if (!at || !take_part(path, sizeof path, at, strcspn(at, " \t\n"), head) ||
+        (strcmp(path, "/usr/bin/env") != 0 && strcmp(path, "/bin/env") != 0))
+        return false;
+    at += strlen(path);
+    at += strspn(at, " \t");
+    size_t length = strcspn(at, "\n");
+    if (!take_part(command, size, at, length, head))
+        return false;
+    while (length > 0 && (command[length - 1] == ' ' || command[length - 1] == '\t'))
+        command[--length] = '\0';
+    return *command != '-' && !strchr(command, '=');
 }

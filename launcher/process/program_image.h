@@ -21,4 +21,8 @@ bool program_image_loader(int fd, char *loader, size_t size);
  * there is none, or the kernel does not take the line: it reads 256 bytes of the file. */
 bool program_image_interpreter(int fd, char *interpreter, size_t size);
 
+/* The program that env(1), as the interpreter, looks for in PATH. False if the interpreter is
+ * another one, or env gets an option or a variable, with which it may look elsewhere. */
+bool program_image_env_command(int fd, char *command, size_t size);
+
 #endif

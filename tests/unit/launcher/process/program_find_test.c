@@ -20,19 +20,38 @@ static const struct {
     const char *name, *bytes;
     mode_t mode;
 } files[] = {
-    { "script", "#!/bin/sh\n", 0755 },     { "mute", "echo\n", 0755 },
-    { "plain", "#!/bin/sh\n", 0644 },      { "data", "a\0b", 0755 },
-    { "train.py", "import sys\n", 0755 },  { "run.py", "#!/usr/bin/python3\n", 0755 },
-    { "text.py", "import sys\n", 0644 },   { ".py", "#!/bin/sh\n", 0755 },
-    { "bin/script", "#!/bin/sh\n", 0755 }, { "bin/plain", "#!/bin/sh\n", 0644 },
-    { "second", "#!./script\n", 0755 },    { "lost", "#! /no/such/sh -e\n", 0755 },
-    { "windows", "#!/bin/sh\r\n", 0755 },  { "folder", "#!./bin -x\n", 0755 },
-    { "itself", "#!./itself\n", 0755 },    { "by_plain", "#!./plain\n", 0755 },
-    { "by_pipe", "#!./pipe\n", 0755 },     { "by_data", "#!./data\n", 0755 },
-    { "by_lost", "#!./lost\n", 0755 },     { "empty", "", 0755 },
-    { "blank", "#! \t\n", 0755 },          { "third", "#!./second\n", 0755 },
-    { "fourth", "#!./third\n", 0755 },     { "fifth", "#!./fourth\n", 0755 },
-    { "sixth", "#!./fifth\n", 0755 },      { "archive", "#!/bin/sh\n\0", 0755 },
+    { "script", "#!/bin/sh\n", 0755 },
+    { "mute", "echo\n", 0755 },
+    { "plain", "#!/bin/sh\n", 0644 },
+    { "data", "a\0b", 0755 },
+    { "train.py", "import sys\n", 0755 },
+    { "run.py", "#!/usr/bin/python3\n", 0755 },
+    { "text.py", "import sys\n", 0644 },
+    { ".py", "#!/bin/sh\n", 0755 },
+    { "bin/script", "#!/bin/sh\n", 0755 },
+    { "bin/plain", "#!/bin/sh\n", 0644 },
+    { "second", "#!./script\n", 0755 },
+    { "lost", "#! /no/such/sh -e\n", 0755 },
+    { "windows", "#!/bin/sh\r\n", 0755 },
+    { "folder", "#!./bin -x\n", 0755 },
+    { "itself", "#!./itself\n", 0755 },
+    { "by_plain", "#!./plain\n", 0755 },
+    { "by_pipe", "#!./pipe\n", 0755 },
+    { "by_data", "#!./data\n", 0755 },
+    { "by_lost", "#!./lost\n", 0755 },
+    { "empty", "", 0755 },
+    { "blank", "#! \t\n", 0755 },
+    { "third", "#!./second\n", 0755 },
+    { "fourth", "#!./third\n", 0755 },
+    { "fifth", "#!./fourth\n", 0755 },
+    { "sixth", "#!./fifth\n", 0755 },
+    { "archive", "#!/bin/sh\n\0", 0755 },
+    { "by_env", "#!/usr/bin/env script\n", 0755 },
+    { "by_env_windows", "#!/usr/bin/env script\r\n", 0755 },
+    { "by_env_plain", "#! /usr/bin/env plain \n", 0755 },
+    { "by_env_option", "#!/usr/bin/env -S nothing -x\n", 0755 },
+    { "by_env_variable", "#!/usr/bin/env A=1\n", 0755 },
+    { "by_env_alone", "#!/usr/bin/env\n", 0755 },
 };
 
 /* The bytes of these end in a NUL. */
@@ -89,6 +108,10 @@ static const struct {
     { "script", "pipes:bin", "bin/script" },
     { "bin/script", "", "bin/script" },
     { ".py", "", ".py" },
+    { "./by_env", "/no:bin", "./by_env" },
+    { "./by_env_option", "/no", "./by_env_option" },
+    { "./by_env_variable", "/no", "./by_env_variable" },
+    { "./by_env_alone", "/no", "./by_env_alone" },
 };
 
 START_TEST(a_command_is_found_as_execvp_finds_it)
@@ -127,6 +150,15 @@ static const struct {
     { "./windows", "/no", NOT_EXECUTABLE,
       "'./windows': its interpreter '/bin/sh\\x0d': No such file or directory (the #! line ends in "
       "CR LF instead of LF)" },
+    { "./by_env", "/no", NOT_EXECUTABLE,
+      "'./by_env': its interpreter 'script', which env looks for in PATH: No such file or "
+      "directory" },
+    { "./by_env_windows", "bin", NOT_EXECUTABLE,
+      "'./by_env_windows': its interpreter 'script\\x0d', which env looks for in PATH: No such "
+      "file or directory (the #! line ends in CR LF instead of LF)" },
+    { "./by_env_plain", "bin", NOT_EXECUTABLE,
+      "'./by_env_plain': its interpreter 'plain', which env looks for in PATH: Permission "
+      "denied" },
     { "./folder", "/no", NOT_EXECUTABLE, "'./folder': its interpreter './bin': Is a directory" },
     { "./itself", "/no", NOT_EXECUTABLE,
       "'./itself': its interpreter './itself': Too many levels of symbolic links" },

@@ -154,6 +154,38 @@ START_TEST(a_script_names_its_interpreter)
 }
 END_TEST
 
+static const struct {
+    const char *bytes, *command;
+} env_lines[] = {
+    { "#!/usr/bin/env python3\n", "python3" },
+    { "#! \t/bin/env \t python3 \t\necho\n", "python3" },
+    { "#!/usr/bin/env python3 -u\n", "python3 -u" },
+    { "#!/usr/bin/env python3\r\n", "python3\r" },
+    { "#!/usr/bin/env python3", "python3" },
+    { "#!/usr/bin/env\n", NULL },
+    { "#!/usr/bin/env \npython3\n", NULL },
+    { "#!/usr/bin/env -S python3 -u\n", NULL },
+    { "#!/usr/bin/env A=1 python3\n", NULL },
+    { "#!/opt/env python3\n", NULL },
+    { "#!/usr/bin/envy python3\n", NULL },
+    { "#!/bin/sh -e\n", NULL },
+    { "", NULL },
+};
+
+START_TEST(a_script_names_what_env_looks_for)
+{
+    char command[64];
+    int fd = open(copy, O_RDWR | O_CREAT, 0700);
+    size_t length = strlen(env_lines[_i].bytes);
+    ck_assert_int_eq(write(fd, env_lines[_i].bytes, length), (ssize_t)length);
+    bool found = program_image_env_command(fd, command, sizeof command);
+    ck_assert_int_eq(found, env_lines[_i].command != NULL);
+    if (found)
+        ck_assert_str_eq(command, env_lines[_i].command);
+    close(fd);
+}
+END_TEST
+
 /* A path of `length` bytes, which is the whole line. */
 static bool is_interpreter_of_length(size_t length, size_t size, const char *end)
 {
@@ -196,6 +228,8 @@ int main(void)
     tcase_add_test(tcase, a_program_names_its_loader_and_nothing_else_does);
     tcase_add_loop_test(tcase, a_script_names_its_interpreter, 0,
                         sizeof first_lines / sizeof *first_lines);
+    tcase_add_loop_test(tcase, a_script_names_what_env_looks_for, 0,
+                        sizeof env_lines / sizeof *env_lines);
     tcase_add_test(tcase, an_interpreter_that_the_kernel_would_cut_is_none);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
