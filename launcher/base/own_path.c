@@ -191,6 +191,13 @@ static int create_behind_link(int directory, const char *name, struct own_walk *
     return rc;
 }
 
+const char *own_path_write_error(int directory, const char *name, int code)
+{
+    struct stat status;
+    bool is_pipe = fstatat(directory, name, &status, 0) == 0 && S_ISFIFO(status.st_mode);
+    return code == ENXIO && is_pipe ? "a pipe that no process reads" : strerror(code);
+}
+
 static int own_path_create_last(int directory, const char *name, struct own_walk *walked,
                                 struct err *err)
 {
@@ -200,7 +207,7 @@ static int own_path_create_last(int directory, const char *name, struct own_walk
     if (fd < 0 && errno == ELOOP)
         return create_behind_link(directory, name, walked, err);
     if (fd < 0)
-        return fail(err, HVD_ERR_SYSTEM, "%s", strerror(errno));
+        return fail(err, HVD_ERR_SYSTEM, "%s", own_path_write_error(directory, name, errno));
     int rc = empty_file(fd, err);
     if (rc == HVD_OK)
         return fd;

@@ -25,6 +25,10 @@ int own_path_directory(int at, const char *path, struct err *err);
  * descriptor or a status. */
 int own_path_create(int directory, const char *name, struct err *err);
 
+/* Words for the errno `code` with which opening a file for writing, without waiting, has failed.
+ * ENXIO, "No such device or address", means of a pipe that no process reads it. */
+const char *own_path_write_error(int directory, const char *name, int code);
+
 /* HVD_OK, or a status if a symbolic link of another user is part of `path`. Nothing is created, and
  * a missing component is no failure. For a file that is opened by other means. */
 int own_path_check(const char *path, struct err *err);

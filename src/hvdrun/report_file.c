@@ -31,7 +31,8 @@ static int fail_path(struct err *err, const char *path, int code)
 {
     char quoted[QUOTED_SIZE];
     return fail(err, HVD_ERR_SYSTEM, "'%s': %s",
-                quote_token(quoted, sizeof quoted, path, strlen(path)), strerror(code));
+                quote_token(quoted, sizeof quoted, path, strlen(path)),
+                own_path_write_error(AT_FDCWD, path, code));
 }
 
 /* A name beside `path` that no other job uses. */

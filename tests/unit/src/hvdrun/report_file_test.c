@@ -204,7 +204,7 @@ static const struct {
     { "none/report", "'none/report': No such file or directory" },
     { ".", "'.': Is a directory" },
     { "plain/report", "'plain/report': Not a directory" },
-    { "pipe", "'pipe': No such device or address" },
+    { "pipe", "'pipe': a pipe that no process reads" },
 };
 
 START_TEST(what_cannot_be_made_is_known_at_once)
