@@ -394,6 +394,9 @@ int discovery_run_now(const struct discovery_settings *settings, struct host_lis
                       int *stopped_by, struct err *err)
 {
     uv_loop_t loop;
+    struct sigaction before[ENDING_SIGNALS]; /* libuv leaves the default behind */
+    for (int i = 0; i < ENDING_SIGNALS; i++)
+        sigaction(ending_signals[i], NULL, &before[i]);
     uv_must(uv_loop_init(&loop), "event loop");
     struct discovery_answer answer = {
         .settings = settings, .hosts = hosts, .err = err, .children = children_create(&loop)
@@ -403,6 +406,8 @@ int discovery_run_now(const struct discovery_settings *settings, struct host_lis
                                      on_discovery_answer_stuck, &answer);
     uv_run(&loop, UV_RUN_DEFAULT);
     uv_must(uv_loop_close(&loop), "event loop");
+    for (int i = 0; i < ENDING_SIGNALS; i++)
+        sigaction(ending_signals[i], &before[i], NULL);
     *stopped_by = answer.stopped_by;
     return answer.rc;
 }

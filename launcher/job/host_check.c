@@ -2,7 +2,8 @@
 /* Checking the hosts; see host_check.h.
  *   each host: reached -> described -> ready -> asked for a heartbeat -> told to stop -> done
  * A host fails when its agent or the connection to it reports a failure, when it is lost, and when
- * it is not ready within --start-timeout. The other hosts are checked all the same. */
+ * it is not ready within --start-timeout or before a signal. The other hosts are checked all the
+ * same. */
 #include "launcher/job/host_check.h"
 
 #include "launcher/base/exit_status.h"
@@ -17,6 +18,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/time.h>
 
 /* How long an agent may take to end. */
@@ -39,13 +41,14 @@ struct host_check {
     struct connect_queue *pool;
     struct checked_host *hosts;
     int nhosts, nover, open_parts;
+    int stopped_by; /* a signal, or 0 */
     uv_timer_t deadline, late;
 };
 
 static void host_check_finish(uv_timer_t *timer)
 {
     struct host_check *check = timer->data;
-    int exit_status = 0;
+    int exit_status = check->stopped_by ? STATUS_SIGNAL + check->stopped_by : 0;
     struct host_check_row *rows = xcalloc((size_t)check->nhosts, sizeof *rows);
     for (int i = 0; i < check->nhosts; i++) {
         rows[i] = check->hosts[i].row;
@@ -180,18 +183,30 @@ static void on_agent_end(void *context, int index)
         on_lost(check, index);
 }
 
-static void on_host_check_deadline(uv_timer_t *timer)
+/* The hosts that are not ready fail with this status and text. */
+static void host_check_give_up(struct host_check *check, int exit_status, const char *text)
 {
-    struct host_check *check = timer->data;
     for (int i = check->nhosts - 1; i >= 0; i--) { /* hosts that wait for their turn get none */
         struct checked_host *checked = &check->hosts[i];
-        host_check_judge(check, i, checked->host.step, STATUS_TIMEOUT,
-                         "not ready in time (--start-timeout)");
+        host_check_judge(check, i, checked->host.step, exit_status, text);
         if (!checked->over && checked->host.phase == HOST_CONNECTING)
             job_host_stop(&checked->host, SIGKILL, 0, CAST_TO_HOST);
         else
             host_over(check, i);
     }
+}
+
+static void on_host_check_deadline(uv_timer_t *timer)
+{
+    host_check_give_up(timer->data, STATUS_TIMEOUT, "not ready in time (--start-timeout)");
+}
+
+void host_check_stop(struct host_check *check, int signum)
+{
+    char text[64];
+    snprintf(text, sizeof text, "not ready before signal %d (SIG%s)", signum, sigabbrev_np(signum));
+    check->stopped_by = signum;
+    host_check_give_up(check, STATUS_SIGNAL + signum, text);
 }
 
 static void open_host(struct host_check *check, int index)

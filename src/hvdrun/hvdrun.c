@@ -23,6 +23,7 @@
 #include "src/hvdrun/report_file.h"
 #include "src/hvdrun/report_json.h"
 #include "src/hvdrun/self_stop.h"
+#include "src/hvdrun/setup_signals.h"
 #include "src/hvdrun/status_port.h"
 
 #include <errno.h>
@@ -134,9 +135,6 @@ static void on_suspended(void *context)
 static void hvdrun_watch_signals(struct run *run)
 {
     struct sigaction hup;
-    sigset_t none;
-    sigemptyset(&none); /* the parent may have blocked signals that we need */
-    sigprocmask(SIG_SETMASK, &none, NULL);
     sigaction(SIGHUP, NULL, &hup);
     signal(SIGPIPE, SIG_IGN);
     for (int i = 0; i < WATCHED; i++) {
@@ -145,6 +143,7 @@ static void hvdrun_watch_signals(struct run *run)
         if (watched[i] != SIGHUP || hup.sa_handler != SIG_IGN)
             uv_must(uv_signal_start(&run->signals[i], on_hvdrun_signal, watched[i]), "signals");
     }
+    setup_signals_release();
     self_stop_open(&run->self_stop, &run->loop, on_stop_asked, run);
 }
 
@@ -450,14 +449,19 @@ static int hvdrun_act(struct run *run)
     struct err err = { 0 };
     struct job_setup *setup = &run->setup;
     bool asks_for_hosts = run->options.discovery_script;
+    setup_signals_start();
     if (job_setup_begin(setup, &run->options, &err) < 0)
         return hvdrun_refuse(STATUS_RESOURCE, &err);
-    if (asks_for_hosts)
+    if (asks_for_hosts) {
+        setup_signals_hold(); /* the guard is to ignore them, and has the handlers until then */
         command_guard_start(&run->guard, setup->id);
+        setup_signals_release();
+    }
     if (job_setup_plan(setup, &err) < 0)
         return hvdrun_refuse_plan(setup, &err);
     if (run->options.dry_run)
         return print_made(run, rank_plan_table(&setup->plan));
+    setup_signals_hold();
     if (open_report(run, &err) < 0)
         return hvdrun_refuse(STATUS_CANNOT_CREATE, &err);
     say_warnings(&run->options, setup);

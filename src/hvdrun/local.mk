@@ -26,6 +26,7 @@ src_hvdrun_libhvdrun_la_SOURCES = \
 	src/hvdrun/report_json.c src/hvdrun/report_json.h \
 	src/hvdrun/report_path.c src/hvdrun/report_path.h \
 	src/hvdrun/self_stop.c src/hvdrun/self_stop.h \
+	src/hvdrun/setup_signals.c src/hvdrun/setup_signals.h \
 	src/hvdrun/status_port.c src/hvdrun/status_port.h \
 	src/hvdrun/worker_notifier.c src/hvdrun/worker_notifier.h
 src_hvdrun_libhvdrun_la_CFLAGS = $(AM_CFLAGS) $(CJSON_CFLAGS)

@@ -93,6 +93,29 @@ for row in F30:INT:130 F32:TERM:143 F33:HUP:129; do
     like "and is named" "^hvdrun: stopped by signal [0-9]+ \(SIG$signal\) after [0-9.]+ s; 2 ranks terminated, 0 left$" "$tmp/err"
     ok "and nothing is left" no_survivors
 done
+mkfifo "$tmp/hostfile"
+for row in INT:2 TERM:15 HUP:1; do
+    signal=${row%:*} number=${row#*:}
+    if ignores "$number"; then
+        skip "SIG$signal before the hosts are known ends hvdrun with one line" "SIG$signal is ignored here, and env has no --default-signal"
+        continue
+    fi
+    start "$HVDRUN" --hostfile "$tmp/hostfile" true
+    exec 9>"$tmp/hostfile" # hvdrun has opened it
+    stop_with "$signal"
+    exec 9>&-
+    is "SIG$signal before the hosts are known ends hvdrun with one line" \
+        "$((128 + number)) hvdrun: stopped by signal $number (SIG$signal) before anything was started" "$status $(cat "$tmp/err")"
+done
+printf '#!/bin/sh\n: >"%s/hangs"\nexec sleep 1000\n' "$tmp" >"$tmp/hang"
+chmod +x "$tmp/hang"
+start "$HVDRUN" --check-hosts --remote-shell "$tmp/hang %h" -H localhost:1,far1.example:1 true
+until_true test -e "$tmp/hangs"
+stop_with TERM
+is "SIGTERM during --check-hosts ends it with one line" "143 hvdrun: stopped by signal 15 (SIGTERM) while hosts were checked" \
+    "$status $(cat "$tmp/err")"
+like "and the table has the step of the host that hangs" '^far1\.example: connect: not ready before signal 15 \(SIGTERM\)$' "$tmp/out"
+ok "and nothing is left" until_true no_survivors_now
 for row in F30:INT:130 F32:TERM:143; do
     fault=${row%%:*} signal=${row#*:} signal=${signal%:*}
     start "$HVDRUN" --grace 1 -np 2 "$ACT" ignore-term text 'up\n' stay

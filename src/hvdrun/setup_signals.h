@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The signals that end hvdrun while it sets a job up. Reading a hostfile and resolving the names of
+ * hosts may take seconds, and no event loop runs yet. */
+#ifndef SRC_HVDRUN_SETUP_SIGNALS_H
+#define SRC_HVDRUN_SETUP_SIGNALS_H
+
+/* From now on SIGINT, SIGTERM or SIGHUP ends hvdrun with one line and status 128 + its number.
+ * SIGHUP stays ignored if it was, as nohup requires. */
+void setup_signals_start(void);
+
+/* Blocks these signals until setup_signals_release(): between the two the event loop gets handlers
+ * of its own, which end the job in order, with its report. */
+void setup_signals_hold(void);
+void setup_signals_release(void);
+
+#endif
