@@ -181,7 +181,8 @@ bool elastic_plan_next(struct elastic_plan *plan, struct elastic_action *action)
 uint64_t elastic_plan_next_ms(const struct elastic_plan *plan);
 
 /* One line for people about the slots that the job waits for, "waiting for slots: 1 slot on 1 host,
- * 2 needed (--min-np)"; NULL: there are enough. Borrowed until the next call. */
+ * 2 needed (--min-np)", also if ranks go on without slots meanwhile; NULL: there are enough.
+ * Borrowed until the next call. */
 const char *elastic_plan_waits_for(struct elastic_plan *plan);
 
 /* NULL is fine. */

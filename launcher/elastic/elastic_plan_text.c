@@ -86,14 +86,23 @@ void elastic_fail_short(struct elastic_plan *plan, bool for_ever)
                  elastic_seconds(plan->options.timeout_ms), need);
 }
 
+/* A world runs, and some of its ranks have lost their slots: the others would be too few. */
+static bool elastic_ranks_stay(const struct elastic_plan *plan)
+{
+    return plan->whole && plan->finished == 0 &&
+           elastic_hosts_capacity(&plan->hosts) < elastic_needed(plan);
+}
+
 const char *elastic_plan_waits_for(struct elastic_plan *plan)
 {
     char slots[120];
-    if (plan->over || plan->short_since == ELASTIC_NEVER)
+    bool stay = elastic_ranks_stay(plan);
+    if (plan->over || (plan->short_since == ELASTIC_NEVER && !stay))
         return NULL;
     elastic_describe_slots(plan, slots, sizeof slots);
-    snprintf(plan->waits_for, sizeof plan->waits_for, "waiting for slots: %s, %d needed (%s)",
-             slots, elastic_needed(plan), elastic_need_source(plan));
+    snprintf(plan->waits_for, sizeof plan->waits_for, "waiting for slots: %s, %d needed (%s)%s",
+             slots, elastic_needed(plan), elastic_need_source(plan),
+             stay ? "; the ranks go on where they are" : "");
     return plan->waits_for;
 }
 

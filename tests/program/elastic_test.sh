@@ -93,6 +93,9 @@ hosts 127.0.0.2:1
 ok "a host that disappears is left" all_joined 2 2
 ok "by its first worker" until_said 'removed worker 0$'
 ok "and its second" until_said 'removed worker 1$'
+hosts ''
+ok "a script that names no host any more is said" \
+    until_said '^hvdrun: waiting for slots: 0 slots on 0 hosts, 1 needed \(--min-np\); the ranks go on where they are$' "$tmp/err"
 end_job
 is "and the rest ends well" 0 "$status"
 ok "without anybody left behind" no_survivors

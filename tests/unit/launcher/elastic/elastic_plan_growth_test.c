@@ -213,6 +213,24 @@ START_TEST(workers_stay_on_a_lost_host_until_others_can_replace_them)
 }
 END_TEST
 
+START_TEST(a_world_that_goes_on_without_slots_waits_for_them)
+{
+    begin_on_one_host(&two_to_four);
+    ck_assert_ptr_null(elastic_plan_waits_for(plan));
+    hosts("");
+    EXPECT("");
+    ck_assert_str_eq(elastic_plan_waits_for(plan),
+                     "waiting for slots: 0 slots on 0 hosts, 2 needed (--min-np); the ranks go on "
+                     "where they are");
+    pass(two_to_four.timeout_ms);
+    EXPECT("");
+    hosts("b:2");
+    EXPECT("+b:2,3");
+    ck_assert_ptr_null(elastic_plan_waits_for(plan));
+    finish();
+}
+END_TEST
+
 START_TEST(a_host_that_flaps_leaves_nobody_behind)
 {
     begin_on_one_host(&two_to_four);
@@ -354,6 +372,7 @@ int main(void)
     tcase_add_test(rules, a_host_that_is_not_found_any_more_loses_its_workers);
     tcase_add_test(rules, a_host_with_fewer_slots_loses_its_youngest_workers);
     tcase_add_test(rules, workers_stay_on_a_lost_host_until_others_can_replace_them);
+    tcase_add_test(rules, a_world_that_goes_on_without_slots_waits_for_them);
     tcase_add_test(rules, a_host_that_flaps_leaves_nobody_behind);
     tcase_add_test(rules, the_oldest_survivor_is_rank_0);
     tcase_add_test(rules, ranks_of_one_host_stand_together);
