@@ -138,19 +138,16 @@ static const char *discovery_run_killed(const struct discovery_run *run, char pr
 
 static int discovery_run_judge(struct discovery_run *run, struct host_list *hosts, struct err *err)
 {
-    char problem[80];
+    char problem[80], how[64];
     const struct text_buffer *text = &run->text[RUN_STDOUT];
     const struct discovery_settings *settings = run->settings;
     if (run->err.code != HVD_OK)
         return discovery_run_fail(run, run->err.text, err);
     if (*discovery_run_killed(run, problem))
         return discovery_run_fail(run, problem, err);
-    if (WIFSIGNALED(run->wait_status)) {
-        snprintf(problem, sizeof problem, "was killed by signal %d", WTERMSIG(run->wait_status));
-        return discovery_run_fail(run, problem, err);
-    }
-    if (WEXITSTATUS(run->wait_status) != 0) {
-        snprintf(problem, sizeof problem, "exited with status %d", WEXITSTATUS(run->wait_status));
+    if (run->wait_status != 0) {
+        wait_status_text(how, sizeof how, run->wait_status);
+        snprintf(problem, sizeof problem, "%s%s", WIFSIGNALED(run->wait_status) ? "was " : "", how);
         return discovery_run_fail(run, problem, err);
     }
     return host_list_parse_lines(hosts, text->data ? text->data : "", text->length, settings->slots,

@@ -86,7 +86,7 @@ START_TEST(a_failure_quotes_the_script)
     expect_failure("echo first >&2; echo cloud is down >&2; false",
                    "script: 'echo first >&2; echo cloud is down >&2; false' exited with status 1: "
                    "'cloud is down'");
-    expect_failure("kill -9 $$", "script: 'kill -9 $$' was killed by signal 9");
+    expect_failure("kill -9 $$", "script: 'kill -9 $$' was killed by signal 9 (SIGKILL)");
 }
 END_TEST
 
