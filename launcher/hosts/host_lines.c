@@ -11,6 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool has_blank(struct slice text)
+{
+    for (size_t i = 0; i < text.length; i++)
+        if (is_blank(text.at[i]))
+            return true;
+    return false;
+}
+
 static int host_line_parse(struct host_list *list, struct slice line, int slots,
                            const struct host_source *source, struct err *err)
 {
@@ -26,8 +34,11 @@ static int host_line_parse(struct host_list *list, struct slice line, int slots,
         host_fault(&fault, text.at, text, "line is too long", "at most 4096 bytes");
         return host_source_fail(source, &fault, err);
     }
-    if (!host_spec_parse(&spec, text, &fault))
+    if (!host_spec_parse(&spec, text, &fault)) {
+        if (!fault.hint && has_blank(text))
+            fault.hint = "a line is HOST or HOST:SLOTS";
         return host_source_fail(source, &fault, err);
+    }
     if (spec.slots == 0)
         spec.slots = slots;
     return host_list_add(list, &spec, source, err);
@@ -67,6 +78,23 @@ static bool is_same_host(const struct host_slots *a, const struct host_slots *b)
     return a->slots == b->slots && strcmp(a->user ? a->user : "", b->user ? b->user : "") == 0;
 }
 
+/* The same host stands in two lines that differ; `again` is the later one. */
+static int host_lines_refuse_repeated(const struct host_slots *before,
+                                      const struct host_slots *again, const char *source,
+                                      struct err *err)
+{
+    struct shown shown;
+    char *place = xasprintf("%s:%d:%d", source, again->line, again->column);
+    show_token(&shown, again->name, strlen(again->name));
+    if (before->slots != again->slots)
+        bad_input(err, place, "host '%s' is given twice, with %d and %d slots", shown.text,
+                  before->slots, again->slots);
+    else
+        bad_input(err, place, "host '%s' is given twice, with two users", shown.text);
+    free(place);
+    return HVD_ERR_INVALID;
+}
+
 /* Marks a repeated host by 0 slots. */
 static int host_lines_mark_repeated(struct host_list *list, const struct host_line *lines,
                                     const char *source, struct err *err)
@@ -79,13 +107,7 @@ static int host_lines_mark_repeated(struct host_list *list, const struct host_li
         } else if (is_same_host(before, host)) {
             host->slots = 0;
         } else {
-            struct shown shown;
-            char *name = xasprintf("%s:%d:%d", source, host->line, host->column);
-            bad_input(err, name, "host '%s' is given twice, with %d and %d slots",
-                      show_token(&shown, host->name, strlen(host->name)), before->slots,
-                      host->slots);
-            free(name);
-            return HVD_ERR_INVALID;
+            return host_lines_refuse_repeated(before, host, source, err);
         }
     }
     return HVD_OK;

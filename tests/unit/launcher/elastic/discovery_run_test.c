@@ -100,7 +100,8 @@ END_TEST
 START_TEST(nonsense_is_refused)
 {
     expect_failure("echo 'no hosts today'",
-                   "script:1:3: bad character in host name: 'no hosts today'");
+                   "script:1:3: bad character in host name: 'no hosts today' (a line is HOST or "
+                   "HOST:SLOTS)");
 }
 END_TEST
 

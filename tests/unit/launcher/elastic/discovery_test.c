@@ -133,8 +133,30 @@ START_TEST(a_failure_is_said_once_until_it_is_over)
     char *failed = strstr(seen, "exited with status 2; the hosts stay as they were)[a:4][a:5]");
     ck_assert_ptr_nonnull(failed);
     ck_assert_ptr_nonnull(strstr(seen, "[a:1](script: 'n="));
-    ck_assert_ptr_nonnull(strstr(failed, "(script:1:2: bad character in host name: 'b c'; the "
-                                         "hosts stay as they were)"));
+    ck_assert_ptr_nonnull(strstr(failed, "(script:1:2: bad character in host name: 'b c' (a line "
+                                         "is HOST or HOST:SLOTS); the hosts stay as they were)"));
+    free(seen);
+    discovery_destroy(discovery);
+}
+END_TEST
+
+START_TEST(another_kind_of_failure_is_said_too)
+{
+    const struct discovery_settings settings = {
+        .command = "n=$(cat n 2>/dev/null || echo 0); n=$((n+1)); echo $n >n\n"
+                   "case $n in 1|2) exit 2;; 3|4) echo 'b c';; 5) exit 2;; *) echo a:$n;; esac",
+        .source = "script",
+        .slots = 1
+    };
+    struct discovery *discovery =
+        discovery_script_create(&loop, children, &settings, INTERVAL_MS, &listeners, NULL);
+    char *seen = wait_for(4);
+    char *second = strstr(seen, "(script:1:2: bad character in host name: 'b c' (");
+    ck_assert_ptr_nonnull(second);
+    ck_assert_ptr_nonnull(
+        strstr(second, "exited with status 2; the hosts stay as they were)[a:6]"));
+    *second = '\0';
+    ck_assert_ptr_nonnull(strstr(seen, "exited with status 2; the hosts stay as they were)"));
     free(seen);
     discovery_destroy(discovery);
 }

@@ -75,13 +75,16 @@ START_TEST(what_is_no_list_of_hosts_is_refused)
 {
     static const struct lines_case cases[] = {
         { "a:2\na:3\n", "script:2:1: host 'a' is given twice, with 2 and 3 slots" },
-        { "a\nme@a\n", "script:2:4: host 'a' is given twice, with 3 and 3 slots" },
+        { "a\nme@a\n", "script:2:4: host 'a' is given twice, with two users" },
         { "a\n b:0\n", "script:2:4: bad slot count: 'b:0' (1 to 65536 after the colon)" },
         { "a:-1", "script:1:3: bad slot count: 'a:-1' (1 to 65536 after the colon)" },
         { "a:b:c", "script:1:3: bad slot count: 'a:b:c' (1 to 65536 after the colon)" },
         { "a:99999", "script:1:3: bad slot count: 'a:99999' (1 to 65536 after the colon)" },
-        { "Traceback (most recent call last):",
-          "script:1:10: bad character in host name: 'Traceback (most recent call last):'" },
+        { "Traceback (most recent call last):", "script:1:10: bad character in host name: "
+                                                "'Traceback (most recent call last):' (a line is "
+                                                "HOST or HOST:SLOTS)" },
+        { "a slots=2", "script:1:2: bad character in host name: 'a slots=2' (a line is HOST or "
+                       "HOST:SLOTS)" },
         { "-oProxyCommand=x", "script:1:1: host name may not start with '-': "
                               "'-oProxyCommand=x'" },
         { "a;reboot", "script:1:2: bad character in host name: 'a;reboot'" },
