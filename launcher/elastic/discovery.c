@@ -12,21 +12,21 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* Who hears of hosts, and whether a failure has been said. */
+/* Who hears of hosts, and which failure has been said. */
 struct discovery_listener {
     const struct discovery_events *events;
     void *context;
-    bool failing;
+    int failure; /* HVD_OK: none since the last success */
 };
 
 static void discovery_tell(struct discovery_listener *listener, int rc,
                            const struct host_list *hosts, const struct err *err)
 {
-    bool was_failing = listener->failing;
-    listener->failing = rc < 0;
+    int said = listener->failure;
+    listener->failure = rc;
     if (rc == HVD_OK) {
         listener->events->hosts(listener->context, hosts);
-    } else if (!was_failing) {
+    } else if (rc != said) {
         char *line = xasprintf("%s; the hosts stay as they were", err->text);
         listener->events->warning(listener->context, line);
         free(line);
@@ -89,7 +89,7 @@ struct discovery *discovery_script_create(uv_loop_t *loop, struct children *chil
 {
     struct discovery_script *script = xcalloc(1, sizeof *script);
     script->discovery.destroy = discovery_script_destroy;
-    script->listener = (struct discovery_listener){ events, context, false };
+    script->listener = (struct discovery_listener){ events, context, HVD_OK };
     script->interval_ms = interval_ms ? interval_ms : DISCOVERY_INTERVAL_MS;
     script->children = children;
     script->settings = settings;
@@ -143,6 +143,7 @@ static void discovery_hostfile_read(struct discovery_hostfile *file, const uv_st
     file->known = true;
     file->mark = mark;
     int rc = host_list_read_hostfile(&hosts, file->path, &err);
+    file->listener.failure = HVD_OK; /* of another version of the file */
     discovery_tell(&file->listener, rc, &hosts, &err);
     host_list_fini(&hosts);
 }
@@ -171,8 +172,8 @@ static void on_discovery_hostfile_look(uv_fs_t *look)
     uv_timer_start(&file->timer, discovery_hostfile_look, file->interval_ms, 0);
     if (result < 0) {
         struct err err = { 0 };
-        int rc = fail(&err, HVD_ERR_INVALID, "%s: cannot stat: %s", file->path,
-                      uv_strerror((int)result));
+        int rc =
+            fail(&err, HVD_ERR_SYSTEM, "%s: cannot stat: %s", file->path, uv_strerror((int)result));
         file->known = false;
         discovery_tell(&file->listener, rc, NULL, &err);
     } else {
@@ -209,7 +210,7 @@ struct discovery *discovery_hostfile_create(uv_loop_t *loop, const char *path, u
 {
     struct discovery_hostfile *file = xcalloc(1, sizeof *file);
     file->discovery.destroy = discovery_hostfile_destroy;
-    file->listener = (struct discovery_listener){ events, context, false };
+    file->listener = (struct discovery_listener){ events, context, HVD_OK };
     file->interval_ms = interval_ms ? interval_ms : DISCOVERY_INTERVAL_MS;
     file->path = xstrdup(path);
     uv_must(uv_timer_init(loop, &file->timer), "timers");

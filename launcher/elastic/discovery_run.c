@@ -118,9 +118,11 @@ static int discovery_run_fail(const struct discovery_run *run, const char *probl
     struct shown command, shown;
     show_token(&command, settings->command, strlen(settings->command));
     if (last.length == 0)
-        return bad_input(err, settings->source, "'%s' %s", command.text, problem);
-    return bad_input(err, settings->source, "'%s' %s: '%s'", command.text, problem,
-                     show_token(&shown, last.at, last.length));
+        bad_input(err, settings->source, "'%s' %s", command.text, problem);
+    else
+        bad_input(err, settings->source, "'%s' %s: '%s'", command.text, problem,
+                  show_token(&shown, last.at, last.length));
+    return err->code = HVD_ERR_SYSTEM;
 }
 
 /* Why the run killed the script, for discovery_run_fail(). "" if it did not. */

@@ -210,6 +210,10 @@ START_TEST(a_hostfile_that_is_bad_or_gone_changes_nothing)
     char *seen = wait_for(1);
     ck_assert_ptr_nonnull(strstr(seen, "(hosts:1:9: bad slot count"));
     free(seen);
+    write_file("hosts", "a slots=2 c\n");
+    seen = wait_for(1);
+    ck_assert_ptr_nonnull(strstr(seen, "(hosts:1:11: unexpected word: 'c'"));
+    free(seen);
     write_file("hosts", "b\n");
     expect_events(1, "[b:1]");
     ck_assert_int_eq(unlink("hosts"), 0);
@@ -248,6 +252,7 @@ int main(void)
     tcase_add_test(tcase, a_script_is_run_again_and_again);
     tcase_add_test(tcase, two_runs_never_overlap);
     tcase_add_test(tcase, a_failure_is_said_once_until_it_is_over);
+    tcase_add_test(tcase, another_kind_of_failure_is_said_too);
     tcase_add_test(tcase, the_end_comes_also_while_the_script_runs);
     tcase_add_test(tcase, a_hostfile_is_read_when_it_has_changed);
     tcase_add_test(tcase, a_hostfile_that_grows_in_place_is_read_again);
