@@ -40,6 +40,14 @@ static struct elastic_host *elastic_hosts_add(struct elastic_hosts *hosts,
     return host;
 }
 
+/* The user of the agents that are started from now on. */
+static void elastic_host_take_user(struct elastic_host *host, const char *user)
+{
+    char *copy = xstrdup(user);
+    free(host->found.user);
+    host->found.user = copy;
+}
+
 void elastic_hosts_update(struct elastic_hosts *hosts, const struct host_list *found)
 {
     for (int i = 0; i < hosts->count; i++)
@@ -48,6 +56,8 @@ void elastic_hosts_update(struct elastic_hosts *hosts, const struct host_list *f
         struct elastic_host *host = elastic_hosts_find(hosts, found->hosts[i].name);
         if (!host)
             host = elastic_hosts_add(hosts, &found->hosts[i]);
+        else
+            elastic_host_take_user(host, found->hosts[i].user);
         host->found.slots = found->hosts[i].slots;
     }
 }

@@ -35,6 +35,26 @@ START_TEST(a_host_comes_back_after_the_cool_down_which_doubles)
 }
 END_TEST
 
+START_TEST(a_host_is_reached_as_the_user_who_is_named_last)
+{
+    struct elastic_action action;
+    begin(&two_to_four);
+    hosts("ann@a:1");
+    EXPECT("");
+    hosts("bob@a:2");
+    ck_assert(elastic_plan_next(plan, &action));
+    ck_assert_int_eq(action.kind, ELASTIC_START);
+    ck_assert_str_eq(action.host->user, "bob");
+    EXPECT("=0,1");
+    world();
+    hosts("a:3");
+    ck_assert(elastic_plan_next(plan, &action));
+    ck_assert_int_eq(action.kind, ELASTIC_START);
+    ck_assert_ptr_null(action.host->user);
+    finish();
+}
+END_TEST
+
 START_TEST(a_slot_comes_back_after_the_cool_down)
 {
     static const struct elastic_options options = { .np = 3,
@@ -360,6 +380,7 @@ int main(void)
     Suite *suite = suite_create("elastic_plan_growth");
     TCase *rules = tcase_create("rules");
     tcase_add_test(rules, a_host_comes_back_after_the_cool_down_which_doubles);
+    tcase_add_test(rules, a_host_is_reached_as_the_user_who_is_named_last);
     tcase_add_test(rules, a_slot_comes_back_after_the_cool_down);
     tcase_add_test(rules, a_removed_worker_keeps_its_slot_until_it_ends);
     tcase_add_test(rules, a_failed_host_does_not_become_good_by_leaving);
