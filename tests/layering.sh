@@ -74,9 +74,9 @@ may rendezvous/server rendezvous/api rendezvous/world rendezvous/join rendezvous
 may rendezvous/tcp rendezvous/server lib/base
 
 may src/options launcher/hosts launcher/base lib/base
-may src/hvdrun src/options launcher/job launcher/tree launcher/verdict launcher/elastic launcher/cleanup launcher/connect launcher/output launcher/process \
+may src/hvdrun src/options launcher/job launcher/agent launcher/tree launcher/verdict launcher/elastic launcher/cleanup launcher/connect launcher/output launcher/process \
     launcher/placement launcher/protocol launcher/hosts launcher/base rendezvous/tcp rendezvous/server rendezvous/base lib/base
-may src/agent launcher/agent launcher/cleanup launcher/base
+may src/agent launcher/agent launcher/cleanup launcher/placement launcher/base
 may src/ssh launcher/ssh launcher/base lib/base
 may src/service src/options rendezvous/tcp rendezvous/server launcher/base lib/base
 may examples/support hvd.h hvd_device.h hvd_elastic.h hvd_optimizer.h

@@ -104,14 +104,15 @@ void agent_release(struct agent *agent)
     free(agent);
 }
 
-struct agent *agent_open(uv_loop_t *loop, int input, int output, uint32_t relay_stall_ms,
-                         struct err *err)
+struct agent *agent_open(uv_loop_t *loop, int input, int output,
+                         const struct agent_settings *settings, struct err *err)
 {
     static const struct frame_link_events events = { on_agent_frame, on_agent_link_end,
                                                      on_link_drained, agent_watch_heard };
     struct agent *agent = xcalloc(1, sizeof *agent);
     agent->loop = loop;
-    agent->relay.stall_ms = relay_stall_ms;
+    agent->relay.stall_ms = settings->relay_stall_ms;
+    agent->find_places = settings->find_places;
     process_tree_adopt();
     agent_ending_init(agent);
     agent_rank_stops_init(agent);
@@ -124,10 +125,10 @@ struct agent *agent_open(uv_loop_t *loop, int input, int output, uint32_t relay_
     return agent;
 }
 
-int agent_run(uv_loop_t *loop, int input, int output, uint32_t relay_stall_ms)
+int agent_run(uv_loop_t *loop, int input, int output, const struct agent_settings *settings)
 {
     struct err err = { 0 };
-    struct agent *agent = agent_open(loop, input, output, relay_stall_ms, &err);
+    struct agent *agent = agent_open(loop, input, output, settings, &err);
     uv_run(loop, UV_RUN_DEFAULT);
     agent_release(agent);
     return err.code == HVD_OK ? EXIT_SUCCESS : EXIT_FAILURE;

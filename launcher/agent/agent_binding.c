@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The processors to which the ranks of a host are bound: chosen before any rank runs, reported to
- * hvdrun when the ranks run. Fails when there are more ranks than may be bound (2), or when the
- * machine's processors cannot be found out (71). */
+ * hvdrun when the ranks run. Fails when there are more ranks than may be bound (2), when the
+ * machine's processors cannot be found out (71), or when this agent cannot find them (70). */
 #include "launcher/agent/agent_impl.h"
 
 #include "launcher/base/exit_status.h"
-#include "launcher/placement/binding_places.h"
+#include "launcher/placement/binding.h"
 
 int agent_binding_plan(struct agent *agent, struct err *err)
 {
     struct binding binding = binding_of(agent->setup.job.attributes.bind_to);
     if (binding.kind == BIND_NONE)
         return 0;
-    if (binding_places_read(&agent->places, binding.kind, err) < 0)
+    if (!agent->find_places) {
+        fail(err, HVD_ERR_SYSTEM, "--bind-to: this agent does not know the machine's processors");
+        return STATUS_INTERNAL;
+    }
+    if (agent->find_places(&agent->places, binding.kind, err) < 0)
         return STATUS_RESOURCE;
     return binding_check(binding, &agent->places, agent->ranks.count, err) < 0 ? STATUS_USAGE : 0;
 }

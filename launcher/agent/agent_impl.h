@@ -172,7 +172,8 @@ struct agent {
     struct agent_setup setup;
     struct agent_environment environment;
     struct agent_torch torch;
-    struct binding_places places; /* to which ranks are bound; none if ranks are not bound */
+    binding_places_fn *find_places; /* NULL: this agent binds no ranks */
+    struct binding_places places;   /* to which ranks are bound; none if ranks are not bound */
     struct agent_ranks ranks;
     struct agent_streams streams;
     struct agent_relay relay;

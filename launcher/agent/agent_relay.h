@@ -28,7 +28,7 @@ struct agent_relay {
                                       * closed */
     struct socket_owner owner;
     uint32_t
-        stall_ms; /* given to agent_open(): the agent hangs up on a client that reads nothing for so
+        stall_ms; /* of agent_settings: the agent hangs up on a client that reads nothing for so
                    * long */
     bool paused;  /* hvdrun reads too slowly: nothing is read from the connections */
 };

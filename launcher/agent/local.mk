@@ -12,6 +12,7 @@ launcher_liblauncher_la_SOURCES += \
 	launcher/agent/agent_rank_ends.c \
 	launcher/agent/agent_relay.c launcher/agent/agent_relay.h \
 	launcher/agent/agent_relay_answer.c \
+	launcher/agent/agent_serve.c \
 	launcher/agent/agent_setup.c \
 	launcher/agent/agent_stacks.c \
 	launcher/agent/agent_streams.c \

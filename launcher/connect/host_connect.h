@@ -32,9 +32,16 @@ struct host_transport;
 struct tunnel;
 struct tunnels;
 
+/* An agent that is a child of this process already. */
+struct running_agent {
+    pid_t pid; /* 0: none, or a host has taken it */
+    int link;
+};
+
 /* For all hosts of a job; borrowed until connect_queue_destroy(). */
 struct connect_settings {
     const char *agent;                /* path of hvdagent on this machine, tried first on others */
+    struct running_agent *running;    /* taken by the first local host that is connected; or NULL */
     const struct rlimit *nofile;      /* the user's limit on descriptors, for local agents */
     const struct host_transport *ssh; /* the transport by libssh2, unless remote_shell is set */
     const char *ssh_program;          /* path of hvdssh, which uses libssh2; or NULL */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The transport on this machine, a child process on a socketpair; see host_transport.h. The child
- * is forked at once and has executed hvdagent by the next iteration of the loop, when the transport
- * checks. Fails when there are no descriptors or processes left, or hvdagent cannot be executed. */
+ * is an agent that runs already, or it is forked at once and has executed hvdagent by the next
+ * iteration of the loop, when the transport checks. Fails when there are no descriptors or
+ * processes left, or hvdagent cannot be executed. */
 #include "launcher/base/exit_status.h"
 #include "launcher/base/uv_must.h"
 #include "launcher/base/xalloc.h"
@@ -29,6 +30,7 @@ struct local_transport {
     char name[sizeof AGENT_NAME];
     char *argv[2];
     struct spawned spawned; /* pid 0: the start failed */
+    bool ran_before;        /* the agent was not started here */
     int stream;             /* our end; -1 after it was handed over */
     bool ended;             /* and was reaped */
     bool left_group;        /* it did not exit as an agent that has removed its control group */
@@ -62,8 +64,26 @@ static void on_transport_local_process_end(void *context, pid_t pid, int wait_st
     host_transport_ended(local->job->connect, "");
 }
 
+/* An agent from before children_create() may have ended since, unnoticed: with a SIGCHLD more,
+ * children.c looks for its end. */
+static void transport_local_take(struct local_transport *local, struct running_agent *running)
+{
+    local->ran_before = true;
+    local->spawned = (struct spawned){ .pid = running->pid, .report = -1 };
+    local->stream = running->link;
+    *running = (struct running_agent){ 0, -1 };
+    fcntl(local->stream, F_SETFL, O_RDWR | O_NONBLOCK);
+    children_watch(local->job->children, local->spawned.pid, on_transport_local_process_end, local);
+    raise(SIGCHLD);
+}
+
 static void transport_local_start(struct local_transport *local)
 {
+    struct running_agent *running = local->job->settings->running;
+    if (running && running->pid > 0) {
+        transport_local_take(local, running);
+        return;
+    }
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
         fail_errno(&local->err, HVD_ERR_SYSTEM, errno, "socketpair");
@@ -80,7 +100,7 @@ static void transport_local_start(struct local_transport *local)
 static void on_transport_local_turn(uv_timer_t *timer)
 {
     struct local_transport *local = timer->data;
-    int code = local->spawned.pid > 0 ? spawn_confirm(&local->spawned) : 0;
+    int code = local->spawned.pid > 0 && !local->ran_before ? spawn_confirm(&local->spawned) : 0;
     if (code != 0) {
         children_forget(local->job->children, local->spawned.pid);
         fail_errno(&local->err, HVD_ERR_SYSTEM, code, "%s", local->job->settings->agent);

@@ -37,6 +37,10 @@ struct binding_places {
     int count;
 };
 
+/* Finds the places of this kind, not BIND_NONE, of this machine that this process may use. */
+typedef int binding_places_fn(struct binding_places *places, enum binding_kind kind,
+                              struct err *err);
+
 /* The place where a rank runs. There must be a place. */
 const struct binding_place *binding_place_for(const struct binding_places *places, int local_rank);
 

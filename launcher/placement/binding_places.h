@@ -14,6 +14,6 @@ int binding_places_find(struct binding_places *places, enum binding_kind kind,
                         hwloc_topology_t topology, const struct cpu_mask *own, struct err *err);
 
 /* As above for this machine and this process. Takes some milliseconds. */
-int binding_places_read(struct binding_places *places, enum binding_kind kind, struct err *err);
+binding_places_fn binding_places_read;
 
 #endif

@@ -15,8 +15,8 @@
 #include "launcher/base/private_memory.h"
 #include "launcher/base/uv_must.h"
 #include "launcher/cleanup/supervisor.h"
+#include "launcher/placement/binding_places.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -55,19 +55,6 @@ static bool is_stream(int fd)
     return fstat(fd, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
 }
 
-/* Moves the link away from descriptors 0 and 1, which a started program would inherit and an
- * unexpected print would corrupt. */
-static int take_stream(int fd, int replacement_mode)
-{
-    int taken = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-    int null = open("/dev/null", replacement_mode | O_CLOEXEC);
-    if (taken < 0 || null < 0 || dup2(null, fd) < 0)
-        return -1;
-    if (null != fd)
-        close(null);
-    return taken;
-}
-
 /* A copy that cannot remove itself runs nevertheless. */
 static void remove_sent_copy(const char *folder)
 {
@@ -91,22 +78,6 @@ static int dial_hvdrun(void)
     }
     close(fd);
     return 0;
-}
-
-static int run_agent(void)
-{
-    int input = take_stream(STDIN_FILENO, O_RDONLY);
-    int output = take_stream(STDOUT_FILENO, O_WRONLY);
-    if (input < 0 || output < 0) {
-        fputs("hvdagent: stdin and stdout must be open\n", stderr);
-        return 2;
-    }
-    signal(SIGPIPE, SIG_IGN);
-    uv_loop_t loop;
-    uv_must(uv_loop_init(&loop), "event loop");
-    int status = agent_run(&loop, input, output, AGENT_RELAY_STALL_MS);
-    uv_loop_close(&loop);
-    return status;
 }
 
 int main(int argc, char **argv)
@@ -133,7 +104,7 @@ int main(int argc, char **argv)
         return failed;
     int status = options.supervise ? supervisor_fork(SUPERVISOR_HANG_UP_MS) : -1;
     if (status < 0)
-        status = run_agent();
+        status = agent_serve(binding_places_read);
     private_memory_end();
     return status;
 }

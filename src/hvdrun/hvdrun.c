@@ -19,6 +19,7 @@
 #include "src/hvdrun/job_rendezvous.h"
 #include "src/hvdrun/job_setup.h"
 #include "src/hvdrun/loop_leave.h"
+#include "src/hvdrun/own_agent.h"
 #include "src/hvdrun/rank_settings.h"
 #include "src/hvdrun/report_file.h"
 #include "src/hvdrun/report_json.h"
@@ -43,12 +44,15 @@ enum { WATCHED = sizeof watched / sizeof *watched };
 struct run {
     struct hvdrun_options options;
     struct job_setup setup;
+    int argc;
+    char **argv;
     bool closed[3]; /* stdin, stdout, stderr were closed when hvdrun was started */
     uv_loop_t loop;
     uv_signal_t signals[WATCHED];
     struct self_stop self_stop; /* SIGTSTP */
     bool finished;              /* the job is over */
     struct report_file report;
+    struct running_agent own_agent;
     struct job_rendezvous *rendezvous;
     struct status_port status_port;
     struct job *job;
@@ -465,7 +469,8 @@ static int hvdrun_act(struct run *run)
     if (open_report(run, &err) < 0)
         return hvdrun_refuse(STATUS_CANNOT_CREATE, &err);
     say_warnings(&run->options, setup);
-    int failed = job_setup_finish(setup, run->closed, &err);
+    own_agent_start(&run->own_agent, setup, run->argc, run->argv);
+    int failed = job_setup_finish(setup, &run->own_agent, run->closed, &err);
     if (failed) {
         report_failure(run, failed, err.text);
         return hvdrun_refuse(failed, &err);
@@ -489,6 +494,8 @@ int main(int argc, char **argv)
     /* Static because of its loop: see loop_leave(). */
     static struct run run = { .exit_status = STATUS_INTERNAL, .report.fd = -1 }; /* not open yet */
     struct err err = { 0 };
+    run.argc = argc;
+    run.argv = argv;
     private_memory_start();
     uv_must_find_memory();
     uv_must_explain_aborts();
@@ -501,6 +508,7 @@ int main(int argc, char **argv)
     char *answer = hvdrun_options_answer(&run.options);
     int status = answer ? print_made(&run, answer) : hvdrun_act(&run);
     command_guard_end(&run.guard);
+    own_agent_end(&run.own_agent);
     report_file_close(&run.report);
     job_setup_fini(&run.setup);
     hvdrun_options_fini(&run.options);

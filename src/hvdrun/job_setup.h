@@ -56,9 +56,11 @@ bool job_setup_needs_command(const struct job_setup *setup);
 /* Is some host another machine, or may a later one be? */
 bool job_setup_has_other_hosts(const struct job_setup *setup);
 
-/* Completes the set-up; `closed` tells which of stdin, stdout and stderr were closed when hvdrun
+/* Completes the set-up; `running` is the agent that runs already, if its pid is not 0, and is
+ * borrowed by the job; `closed` tells which of stdin, stdout and stderr were closed when hvdrun
  * was started. 0 or an exit status, and `err`. */
-int job_setup_finish(struct job_setup *setup, const bool closed[3], struct err *err);
+int job_setup_finish(struct job_setup *setup, struct running_agent *running, const bool closed[3],
+                     struct err *err);
 
 /* Wipes the key. */
 void job_setup_fini(struct job_setup *setup);

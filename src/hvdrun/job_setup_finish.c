@@ -152,7 +152,8 @@ static void describe_job(struct job_setup *setup, const bool closed[3])
     rank_attributes_inherit(&setup->job.attributes);
 }
 
-int job_setup_finish(struct job_setup *setup, const bool closed[3], struct err *err)
+int job_setup_finish(struct job_setup *setup, struct running_agent *running, const bool closed[3],
+                     struct err *err)
 {
     if (descriptors_allow(descriptors_needed(setup), &setup->nofile, err) < 0)
         return STATUS_RESOURCE;
@@ -173,6 +174,7 @@ int job_setup_finish(struct job_setup *setup, const bool closed[3], struct err *
     job_key_generate(&setup->key);
     describe_environment(setup);
     describe_ways(setup);
+    setup->connect.running = running;
     describe_job(setup, closed);
     return 0;
 }

@@ -18,6 +18,7 @@ src_hvdrun_libhvdrun_la_SOURCES = \
 	src/hvdrun/job_setup.c src/hvdrun/job_setup_finish.c src/hvdrun/job_setup.h \
 	src/hvdrun/launcher_choice.c src/hvdrun/launcher_choice.h \
 	src/hvdrun/loop_leave.c src/hvdrun/loop_leave.h \
+	src/hvdrun/own_agent.c src/hvdrun/own_agent.h \
 	src/hvdrun/overridden_variables.c src/hvdrun/overridden_variables.h \
 	src/hvdrun/rank_files.c src/hvdrun/rank_files.h \
 	src/hvdrun/rank_settings.c src/hvdrun/rank_settings.h \

@@ -14,6 +14,7 @@
  * output than it has credit for, and nothing behind DONE. When the link ends, the agent ends; no
  * process, descriptor or handle is left. */
 #include "launcher/agent/agent.h"
+#include "launcher/placement/binding_places.h"
 #include "launcher/protocol/agent_protocol.h"
 #include "lib/base/frame.h"
 #include "tests/fuzz/fuzz.h"
@@ -343,6 +344,7 @@ static void step(struct fuzz_input *input)
 
 static void begin(void)
 {
+    static const struct agent_settings settings = { AGENT_RELAY_STALL_MS, binding_places_read };
     int fds[2];
     struct err err;
     scene = (struct scene){ .client = -1 };
@@ -353,7 +355,7 @@ static void begin(void)
     PROMISE(uv_loop_init(&scene.loop) == 0);
     scene.link = fds[0];
     frame_reader_init(&scene.reader, FRAME_BODY_MAX);
-    scene.agent = agent_open(&scene.loop, fds[1], fds[1], AGENT_RELAY_STALL_MS, &err);
+    scene.agent = agent_open(&scene.loop, fds[1], fds[1], &settings, &err);
 }
 
 static void end(void)

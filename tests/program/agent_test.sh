@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # An agent that is not what it should be: hvdrun beside a program of that name which says the wrong
-# things, or nothing.
+# things, or nothing. Only a job with other hosts, or one that binds its ranks, starts that program.
 . "$srcdir/tests/tap.sh"
 
 mkdir "$tmp/fake"
@@ -23,7 +23,7 @@ lost() {
     agent_says "$4" "${5-cat >/dev/null}"
     [ "$2" = 75 ] && limits='2 10 50' || limits=60
     for limit in $limits; do
-        run "$tmp/fake/hvdrun" --heartbeat-timeout 1 --start-timeout "$limit" --grace 0 -np 2 true
+        run "$tmp/fake/hvdrun" --heartbeat-timeout 1 --start-timeout "$limit" --grace 0 --bind-to core -np 2 true
         ! grep -Eq "^hvdrun: FAILED.*$3" "$tmp/err" || break
     done
     is "$1: status $2" "$2" "$status"

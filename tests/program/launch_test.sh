@@ -59,6 +59,22 @@ run "$HVDRUN" --verbose -np 1 true
 is "--verbose names each step of a host, in its order" "agent directory command resources network binding ready" \
     "$(sed -n 's/^hvdrun: [0-9.]* s: localhost: //p' "$tmp/err" | tr '\n' ' ' | sed 's/ $//')"
 
+# The agent
+# shellcheck disable=SC2016
+parent='echo "$(basename "$(readlink /proc/$PPID/exe)") $(cat /proc/$PPID/comm) $(tr "\\0" " " </proc/$PPID/cmdline)"'
+agent_of() {
+    run "$HVDRUN" "$@" sh -c "$parent" && sed 's/^[^:]*://; s/ *$//' "$tmp/out" | sort -u
+}
+if [ "$(id -u)" = 0 ]; then
+    is "a job on this machine alone has a fork of hvdrun as its agent, under the agent's name" "hvdrun hvdagent hvdagent" "$(agent_of -np 2)"
+    is "one that binds its ranks has the program hvdagent" "hvdagent hvdagent hvdagent" "$(agent_of --bind-to core:overload-allowed -np 2)"
+    is "so has one of two hosts" "hvdagent hvdagent hvdagent" "$(agent_of -np 2 -H localhost:1,127.0.0.2:1)"
+else
+    skip "a job on this machine alone has a fork of hvdrun as its agent, under the agent's name" "only root may know"
+    skip "one that binds its ranks has the program hvdagent" "only root may know"
+    skip "so has one of two hosts" "only root may know"
+fi
+
 # The environment
 # shellcheck disable=SC2016
 run env VALUE='two

@@ -7,6 +7,7 @@
 #include "launcher/agent/agent.h"
 #include "launcher/cleanup/cleanup.h"
 #include "launcher/cleanup/supervisor.h"
+#include "launcher/placement/binding_places.h"
 #include "tests/simulator/clock.h"
 #include "tests/simulator/dice.h"
 #include "tests/simulator/journal.h"
@@ -110,6 +111,7 @@ static void begin_agent(struct supervisor *supervisor, struct sim_end *end)
 {
     struct sim_process *process =
         sim_process_add(SIM_AGENT, supervisor->process->host, supervisor->process);
+    static const struct agent_settings settings = { AGENT_RELAY_STALL_MS, binding_places_read };
     struct err err = { 0 };
     supervisor->agent = process;
     process->death_signal = SIGTERM;
@@ -118,7 +120,7 @@ static void begin_agent(struct supervisor *supervisor, struct sim_end *end)
     process->on_loop_empty = on_agents_loop_empty;
     struct sim_process *before = sim_enter(process);
     int input = sim_descriptor(process, end), output = sim_descriptor_copy(input);
-    process->script = agent_open(&process->loop, input, output, AGENT_RELAY_STALL_MS, &err);
+    process->script = agent_open(&process->loop, input, output, &settings, &err);
     sim_leave(before);
 }
 

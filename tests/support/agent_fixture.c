@@ -3,6 +3,7 @@
 #include "tests/support/agent_fixture.h"
 
 #include "launcher/agent/agent.h"
+#include "launcher/placement/binding_places.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -19,7 +20,10 @@
 
 static void run_agent(const struct agent_fixture *fixture, int link, char **environment)
 {
-    uint32_t stall_ms = fixture->relay_stall_ms ? fixture->relay_stall_ms : AGENT_RELAY_STALL_MS;
+    struct agent_settings settings = {
+        fixture->relay_stall_ms ? fixture->relay_stall_ms : AGENT_RELAY_STALL_MS,
+        fixture->binds_none ? NULL : binding_places_read,
+    };
     uv_loop_t loop;
     dup2(fixture->messages, STDERR_FILENO);
     if (environment)
@@ -27,7 +31,7 @@ static void run_agent(const struct agent_fixture *fixture, int link, char **envi
     signal(SIGPIPE, SIG_IGN);
     if (uv_loop_init(&loop) < 0)
         _exit(99);
-    int status = agent_run(&loop, link, link, stall_ms);
+    int status = agent_run(&loop, link, link, &settings);
     if (uv_loop_close(&loop) < 0)
         status = 98; /* it has left something open */
     _exit(status);

@@ -8,6 +8,7 @@
 #include "launcher/protocol/agent_protocol.h"
 #include "lib/base/frame.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -17,6 +18,7 @@ struct agent_fixture {
     int messages; /* what the agent says on stderr */
     struct frame_reader reader;
     uint32_t relay_stall_ms; /* to be set before the start; 0: as usual */
+    bool binds_none;         /* likewise: an agent without hwloc */
 };
 
 /* The description that agent_fixture_describe() sends. Members that are not set have a default. */

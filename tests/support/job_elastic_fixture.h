@@ -234,6 +234,7 @@ static inline void end_after_two(int worker)
 /* As src/agent does: the link is stdin and stdout. */
 static inline int be_agent(void)
 {
+    static const struct agent_settings agent_settings = { AGENT_RELAY_STALL_MS, NULL };
     uv_loop_t agent_loop;
     int link = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -241,7 +242,7 @@ static inline int be_agent(void)
     if (link < 0 || null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
         uv_loop_init(&agent_loop) < 0)
         return 99;
-    int status = agent_run(&agent_loop, link, link, AGENT_RELAY_STALL_MS);
+    int status = agent_run(&agent_loop, link, link, &agent_settings);
     return uv_loop_close(&agent_loop) < 0 ? 98 : status;
 }
 

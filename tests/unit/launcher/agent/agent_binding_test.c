@@ -153,6 +153,19 @@ START_TEST(a_machine_that_has_none_of_our_processors_fails)
 }
 END_TEST
 
+START_TEST(an_agent_without_hwloc_binds_no_ranks)
+{
+    struct agent_failed failed;
+    agent.binds_none = true;
+    describe(NULL, (struct agent_job){ .attributes.bind_to = BIND_TO_CORE }, 1);
+    struct wire_reader body = agent_fixture_until(&agent, AGENT_FAILED);
+    ck_assert_int_eq(agent_failed_decode(&failed, &body, NULL), HVD_OK);
+    ck_assert_int_eq(failed.step, STEP_BINDING);
+    ck_assert_int_eq(failed.exit_status, 70);
+    agent_fixture_stop(&agent);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("agent_binding");
@@ -164,6 +177,7 @@ int main(void)
     tcase_add_test(tcase, more_ranks_than_cores_are_refused_before_any_of_them_runs);
     tcase_add_test(tcase, unless_that_is_allowed);
     tcase_add_test(tcase, a_machine_that_has_none_of_our_processors_fails);
+    tcase_add_test(tcase, an_agent_without_hwloc_binds_no_ranks);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

@@ -38,6 +38,7 @@ static char folder[64], agent[100];
 static uv_loop_t loop;
 static struct children *children;
 static struct connect_settings settings;
+static struct running_agent running;
 static struct connect_queue *pool;
 static struct seen host;
 
@@ -226,6 +227,61 @@ START_TEST(the_end_of_a_local_agent_is_told)
     start("127.0.0.1");
     run_until(&host.has_ended);
     ck_assert_int_eq(WEXITSTATUS(host.wait_status), 3);
+}
+END_TEST
+
+/* A process that plays an agent which runs already: it ends when its link does. */
+static void start_running(void)
+{
+    int pair[2];
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    running = (struct running_agent){ fork(), pair[0] };
+    if (running.pid == 0) {
+        char byte;
+        close(pair[0]);
+        _exit(read(pair[1], &byte, 1) == 0 ? 0 : 5);
+    }
+    ck_assert_int_gt(running.pid, 0);
+    close(pair[1]);
+    settings.running = &running;
+}
+
+START_TEST(an_agent_that_runs_already_is_taken)
+{
+    start_running();
+    pid_t pid = running.pid;
+    start("localhost");
+    is_reached();
+    ck_assert(host.reached.local);
+    ck_assert_int_eq(host.reached.pid, pid);
+    ck_assert_int_eq(running.pid, 0);
+    ck_assert_int_eq(write(host.reached.output, "x", 1), 1);
+    run_until(&host.has_ended);
+    ck_assert_int_eq(WEXITSTATUS(host.wait_status), 5);
+}
+END_TEST
+
+START_TEST(another_host_does_not_take_it)
+{
+    start_running();
+    start("node2");
+    is_reached();
+    ck_assert(!host.reached.local);
+    ck_assert_int_gt(running.pid, 0);
+    close(running.link);
+    settings.running = NULL;
+}
+END_TEST
+
+START_TEST(the_end_of_an_agent_before_it_was_taken_is_told)
+{
+    siginfo_t info;
+    start_running();
+    kill(running.pid, SIGKILL);
+    ck_assert_int_eq(waitid(P_PID, (id_t)running.pid, &info, WEXITED | WNOWAIT), 0);
+    start("localhost");
+    run_until(&host.has_ended);
+    ck_assert(WIFSIGNALED(host.wait_status));
 }
 END_TEST
 
@@ -673,6 +729,9 @@ static Suite *suite(void)
     }
     tcase_add_test(local, a_local_host_is_reached_in_the_next_turn_of_the_loop);
     tcase_add_test(local, the_end_of_a_local_agent_is_told);
+    tcase_add_test(local, an_agent_that_runs_already_is_taken);
+    tcase_add_test(local, another_host_does_not_take_it);
+    tcase_add_test(local, the_end_of_an_agent_before_it_was_taken_is_told);
     tcase_add_test(local, a_local_agent_that_cannot_be_executed_is_named);
     tcase_add_loop_test(local, a_host_may_be_closed_before_its_turn_is_over, 0, 2);
     tcase_add_test(command, a_command_reaches_a_host_whose_agent_has_the_same_path);
