@@ -75,6 +75,12 @@ else
     skip "so has one of two hosts" "only root may know"
 fi
 
+mkdir "$tmp/gone" && cd "$tmp/gone" && rmdir "$tmp/gone" || exit 99
+run "$HVDRUN" -np 2 true
+cd "$OLDPWD" || exit 99
+is "a job that cannot be set up, because its working directory is gone, is status 127" 127 "$status"
+ok "and leaves no agent" no_survivors
+
 # The environment
 # shellcheck disable=SC2016
 run env VALUE='two
