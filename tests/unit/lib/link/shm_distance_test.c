@@ -126,10 +126,11 @@ START_TEST(both_sides_time_the_trips)
 }
 END_TEST
 
-/* The other side answers the first question, and then so many trips. */
-static void answer_and_stop(int trips)
+/* The other side answers the first question, and then so many trips, of which each takes 1.25
+ * `step`: a burst of four reads the clock five times after its beginning. */
+static void answer_trips(int trips, uint64_t step)
 {
-    atomic_store(&step_ns, 100000);
+    atomic_store(&step_ns, step);
     shm_distance_count(&asker, 1);
     shm_distance_measure(&asker);
     atomic_store(&word, 2);
@@ -137,6 +138,24 @@ static void answer_and_stop(int trips)
     shm_distance_measure(&asker);
     ck_assert_int_eq(trips_left, 0);
 }
+
+static void answer_and_stop(int trips)
+{
+    answer_trips(trips, 100000);
+}
+
+/* Trips as an Intel Xeon has them whose processors share a cache, at most, and as processors have
+ * them that do not, at least. */
+START_TEST(the_slowest_near_trip_is_near_and_the_fastest_far_one_far)
+{
+    answer_trips(8, 232 * 4 / 5);
+    ck_assert(shm_distance_is_near(&asker));
+    teardown();
+    setup();
+    answer_trips(8, 320 * 4 / 5);
+    ck_assert(shm_distance_is_far(&asker));
+}
+END_TEST
 
 START_TEST(a_side_that_stops_looking_has_been_timed_if_it_looked_for_long_enough)
 {
@@ -236,6 +255,7 @@ int main(void)
     tcase_add_test(tcase, a_side_that_is_not_asked_says_nothing);
     tcase_add_test(tcase, a_side_that_does_not_look_all_the_time_is_not_timed);
     tcase_add_test(tcase, both_sides_time_the_trips);
+    tcase_add_test(tcase, the_slowest_near_trip_is_near_and_the_fastest_far_one_far);
     tcase_add_test(tcase, a_side_that_stops_looking_has_been_timed_if_it_looked_for_long_enough);
     tcase_add_test(tcase, a_side_that_stops_looking_sooner_is_timed_again);
     tcase_add_test(tcase, many_bytes_later_it_is_measured_again);
