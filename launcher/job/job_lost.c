@@ -167,6 +167,7 @@ static void host_report_fill(struct job *job, const struct job_host *host, enum 
     record->silent_ms = job_host_gap_before_ms(host, job->stop.since_ms);
     bool since_before = job->stop.since_ms > 0 && host->unanswered_us <= job->stop.since_ms * 1000;
     record->unanswered = since_before ? host->unanswered : 0;
+    record->unanswered_us = since_before ? host->unanswered_us : 0;
 }
 
 /* Of an elastic job: the job goes on, and the line stands for all workers of the host. */

@@ -78,8 +78,9 @@ struct report_host {
     bool drained;     /* of an elastic job: it was to be left */
     int unanswered; /* heartbeats in a row that it had not answered when it ended; 0 if the first of
                      * them was sent after the job began to stop */
-    bool lost;      /* it was the first host to be lost after the job had begun to stop */
-    uint64_t silent_ms; /* how long it was silent before the job began to stop; 0: it was not */
+    uint64_t unanswered_us; /* when the first of them was sent */
+    bool lost;              /* it was the first host to be lost after the job had begun to stop */
+    uint64_t silent_ms;     /* how long it was silent before the job began to stop; 0: it was not */
     const struct report_host *above; /* through whose agent hvdrun reached it; NULL: through none */
     struct link_history history;
 };

@@ -27,13 +27,21 @@ bool unresponsive_host_is(const struct job_report *report, int host)
            (unanswered >= UNANSWERED_WITH_LINK && has_lost_link(report, host));
 }
 
+static bool has_unresponsive_ancestor(const struct job_report *report, int host)
+{
+    for (const struct report_host *at = report->hosts[host].above; at; at = at->above)
+        if (unresponsive_host_is(report, (int)(at - report->hosts)))
+            return true;
+    return false;
+}
+
 int unresponsive_host_find(const struct job_report *report)
 {
+    const struct report_host *hosts = report->hosts;
+    int found = -1;
     for (int i = 0; i < report->nhosts; i++)
-        if (report->hosts[i].unanswered >= UNANSWERED_ALONE)
-            return i;
-    for (int i = 0; i < report->nhosts; i++)
-        if (unresponsive_host_is(report, i))
-            return i;
-    return -1;
+        if (unresponsive_host_is(report, i) && !has_unresponsive_ancestor(report, i) &&
+            (found < 0 || hosts[i].unanswered_us < hosts[found].unanswered_us))
+            found = i;
+    return found;
 }

@@ -20,7 +20,10 @@ enum { UNANSWERED_ALONE = 3, UNANSWERED_WITH_LINK = 2 };
 
 bool unresponsive_host_is(const struct job_report *report, int host);
 
-/* The first host that is unresponsive by heartbeats alone, or else the first one; -1: none. */
+/* Of several unresponsive hosts the one whose first unanswered heartbeat was sent first; -1: none.
+ * The number of heartbeats tells less: it grows while the job stops, for a host that only gets no
+ * processor as well. A host below an unresponsive host (report_host.above) may have answered, but
+ * its answers could not reach hvdrun. */
 int unresponsive_host_find(const struct job_report *report);
 
 #endif

@@ -71,15 +71,39 @@ START_TEST(heartbeats_alone_or_with_a_lost_link_make_a_host_unresponsive)
 }
 END_TEST
 
-START_TEST(of_several_the_first_that_is_so_by_heartbeats_alone_is_chosen)
+static void leaves_unanswered(int host, int unanswered, uint64_t since_us)
 {
-    says(0, RANK_END_UNREACHABLE, HVD_ERR_PEER_LOST, 3);
-    hosts[0].unanswered = UNANSWERED_WITH_LINK;
-    hosts[2].unanswered = UNANSWERED_WITH_LINK;
-    ck_assert_int_eq(unresponsive_host_find(&report), 0);
-    hosts[2].unanswered = UNANSWERED_ALONE;
+    hosts[host].unanswered = unanswered;
+    hosts[host].unanswered_us = since_us;
+}
+
+/* Host 2 has vanished and was lost soon. The agents of hosts 0 and 1 got no processor from a moment
+ * later on, and did not answer while the job stopped either. */
+START_TEST(of_several_the_host_that_was_asked_first_without_an_answer_is_chosen)
+{
+    leaves_unanswered(0, UNANSWERED_ALONE + 9, 3000);
+    leaves_unanswered(1, UNANSWERED_ALONE + 9, 2000);
+    leaves_unanswered(2, UNANSWERED_ALONE, 1000);
     ck_assert_int_eq(unresponsive_host_find(&report), 2);
-    hosts[1].unanswered = UNANSWERED_ALONE + 1;
+    leaves_unanswered(2, UNANSWERED_WITH_LINK, 1000); /* which proves nothing yet */
+    ck_assert_int_eq(unresponsive_host_find(&report), 1);
+    says(0, RANK_END_UNREACHABLE, HVD_ERR_PEER_LOST, 3);
+    ck_assert_int_eq(unresponsive_host_find(&report), 2);
+}
+END_TEST
+
+/* hvdrun reaches host 0 through the agent of host 1, and that one through the agent of host 2. */
+START_TEST(a_child_of_an_unresponsive_host_is_not_chosen_however_long_it_has_not_answered)
+{
+    hosts[0].above = &hosts[1];
+    hosts[1].above = &hosts[2];
+    leaves_unanswered(0, UNANSWERED_ALONE + 1, 1000);
+    ck_assert_int_eq(unresponsive_host_find(&report), 0);
+    leaves_unanswered(2, UNANSWERED_ALONE, 2000);
+    ck_assert_int_eq(unresponsive_host_find(&report), 2);
+    leaves_unanswered(1, UNANSWERED_ALONE, 1500);
+    ck_assert_int_eq(unresponsive_host_find(&report), 2);
+    leaves_unanswered(2, 0, 0);
     ck_assert_int_eq(unresponsive_host_find(&report), 1);
 }
 END_TEST
@@ -115,7 +139,9 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, NULL);
     tcase_add_loop_test(tcase, heartbeats_alone_or_with_a_lost_link_make_a_host_unresponsive, 0,
                         (int)(sizeof rows / sizeof *rows));
-    tcase_add_test(tcase, of_several_the_first_that_is_so_by_heartbeats_alone_is_chosen);
+    tcase_add_test(tcase, of_several_the_host_that_was_asked_first_without_an_answer_is_chosen);
+    tcase_add_test(tcase,
+                   a_child_of_an_unresponsive_host_is_not_chosen_however_long_it_has_not_answered);
     tcase_add_test(tcase, the_host_is_to_blame_and_not_the_rank_that_left_before);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
