@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stall inspector; see stall.h. The root learns everything in rounds (stall_round.h), from a
- * probe to the last answer. The root begins a round of the inspector when names are overdue, and a
- * round for a person when it is asked. */
+ * probe to the last answer. The root begins a round of the inspector when names are overdue, once
+ * more before it aborts if it has not seen twice who is late, and a round for a person when it is
+ * asked. */
 #include "lib/stall/stall.h"
 
 #include "lib/base/clock.h"
@@ -40,6 +41,8 @@ struct stall {
 
     struct stall_round rounds[STALL_ROUNDS];
     uint64_t asked_ns; /* begin of the inspector's last round; 0: never */
+    uint64_t again_ns; /* when to ask once more before an abort; 0: not to */
+    bool asked_again;  /* this is what the inspector's last round is */
 
     /* The question of a deadlock, at the root. */
     uint64_t stuck_check_ns; /* when to ask next; 0: when names are overdue */
@@ -50,6 +53,7 @@ struct stall {
     uint64_t warned_ns; /* begin of the round that led to the last warning; 0: never */
     bool aborted;
     struct rank_ranges silent_before; /* did not answer in the former round of this stall */
+    struct late_ranks idle_before;    /* waited for no rank in that round */
     struct late_ranks late;           /* of the world: see stall_late_ranks() */
     struct outgoing outgoing[STALL_ROUNDS][STALL_MESSAGES];
     enum stall_action action;
@@ -202,12 +206,34 @@ static void add_silent_ranks(const struct stall *stall, const struct rank_ranges
                 late_ranks_add(late, rank);
 }
 
-/* The ranks that keep the others waiting. A rank that waits for other ranks itself, maybe in
- * another set, cannot submit the name: it is not late. An idle rank misses every name. */
-static void find_late_ranks(struct stall *stall, const struct stall_answer *answer)
+/* Ranks that waited for no rank in two rounds. A rank that works in another set may wait for none
+ * at one moment, between two collectives there. */
+static void add_idle_ranks(const struct stall *stall, const struct late_ranks *idle,
+                           struct late_ranks *late)
 {
-    struct late_ranks late = answer->idle;
-    add_silent_ranks(stall, &answer->silent, &late);
+    for (int i = 0; i < idle->count; i++)
+        if (late_ranks_contain(&stall->idle_before, idle->rank[i]))
+            late_ranks_add(late, idle->rank[i]);
+}
+
+/* The ranks that keep the others waiting, as two rounds show. A rank that waits for other ranks
+ * itself, maybe in another set, cannot submit the name: it is not late. An idle rank misses every
+ * name. */
+static void find_late_ranks(const struct stall *stall, const struct stall_answer *answer,
+                            struct late_ranks *late)
+{
+    *late = (struct late_ranks){ 0 };
+    add_idle_ranks(stall, &answer->idle, late);
+    add_silent_ranks(stall, &answer->silent, late);
+}
+
+/* Names the late ranks. If two rounds show none, the last round has to do. */
+static void decide_late_ranks(struct stall *stall, const struct stall_answer *answer)
+{
+    struct late_ranks late;
+    find_late_ranks(stall, answer, &late);
+    if (late.count == 0)
+        late = answer->idle;
     if (late.count == 0 && answer->silent.count > 0)
         late_ranks_add(&late, answer->silent.range[0].first);
     stall->late.count = 0;
@@ -215,17 +241,37 @@ static void find_late_ranks(struct stall *stall, const struct stall_answer *answ
         late_ranks_add(&stall->late, stall_rank_of_world(&stall->options, late.rank[i]));
 }
 
+/* How long the root waits for further reports, to warn about simultaneous stalls at once, and
+ * between two rounds that show who is late. */
+static uint64_t grace_ns(const struct stall *stall)
+{
+    return earlier(SECOND, stall->options.check_ns / 8);
+}
+
+/* This round shows late ranks, and none of them was so in the former round: they may have begun to
+ * hang since then, or this is a moment between two collectives. Another round tells. */
+static bool must_ask_again(const struct stall *stall, const struct stall_answer *answer)
+{
+    struct late_ranks late;
+    find_late_ranks(stall, answer, &late);
+    return is_root(stall) && !stall->asked_again && late.count == 0 && answer->idle.count > 0;
+}
+
 /* Warns about the names in `stalled`, unless the last warning is too recent, or aborts. */
-static void speak(struct stall *stall, unsigned stalled)
+static void speak(struct stall *stall, unsigned stalled, uint64_t now_ns)
 {
     const struct stall_options *options = &stall->options;
     const struct stall_names *names = &stall->rounds[ROUND_OF_INSPECTOR].probe.names;
     const struct stall_answer *answer = &stall->rounds[ROUND_OF_INSPECTOR].answer;
     int index = worst(answer, stalled);
     if (options->shutdown_ns && answer->name[index].age_ms >= options->shutdown_ns / MS) {
+        if (must_ask_again(stall, answer)) {
+            stall->again_ns = now_ns + grace_ns(stall);
+            return;
+        }
         stall->aborted = true;
         stall->action = STALL_ABORT;
-        find_late_ranks(stall, answer);
+        decide_late_ranks(stall, answer);
         stall_abort_text(stall->text, RANK_END_WORDS_SIZE, names, answer, index,
                          options->shutdown_ns / SECOND, options->world_ranks);
         return;
@@ -285,11 +331,12 @@ static void judge_round(struct stall *stall, uint64_t now_ns)
         judge_deadlock(stall, now_ns);
         return;
     }
+    const struct stall_answer *answer = &stall->rounds[ROUND_OF_INSPECTOR].answer;
     unsigned stalled = stall_judge(stall, now_ns);
     if (stalled)
-        speak(stall, stalled);
-    stall->silent_before =
-        stalled ? stall->rounds[ROUND_OF_INSPECTOR].answer.silent : (struct rank_ranges){ 0 };
+        speak(stall, stalled, now_ns);
+    stall->silent_before = stalled ? answer->silent : (struct rank_ranges){ 0 };
+    stall->idle_before = stalled ? answer->idle : (struct late_ranks){ 0 };
 }
 
 static void end_round(struct stall *stall, enum stall_round_kind kind, uint64_t now_ns)
@@ -317,18 +364,14 @@ static void begin_round(struct stall *stall, enum stall_round_kind kind, uint64_
     stall_probe_encode(compose(stall, kind, STALL_PROBE), &below);
 }
 
-/* How long the root waits for further reports, to warn about simultaneous stalls at once. */
-static uint64_t grace_ns(const struct stall *stall)
-{
-    return earlier(SECOND, stall->options.check_ns / 8);
-}
-
 /* The time of the root's next round: for a warning, or to abort. */
 static uint64_t ask_at(const struct stall *stall)
 {
     const struct stall_options *options = &stall->options;
     if (stall->rounds[ROUND_OF_INSPECTOR].asking || stall->aborted || stall->overdue.count == 0)
         return UINT64_MAX;
+    if (stall->again_ns)
+        return stall->again_ns;
     uint64_t oldest_ns = stall_list_oldest(&stall->overdue);
     uint64_t at_ns =
         later(stall_list_first(&stall->overdue) + grace_ns(stall), oldest_ns + options->check_ns);
@@ -358,6 +401,8 @@ static void ask_who_is_not_stuck(struct stall *stall, uint64_t now_ns)
 static void stall_ask_inspector(struct stall *stall, uint64_t now_ns)
 {
     struct stall_probe *probe = &stall->rounds[ROUND_OF_INSPECTOR].probe;
+    stall->asked_again = stall->again_ns > 0;
+    stall->again_ns = 0;
     probe->id = stall_round_next_id(probe->id, ROUND_OF_INSPECTOR);
     probe->budget_ms = (uint32_t)(earlier(5 * SECOND, stall->options.check_ns / 2) / MS);
     stall_list_names(&stall->overdue, &probe->names, now_ns, stall->options.check_ns);
@@ -389,7 +434,7 @@ static void speak_for_root(struct stall *stall, uint64_t now_ns)
     round->asking = false;
     stall->asked_ns = now_ns;
     if (round->answer.nnames > 0)
-        speak(stall, (1u << round->answer.nnames) - 1);
+        speak(stall, (1u << round->answer.nnames) - 1, now_ns);
     stall->asked_ns = asked_ns;
 }
 
@@ -451,6 +496,7 @@ static void notice_suspension(struct stall *stall, uint64_t now_ns)
     stall->continued_ns = now_ns;
     stall->overdue.count = 0;
     stall->silent_before.count = 0;
+    stall->idle_before.count = 0;
     stall->rounds[ROUND_OF_INSPECTOR].asking = false;
     stall->self_check_ns = 0;
 }
@@ -459,6 +505,8 @@ void stall_tick(struct stall *stall, uint64_t now_ns)
 {
     notice_suspension(stall, now_ns);
     stall_list_expire(&stall->overdue, now_ns, 2 * stall->interval_ns);
+    if (stall->overdue.count == 0)
+        stall->again_ns = 0;
     if (stall->self_check_ns && stall->self_check_ns <= now_ns)
         stall->self_check_ns =
             stall_self_check(&stall->options, stall->continued_ns, &stall->overdue, now_ns);

@@ -15,9 +15,10 @@
  * aborts if both times all were stuck and nothing was decided in between.
  *
  * There is at most one warning in each check time, a few lines long, and no message when the stall
- * has ended. When a name has waited for the shutdown time, the warning is an abort instead. A rank
- * does not miss allreduces and barriers once it has joined. A join counts as stalled only while
- * nothing is decided in the set.
+ * has ended. When a name has waited for the shutdown time, the warning is an abort instead. If none
+ * of the ranks that seem late then was so in the round before, the root asks once more and aborts
+ * after that. A rank does not miss allreduces and barriers once it has joined. A join counts as
+ * stalled only while nothing is decided in the set.
  *
  * A rank that does not answer (stopped, its host swapping) does not stop the others: a node of the
  * tree waits for its children for a part of its own time, and then names the ranks below them as
@@ -149,9 +150,10 @@ bool stall_told(const struct stall *stall, int index, struct stall_told *told);
 enum stall_action stall_act(struct stall *stall, const char **text);
 
 /* After STALL_ABORT: the ranks of the world that keep the others waiting. They have not submitted
- * the name and wait for no rank themselves, or do not answer now and did not when the root asked
- * before. If there is no such rank, it is the first that does not answer; none: the ranks wait for
- * each other. Borrowed from `stall`. */
+ * the name and wait for no rank themselves, now and when the root asked before, or do not answer
+ * now and did not then. If there is no such rank, they are those that wait for no rank now; if
+ * there is none, it is the first that does not answer; none: the ranks wait for each other.
+ * Borrowed from `stall`. */
 const struct late_ranks *stall_late_ranks(const struct stall *stall);
 
 #endif

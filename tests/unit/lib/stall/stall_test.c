@@ -276,14 +276,17 @@ START_TEST(the_text_of_a_shutdown_that_is_cut_says_so_and_has_the_late_rank)
 }
 END_TEST
 
-START_TEST(a_shutdown_time_that_is_the_check_time_ends_it_at_once)
+/* At the first question nothing is known of before. */
+START_TEST(a_shutdown_time_that_is_the_check_time_ends_it_after_another_question)
 {
     stall_world_make_with(3, STALL_WORLD_CHECK_NS, STALL_WORLD_CHECK_NS);
     stall_world_submit(2, "a", COLLECTIVE_ALLREDUCE);
     stall_world_run(100);
     ck_assert_int_eq(stall_world.nspoken, 1);
     ck_assert_int_eq(stall_world.spoken[0].action, STALL_ABORT);
-    ck_assert_uint_eq(stall_world.spoken[0].at_ns, STALL_WORLD_SECOND_NS + STALL_WORLD_CHECK_NS);
+    ck_assert_uint_eq(stall_world.spoken[0].at_ns,
+                      2 * STALL_WORLD_SECOND_NS + STALL_WORLD_CHECK_NS);
+    ck_assert_str_eq(late_ranks(0), "0 1");
     stall_world_end();
 }
 END_TEST
@@ -522,6 +525,83 @@ START_TEST(if_all_that_miss_a_name_wait_in_other_sets_none_is_late)
 }
 END_TEST
 
+/* It works in the other set, between two collectives, when the root asks for the last time. */
+START_TEST(a_rank_that_waits_for_nothing_at_one_moment_is_not_late_beside_another)
+{
+    wait_in_two_sets();
+    stall_world_run(100);
+    stall_world.ranks[2].waits_elsewhere = false;
+    run_until_shutdown();
+    ck_assert_str_eq(late_ranks(0), "3");
+    stall_world_end();
+}
+END_TEST
+
+/* The shutdown time has just passed, and ranks 2 and 3 have waited until after the warning. */
+static void hang_after_the_warning(void)
+{
+    wait_in_two_sets();
+    stall_world.ranks[3].waits_elsewhere = true;
+    stall_world_run(100);
+    stall_world.ranks[2].waits_elsewhere = stall_world.ranks[3].waits_elsewhere = false;
+    stall_world_run(20);
+    ck_assert_int_eq(stall_world.nspoken, 1);
+    ck_assert_int_eq(stall_world.spoken[0].action, STALL_WARN);
+}
+
+START_TEST(ranks_that_hang_since_after_the_warning_are_late_if_another_question_shows_it)
+{
+    hang_after_the_warning();
+    stall_world_run(2);
+    ck_assert_int_eq(stall_world.nspoken, 2);
+    ck_assert_int_eq(stall_world.spoken[1].action, STALL_ABORT);
+    ck_assert_str_eq(late_ranks(0), "2 3");
+    stall_world_end();
+}
+END_TEST
+
+START_TEST(a_rank_that_waits_again_at_the_other_question_is_not_late)
+{
+    hang_after_the_warning();
+    stall_world.ranks[2].waits_elsewhere = true;
+    stall_world_run(2);
+    ck_assert_int_eq(stall_world.nspoken, 2);
+    ck_assert_str_eq(late_ranks(0), "3");
+    stall_world_end();
+}
+END_TEST
+
+/* Rank 3 waited at one question, and rank 2 at the other. */
+START_TEST(there_is_one_other_question_and_its_answers_have_to_do)
+{
+    wait_in_two_sets();
+    stall_world_run(100);
+    stall_world.ranks[3].waits_elsewhere = true;
+    stall_world.ranks[2].waits_elsewhere = false;
+    stall_world_run(20);
+    stall_world.ranks[3].waits_elsewhere = false;
+    stall_world.ranks[2].waits_elsewhere = true;
+    stall_world_run(2);
+    ck_assert_int_eq(stall_world.spoken[stall_world.nspoken - 1].action, STALL_ABORT);
+    ck_assert_str_eq(late_ranks(0), "3");
+    stall_world_end();
+}
+END_TEST
+
+START_TEST(a_stall_that_ends_before_the_other_question_ends_no_world)
+{
+    hang_after_the_warning();
+    stall_world_finish_all();
+    stall_world_run(300);
+    ck_assert_uint_eq(stall_world_deadline(), UINT64_MAX);
+    stall_world_submit_but(3, "c");
+    stall_world_run(110);
+    ck_assert_int_eq(stall_world_times_said("SHUTDOWN"), 0);
+    run_until_shutdown();
+    stall_world_end();
+}
+END_TEST
+
 /* Its device has not computed the data yet. */
 START_TEST(a_rank_that_waits_for_its_device_alone_is_late)
 {
@@ -756,7 +836,7 @@ int main(void)
     tcase_add_test(tcase, names_of_any_bytes_are_one_line);
     tcase_add_test(tcase, the_shutdown_time_ends_the_world);
     tcase_add_test(tcase, the_text_of_a_shutdown_that_is_cut_says_so_and_has_the_late_rank);
-    tcase_add_test(tcase, a_shutdown_time_that_is_the_check_time_ends_it_at_once);
+    tcase_add_test(tcase, a_shutdown_time_that_is_the_check_time_ends_it_after_another_question);
     tcase_add_test(tcase, a_stall_that_ends_ends_no_world);
     tcase_add_test(tcase, who_is_missing_on_a_crowded_host_is_named);
     tcase_add_loop_test(tcase, a_rank_that_does_not_answer_is_named, 1, SIZES);
@@ -772,6 +852,12 @@ int main(void)
     tcase_add_test(tcase, a_rank_that_waits_in_another_set_is_not_late);
     tcase_add_test(tcase, a_rank_that_is_stopped_is_late_and_one_that_waits_for_it_is_not);
     tcase_add_test(tcase, if_all_that_miss_a_name_wait_in_other_sets_none_is_late);
+    tcase_add_test(tcase, a_rank_that_waits_for_nothing_at_one_moment_is_not_late_beside_another);
+    tcase_add_test(tcase,
+                   ranks_that_hang_since_after_the_warning_are_late_if_another_question_shows_it);
+    tcase_add_test(tcase, a_rank_that_waits_again_at_the_other_question_is_not_late);
+    tcase_add_test(tcase, there_is_one_other_question_and_its_answers_have_to_do);
+    tcase_add_test(tcase, a_stall_that_ends_before_the_other_question_ends_no_world);
     tcase_add_test(tcase, a_rank_that_waits_for_its_device_alone_is_late);
     tcase_add_loop_test(tcase, a_suspension_longer_than_the_shutdown_time_ends_no_world, 0, 7);
     tcase_add_test(tcase, a_suspension_during_a_round_ends_no_world);
