@@ -254,7 +254,8 @@ static bool must_ask_again(const struct stall *stall, const struct stall_answer 
 {
     struct late_ranks late;
     find_late_ranks(stall, answer, &late);
-    return is_root(stall) && !stall->asked_again && late.count == 0 && answer->idle.count > 0;
+    bool shows_some = answer->idle.count > 0 || answer->silent.count > 0;
+    return is_root(stall) && !stall->asked_again && late.count == 0 && shows_some;
 }
 
 /* Warns about the names in `stalled`, unless the last warning is too recent, or aborts. */

@@ -473,6 +473,54 @@ START_TEST(a_rank_that_is_silent_once_is_not_late_beside_another)
 }
 END_TEST
 
+/* All ranks of a host, for example; the first question is the last before the shutdown. */
+START_TEST(several_ranks_that_are_silent_at_the_first_question_are_late_together)
+{
+    stall_world_make_with(5, STALL_WORLD_CHECK_NS, STALL_WORLD_CHECK_NS);
+    stall_world.ranks[2].stopped = stall_world.ranks[3].stopped = true;
+    stall_world_submit(0, "a", COLLECTIVE_ALLREDUCE);
+    stall_world_submit(1, "a", COLLECTIVE_ALLREDUCE);
+    stall_world_submit(4, "a", COLLECTIVE_ALLREDUCE);
+    run_until_shutdown();
+    ck_assert_int_eq(stall_world.nspoken, 1);
+    ck_assert_str_eq(late_ranks(0), "2 3");
+    stall_world_end();
+}
+END_TEST
+
+START_TEST(several_ranks_that_are_stopped_after_the_warning_are_late_together)
+{
+    stall_world_make_with(5, STALL_WORLD_CHECK_NS, 2 * STALL_WORLD_CHECK_NS);
+    stall_world_submit(0, "a", COLLECTIVE_ALLREDUCE);
+    stall_world_submit(3, "a", COLLECTIVE_ALLREDUCE);
+    for (int rank = 1; rank < 5; rank++)
+        stall_world.ranks[rank].waits_elsewhere = true;
+    stall_world_run(100);
+    stall_world.ranks[1].stopped = stall_world.ranks[2].stopped = true;
+    run_until_shutdown();
+    ck_assert_str_eq(late_ranks(0), "1 2");
+    stall_world_end();
+}
+END_TEST
+
+START_TEST(if_no_rank_is_silent_twice_the_last_question_has_to_do)
+{
+    stall_world_make_with(3, STALL_WORLD_CHECK_NS, STALL_WORLD_CHECK_NS);
+    stall_world_submit(0, "a", COLLECTIVE_ALLREDUCE);
+    stall_world_submit(1, "a", COLLECTIVE_ALLREDUCE);
+    stall_world.ranks[1].stopped = true;
+    stall_world.ranks[2].waits_elsewhere = true;
+    stall_world_run(65);
+    stall_world.ranks[1].stopped = false;
+    stall_world.ranks[2].stopped = true;
+    stall_world_run(8);
+    ck_assert_int_eq(stall_world.nspoken, 1);
+    ck_assert_int_eq(stall_world.spoken[0].action, STALL_ABORT);
+    ck_assert_str_eq(late_ranks(0), "2");
+    stall_world_end();
+}
+END_TEST
+
 /* The world's rank 40 is rank 0 of the set. */
 START_TEST(late_ranks_are_those_of_the_world)
 {
@@ -848,6 +896,9 @@ int main(void)
     tcase_add_test(tcase, a_rank_that_is_silent_twice_is_late_with_those_that_wait_for_nothing);
     tcase_add_test(tcase, several_silent_ranks_are_late_together);
     tcase_add_test(tcase, a_rank_that_is_silent_once_is_not_late_beside_another);
+    tcase_add_test(tcase, several_ranks_that_are_silent_at_the_first_question_are_late_together);
+    tcase_add_test(tcase, several_ranks_that_are_stopped_after_the_warning_are_late_together);
+    tcase_add_test(tcase, if_no_rank_is_silent_twice_the_last_question_has_to_do);
     tcase_add_test(tcase, late_ranks_are_those_of_the_world);
     tcase_add_test(tcase, a_rank_that_waits_in_another_set_is_not_late);
     tcase_add_test(tcase, a_rank_that_is_stopped_is_late_and_one_that_waits_for_it_is_not);
