@@ -51,6 +51,7 @@ unit_tests = \
 	tests/unit/lib/blocking_test \
 	tests/unit/lib/interrupt_test \
 	tests/unit/lib/collective/broadcast_linear_test \
+	tests/unit/lib/engine/breakage_test \
 	tests/unit/lib/engine/broadcast_shared_test \
 	tests/unit/lib/collective/broadcast_tree_test \
 	tests/unit/lib/collective/linear_flow_test \
@@ -349,6 +350,8 @@ tests_unit_lib_timeline_timeline_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pwrite,
 tests_unit_lib_engine_home_processor_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sched_setaffinity
 tests_unit_lib_engine_broadcast_shared_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=broadcast_linear_start,--wrap=shared_heap_alloc,--wrap=shared_heap_free
+tests_unit_lib_engine_breakage_test_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=set_check_links,--wrap=set_end
 tests_unit_lib_memory_segment_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=madvise,--wrap=fallocate
 tests_unit_lib_engine_in_flight_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc,--wrap=reallocarray
 tests_unit_lib_engine_late_link_test_LDFLAGS = $(AM_LDFLAGS) \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What follows a broken link, and a failure. The rendezvous or a neighbour may name the cause
  * within a second; then this cause breaks the world, otherwise the broken link does. When a rank
- * has left, only the set ends. The news that a rank has left comes over the tree, behind the
- * decisions that can still be carried out. The rendezvous may have this news earlier, and is asked
- * last. */
+ * has left, only the set ends, unless a host is silent: no departure explains that. The news that a
+ * rank has left comes over the tree, behind the decisions that can still be carried out. The
+ * rendezvous may have this news earlier, and is asked last. */
 #include "lib/engine/engine_impl.h"
 
 #include "lib/base/rank_end_text.h"
@@ -40,6 +40,7 @@ void engine_symptom(struct engine *engine, const struct rank_end *end)
         return;
     engine->breakage.symptom = *end;
     engine->breakage.symptom_until_ns = monotonic_ns() + EXPLANATION_NS;
+    engine->breakage.symptom_is_cause = false;
 }
 
 bool engine_drain(struct engine *engine)
@@ -84,7 +85,8 @@ static void explain(struct engine *engine)
     struct rank_end departure;
     if (monotonic_ns() < engine->breakage.symptom_until_ns)
         return;
-    if (failure_departure(engine->failure, &departure) == HVD_OK) {
+    if (engine->breakage.symptom_is_cause ||
+        failure_departure(engine->failure, &departure) == HVD_OK) {
         failure_record(engine->failure, &engine->breakage.symptom);
         return;
     }
@@ -130,6 +132,7 @@ void engine_check_links(struct engine *engine)
             set_check_links(set, &end) < 0) {
             engine->breakage.symptom = end;
             engine->breakage.symptom_until_ns = monotonic_ns();
+            engine->breakage.symptom_is_cause = true;
             return;
         }
     }

@@ -59,6 +59,7 @@ struct breakage {
     bool broken;             /* everything has failed with `failure`, the neighbours know */
     struct rank_end symptom; /* a broken link without an explanation yet */
     uint64_t symptom_until_ns;
+    bool symptom_is_cause; /* a host is silent: that a rank has left does not explain it */
 };
 
 struct engine {

@@ -89,6 +89,7 @@ struct sim_worker {
     int failure; /* enum hvd_status */
     uint64_t failed_us;
     struct sim_event *doubt;    /* a link has ended: until news explain it */
+    bool host_is_silent;        /* a link has ended because the other side does not acknowledge */
     struct rank_end *departure; /* of who has left first, as the rendezvous says; NULL */
 };
 

@@ -12,6 +12,7 @@
 #include "tests/simulator/worker.h"
 #include "tests/simulator/world.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,22 +97,25 @@ static void on_refused(void *context)
                            "the link to a rank has ended");
 }
 
-/* As lib/engine/breakage.c: that somebody has left comes last. */
+/* As lib/engine/breakage.c: that somebody has left comes last, and does not explain a host that is
+ * silent. */
 static void on_unexplained(void *context)
 {
     struct sim_worker *worker = context;
     worker->doubt = NULL;
     if (worker->state == WORKER_RUNNING && sim_faults_blamed_rank() >= 0 && !world.finished)
         sim_broken("rank %d is not told who was lost", worker->rank);
-    if (worker->departure && (worker->nflying > 0 || worker->ndecided < work.nnames))
+    if (worker->departure && !worker->host_is_silent &&
+        (worker->nflying > 0 || worker->ndecided < work.nnames))
         sim_worker_fail(worker, worker->departure);
     on_refused(worker);
 }
 
-static void on_link_end(struct sim_link *link)
+static void on_link_end(struct sim_link *link, int error)
 {
     struct sim_worker *worker = link->worker;
     link->end->reader.process = NULL;
+    worker->host_is_silent |= error == ETIMEDOUT;
     if (worker->state == WORKER_RUNNING && !worker->doubt && worker->ndecided < work.nnames)
         worker->doubt = sim_timer(worker->process, SIM_MS(DOUBT_MS), on_unexplained, worker);
 }
@@ -129,7 +133,7 @@ static void on_readable(void *context)
         deliver(link);
         pump(link->worker);
     } else if (count < 0) {
-        on_link_end(link);
+        on_link_end(link, error);
         return;
     }
     if (sim_readable(link->end))
