@@ -41,7 +41,8 @@
  * by then are removed and stopped at once, and replaced when all of them have ended.
  *
  * Missing ranks. When the next world has waited for `warning_ms`, a line names the ranks that have
- * not come; see elastic_plan_missing.c. A worker that was started for growth and does not come is
+ * not come, and likewise while slots are missing the members that will be given up; see
+ * elastic_plan_missing.c. A worker that was started for growth and does not come is
  * named too, and is given up as failed after `timeout_ms`; see elastic_plan_joining.c.
  *
  * End. A worker that exits with status 0 has finished: from then on nothing is started, and it

@@ -8,13 +8,12 @@
  * they come, have the limit of the world (elastic_plan_decide.c). */
 #include "launcher/elastic/elastic_plan_impl.h"
 
-static bool worker_is_absent(const struct plan_worker *worker)
+bool worker_is_absent(const struct plan_worker *worker)
 {
     return worker->state == PLAN_ALIVE && worker->member && !worker->waiting;
 }
 
-/* Since when the first of the members that wait now has waited. */
-static uint64_t elastic_waited_since(const struct elastic_plan *plan)
+uint64_t elastic_waited_since(const struct elastic_plan *plan)
 {
     uint64_t since = ELASTIC_NEVER;
     for (int i = plan->first_living; i < plan->worker_count; i++) {

@@ -117,8 +117,21 @@ int *elastic_plan_order(const struct elastic_plan *plan, plan_worker_fn *wanted,
 /* Adds workers in free slots, and asks for them. */
 void elastic_plan_start(struct elastic_plan *plan, uint64_t now_ms);
 
-/* WARN, if it is due. */
-void elastic_check_missing(struct elastic_plan *plan, uint64_t now_ms);
+/* ---- elastic_plan_missing.c: ranks for which the next world waits ---- */
+
+/* Whose ranks may be missing: those of the next world, or while slots are missing, the members of
+ * the last one. */
+struct elastic_missing {
+    const int *workers; /* borrowed; in order of rank */
+    int count;          /* 0: nobody is missed */
+    bool members;
+    uint64_t since_ms; /* others wait for them since then */
+};
+
+struct elastic_missing elastic_plan_missing(const struct elastic_plan *plan);
+bool elastic_is_missing(const struct elastic_missing *of, const struct plan_worker *worker);
+
+void elastic_check_missing(struct elastic_plan *plan, uint64_t now_ms); /* WARN, if it is due */
 
 /* ---- elastic_plan_joining.c: workers that do not join the world that runs ---- */
 
@@ -131,6 +144,10 @@ uint64_t elastic_late_next_ms(const struct elastic_plan *plan); /* when one is; 
 void elastic_give_up_absent(struct elastic_plan *plan,
                             uint64_t now_ms);                     /* GIVE_UP, if it is time */
 uint64_t elastic_absent_next_ms(const struct elastic_plan *plan); /* when; ELASTIC_NEVER */
+bool worker_is_absent(const struct plan_worker *worker);
+
+/* Since when the first of the members that wait now has waited; ELASTIC_NEVER: none waits. */
+uint64_t elastic_waited_since(const struct elastic_plan *plan);
 
 /* ---- elastic_plan_text.c: FAIL, WARN and GIVE_UP with their lines ---- */
 
@@ -138,7 +155,8 @@ void elastic_fail_short(struct elastic_plan *plan, bool for_ever); /* too few sl
 void elastic_fail_resets(struct elastic_plan *plan);               /* the limit of resets */
 void elastic_fail_over(struct elastic_plan *plan);                 /* nobody is left */
 void elastic_fail_forming(struct elastic_plan *plan);              /* no world in time */
-void elastic_warn_missing(struct elastic_plan *plan, uint64_t now_ms);
+void elastic_warn_missing(struct elastic_plan *plan, const struct elastic_missing *of,
+                          uint64_t now_ms);
 void elastic_say_given_up(struct elastic_plan *plan, int worker);
 void elastic_say_absent(struct elastic_plan *plan, int worker, uint64_t waited_ms);
 void elastic_say_too_late(struct elastic_plan *plan, int worker, const char *why);

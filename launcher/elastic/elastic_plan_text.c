@@ -129,17 +129,18 @@ void elastic_fail_over(struct elastic_plan *plan)
 
 /* ---- ranks that do not come ---- */
 
-/* The ranks of the next world on one host. */
+/* The missing ranks on one host. */
 struct forming_host {
     const struct elastic_plan *plan;
+    const struct elastic_missing *missing;
     int host;
 };
 
 static bool is_missing(const void *context, int rank)
 {
     const struct forming_host *of = context;
-    const struct plan_worker *worker = &of->plan->workers[of->plan->intended[rank]];
-    return worker->host == of->host && !worker->waiting;
+    const struct plan_worker *worker = &of->plan->workers[of->missing->workers[rank]];
+    return worker->host == of->host && elastic_is_missing(of->missing, worker);
 }
 
 /* A worker that has ended may still stand in the intended world, until the next one is intended. */
@@ -147,8 +148,8 @@ static bool is_missing_worker(const void *context, int number)
 {
     const struct forming_host *of = context;
     const struct plan_worker *worker = &of->plan->workers[number];
-    return worker->state == PLAN_ALIVE && worker->intended && worker->host == of->host &&
-           !worker->waiting;
+    return worker->state == PLAN_ALIVE && (of->missing->members || worker->intended) &&
+           worker->host == of->host && elastic_is_missing(of->missing, worker);
 }
 
 /* "ranks 3, 5 on b (workers 3, 7)"; returns the number of ranks, and the length in `*length`. */
@@ -156,7 +157,7 @@ static int elastic_name_missing(const struct forming_host *of, char *text, size_
 {
     char names[RANK_NAMES_SIZE], numbers[RANK_NAMES_SIZE];
     const struct elastic_plan *plan = of->plan;
-    int count = rank_names_text(names, sizeof names, plan->intended_count, is_missing, of);
+    int count = rank_names_text(names, sizeof names, of->missing->count, is_missing, of);
     int workers =
         rank_names_numbers(numbers, sizeof numbers, plan->worker_count, is_missing_worker, of);
     *length = snprintf(text, size, "%s on %s", names, plan->hosts.hosts[of->host]->found.name);
@@ -168,13 +169,15 @@ static int elastic_name_missing(const struct forming_host *of, char *text, size_
 
 /* "ranks 3, 5 on b (workers 3, 7), rank 6 on c (worker 8) and 2 others have not called hvd_init",
  * or their number if the first host does not fit. The number of others always fits. */
-static void elastic_describe_missing(const struct elastic_plan *plan, char *text, size_t size)
+static void elastic_describe_missing(const struct elastic_plan *plan,
+                                     const struct elastic_missing *of_whom, char *text, size_t size)
 {
     int missing = 0, named = 0, before = -1;
     size_t used = 0, room = size - sizeof " and 131071 others have not called hvd_init";
-    for (int rank = 0; rank < plan->intended_count; rank++) {
+    for (int rank = 0; rank < of_whom->count; rank++) {
         char piece[900];
-        const struct forming_host of = { plan, plan->workers[plan->intended[rank]].host };
+        const struct forming_host of = { plan, of_whom,
+                                         plan->workers[of_whom->workers[rank]].host };
         if (of.host == before) /* the ranks of a host stand together */
             continue;
         before = of.host;
@@ -202,36 +205,39 @@ static void elastic_describe_missing(const struct elastic_plan *plan, char *text
 void elastic_fail_forming(struct elastic_plan *plan)
 {
     char why[ELASTIC_TEXT_SIZE - 52];
+    const struct elastic_missing next = { plan->intended, plan->intended_count, false, 0 };
     if (plan->short_since != ELASTIC_NEVER)
         elastic_describe_need(plan, why, sizeof why);
     else
-        elastic_describe_missing(plan, why, sizeof why);
+        elastic_describe_missing(plan, &next, why, sizeof why);
     snprintf(elastic_plan_fail(plan, ELASTIC_NO_WORLD)->text, ELASTIC_TEXT_SIZE,
              "no world within %d s (--elastic-timeout): %s",
              elastic_seconds(plan->options.timeout_ms), why);
 }
 
-static void elastic_warn_given_up(struct elastic_plan *plan, uint64_t at_ms, uint64_t now_ms)
+static void elastic_warn_given_up(struct elastic_plan *plan, const struct elastic_missing *of,
+                                  uint64_t at_ms, uint64_t now_ms)
 {
     char missing[ELASTIC_TEXT_SIZE - 136];
-    elastic_describe_missing(plan, missing, sizeof missing);
+    elastic_describe_missing(plan, of, missing, sizeof missing);
     snprintf(elastic_plan_queue(plan, ELASTIC_WARN, -1)->action.text, ELASTIC_TEXT_SIZE,
              "no world for %d s: %s; ranks of the last world are given up in %d s "
              "(--stall-check-shutdown-time-seconds)",
-             elastic_seconds(now_ms - plan->forming_since), missing,
+             elastic_seconds(now_ms - of->since_ms), missing,
              elastic_seconds(at_ms - now_ms + 999));
 }
 
 /* Rounds up what is left, so that the two times add up to the limit. */
-void elastic_warn_missing(struct elastic_plan *plan, uint64_t now_ms)
+void elastic_warn_missing(struct elastic_plan *plan, const struct elastic_missing *of,
+                          uint64_t now_ms)
 {
     char missing[ELASTIC_TEXT_SIZE - 96];
-    uint64_t waited_ms = now_ms - plan->forming_since, given_up_ms = elastic_absent_next_ms(plan);
-    if (given_up_ms < plan->forming_since + plan->options.timeout_ms) {
-        elastic_warn_given_up(plan, given_up_ms, now_ms);
+    uint64_t waited_ms = now_ms - of->since_ms, given_up_ms = elastic_absent_next_ms(plan);
+    if (of->members || given_up_ms < of->since_ms + plan->options.timeout_ms) {
+        elastic_warn_given_up(plan, of, given_up_ms, now_ms);
         return;
     }
-    elastic_describe_missing(plan, missing, sizeof missing);
+    elastic_describe_missing(plan, of, missing, sizeof missing);
     snprintf(elastic_plan_queue(plan, ELASTIC_WARN, -1)->action.text, ELASTIC_TEXT_SIZE,
              "no world for %d s: %s; the job ends in %d s (--elastic-timeout)",
              elastic_seconds(waited_ms), missing,

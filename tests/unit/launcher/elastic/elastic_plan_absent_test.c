@@ -182,11 +182,13 @@ START_TEST(a_warning_says_when_the_missing_ranks_are_given_up)
 }
 END_TEST
 
-/* Rank 0 has failed, and no slot is left for another worker. */
-START_TEST(a_member_is_given_up_too_while_the_ranks_that_are_left_are_too_few)
+/* Rank 0 has failed, no slot is left for another worker, and rank 1 waits. */
+static void begin_with_too_few(uint64_t warning_ms, uint64_t timeout_ms)
 {
     struct elastic_options options = patient_for_a_minute;
     options.np = options.min = options.max = 3;
+    options.warning_ms = warning_ms;
+    options.timeout_ms = timeout_ms;
     begin(&options);
     hosts("a:1,b:1,c:1");
     EXPECT("+a:0 +b:1 +c:2 =0,1,2");
@@ -194,9 +196,58 @@ START_TEST(a_member_is_given_up_too_while_the_ranks_that_are_left_are_too_few)
     fails(0);
     waits(1);
     EXPECT("");
+}
+
+START_TEST(a_member_is_given_up_too_while_the_ranks_that_are_left_are_too_few)
+{
+    begin_with_too_few(0, 600000);
     ck_assert_uint_eq(elastic_plan_next_ms(plan), now_ms + 60000);
     pass(60000);
     EXPECT("lost 2" ABSENT " -2 !2");
+    finish();
+}
+END_TEST
+
+START_TEST(a_warning_names_the_member_before_also_while_slots_are_missing)
+{
+    begin_with_too_few(20000, 600000);
+    ck_assert_ptr_nonnull(elastic_plan_waits_for(plan));
+    ck_assert_uint_eq(elastic_plan_next_ms(plan), now_ms + 20000);
+    pass(19999);
+    EXPECT("");
+    pass(1);
+    EXPECT("warn no world for 20 s: rank 2 on c (worker 2) has not called hvd_init; ranks of the "
+           "last world are given up in 40 s (--stall-check-shutdown-time-seconds)");
+    ck_assert_uint_eq(elastic_plan_next_ms(plan), now_ms + 40000);
+    pass(40000);
+    EXPECT("lost 2" ABSENT " -2 !2");
+    pass(400000);
+    EXPECT("");
+    finish();
+}
+END_TEST
+
+START_TEST(a_member_that_comes_while_slots_are_missing_is_not_named)
+{
+    begin_with_too_few(20000, 600000);
+    pass(19999);
+    waits(2);
+    pass(1);
+    EXPECT("");
+    pass(500000);
+    EXPECT("");
+    finish();
+}
+END_TEST
+
+/* The job ends first, and its last line says why. */
+START_TEST(a_member_that_will_not_be_given_up_is_not_named_while_slots_are_missing)
+{
+    begin_with_too_few(20000, 50000);
+    pass(49999);
+    EXPECT("");
+    pass(1);
+    ck_assert_ptr_nonnull(strstr(actions(), "fail too few slots for 50 s (--elastic-timeout)"));
     finish();
 }
 END_TEST
@@ -230,6 +281,9 @@ int main(void)
     tcase_add_test(tcase, the_others_of_the_late_ranks_are_given_up_then);
     tcase_add_test(tcase, a_warning_says_when_the_missing_ranks_are_given_up);
     tcase_add_test(tcase, a_member_is_given_up_too_while_the_ranks_that_are_left_are_too_few);
+    tcase_add_test(tcase, a_warning_names_the_member_before_also_while_slots_are_missing);
+    tcase_add_test(tcase, a_member_that_comes_while_slots_are_missing_is_not_named);
+    tcase_add_test(tcase, a_member_that_will_not_be_given_up_is_not_named_while_slots_are_missing);
     tcase_add_test(tcase, the_line_says_how_long_the_others_have_waited_in_fact);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
