@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rendezvous on a loop: the server (server.h), whose time is the loop's and whose deadlines are
  * one timer. The timer runs only while something is pending, so that a running job causes no
- * wakeups. When it comes late, as after a freeze of the machine, input that has arrived meanwhile
- * is read first. */
+ * wakeups. After a freeze of the machine, input that has arrived meanwhile is read before deadlines
+ * are looked at. The timer shows a freeze by being late, but not how long it was: the freeze may
+ * have ended just after a deadline, and began no earlier than something happened here last. */
 #include "rendezvous/server/rendezvous.h"
 
 #include "rendezvous/server/server.h"
 
 #include <stdlib.h>
 
-/* How late the timer must be, and how long at most input is read then before deadlines are looked
- * at: as long as the timer is late. */
+/* When the timer is later than LATE_MS, input is read for as long as nothing has happened, but no
+ * longer than READ_MS. When nothing has happened for READ_MS or more, the machine may have been
+ * frozen until now even if the timer is hardly late: input that is there already is read, for
+ * LATE_MS. */
 enum { LATE_MS = 20, READ_MS = 1000 };
 
 struct rendezvous {
@@ -18,6 +21,7 @@ struct rendezvous {
     uv_timer_t timer;
     uint64_t armed_ms; /* the deadline for which it runs, SERVER_NEVER while it is stopped */
     uint64_t due_ms;   /* when it fires */
+    uint64_t ran_ms;   /* when something happened here last */
     uint64_t read_ms;  /* until then no deadline is looked at */
     bool put_off;      /* for that; a deadline once, for a loop that is always late has some, too */
 };
@@ -40,6 +44,7 @@ static void arm(struct rendezvous *rendezvous)
 {
     uint64_t deadline_ms = server_deadline(&rendezvous->server),
              now = rendezvous_now_ms(rendezvous);
+    rendezvous->ran_ms = now;
     if (deadline_ms == rendezvous->armed_ms || uv_is_closing((uv_handle_t *)&rendezvous->timer))
         return;
     rendezvous->armed_ms = deadline_ms;
@@ -50,14 +55,24 @@ static void arm(struct rendezvous *rendezvous)
         start_timer(rendezvous, deadline_ms > now ? deadline_ms : now);
 }
 
+/* For how long input is read now that the timer has come. */
+static uint64_t reading_ms(const struct rendezvous *rendezvous, uint64_t now)
+{
+    uint64_t quiet_ms = now - rendezvous->ran_ms;
+    bool late = now > rendezvous->due_ms + LATE_MS;
+    if (quiet_ms < READ_MS)
+        return late ? quiet_ms : 0;
+    return late ? READ_MS : LATE_MS;
+}
+
 static void on_rendezvous_timer(uv_timer_t *timer)
 {
     struct rendezvous *rendezvous = timer->data;
     uint64_t now = rendezvous_now_ms(rendezvous);
-    uint64_t late_ms = now > rendezvous->due_ms ? now - rendezvous->due_ms : 0;
-    if (late_ms > LATE_MS && !rendezvous->put_off) {
-        rendezvous->put_off = true;
-        rendezvous->read_ms = now + (late_ms < READ_MS ? late_ms : READ_MS);
+    if (!rendezvous->put_off) {
+        uint64_t read_ms = now + reading_ms(rendezvous, now);
+        rendezvous->put_off = read_ms > now;
+        rendezvous->read_ms = read_ms > rendezvous->read_ms ? read_ms : rendezvous->read_ms;
     }
     if (now < rendezvous->read_ms) {
         start_timer(rendezvous, rendezvous->read_ms);
@@ -99,6 +114,7 @@ static struct rendezvous *rendezvous_start(struct rendezvous *rendezvous, uv_loo
     uv_timer_init(loop, &rendezvous->timer);
     rendezvous->timer.data = rendezvous;
     rendezvous->armed_ms = SERVER_NEVER;
+    rendezvous->ran_ms = uv_now(loop);
     return rendezvous;
 }
 
