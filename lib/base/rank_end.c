@@ -11,6 +11,12 @@
 enum { CORE_DUMPED = 1, OOM = 2, BEFORE_INIT = 4, ALL_FLAGS = 7 };
 enum { SHELL_SIGNAL = 128 };
 
+void rank_end_set_late(struct rank_end *end, const struct late_ranks *late)
+{
+    end->late = *late;
+    end->because_of = late->rank[0];
+}
+
 struct rank_end_how rank_end_how_of(int wait_status)
 {
     if (WIFSTOPPED(wait_status))

@@ -40,8 +40,7 @@ enum rank_end_kind {
     /* An end of all ranks: `rank` is RANK_NONE, and words say more. */
     RANK_END_TIMEOUT,         /* some rank has not come, or not submitted, in time. `late`: in an
                                * elastic job the ranks that have not submitted and wait for none
-                               * themselves, which hvdrun gives up and hvdrendezvousd does not end;
-                               * `because_of`: the first of them */
+                               * themselves. hvdrun gives them up, hvdrendezvousd does not */
     RANK_END_RENDEZVOUS_LOST, /* the connection to the rendezvous has ended, or is not understood */
     RANK_END_BY_REQUEST,      /* a user or a batch system has ended the job */
     RANK_END_KINDS
@@ -87,6 +86,11 @@ static inline struct rank_end rank_end_none(void)
 {
     return (struct rank_end){ .rank = RANK_NONE, .because_of = RANK_NONE };
 }
+
+/* Fills in late ranks, at least one, of a TIMEOUT: the first of them is `because_of`. The
+ * rendezvous, when it passes the record on, puts another rank there if that one's failure was known
+ * before, and numbers of workers in place of both, so that a record that is read need not agree. */
+void rank_end_set_late(struct rank_end *end, const struct late_ranks *late);
 
 /* Converts a status of waitpid(): EXITED, KILLED or STOPPED. */
 struct rank_end_how rank_end_how_of(int wait_status);

@@ -163,10 +163,8 @@ static void abort_world(struct engine *engine, const char *text, const struct la
     bool given_up = engine->elastic && late->count > 0;
     end.how.kind = RANK_END_TIMEOUT;
     end.status = given_up ? HVD_ERR_PEER_LOST : HVD_ERR_TIMEOUT;
-    if (given_up) {
-        end.because_of = late->rank[0];
-        end.late = *late;
-    }
+    if (given_up)
+        rank_end_set_late(&end, late);
     snprintf(end.words, sizeof end.words, "%s", text);
     failure_record(engine->failure, &end);
 }

@@ -222,8 +222,7 @@ static void member_breaks_off(struct sim_member *member)
     struct rank_end why = rank_end_none();
     why.status = HVD_ERR_PEER_LOST;
     why.how.kind = RANK_END_TIMEOUT;
-    why.late = elastic.epochs[member->epoch].late;
-    why.because_of = why.late.rank[0];
+    rank_end_set_late(&why, &elastic.epochs[member->epoch].late);
     snprintf(why.words, sizeof why.words, "barrier 'step' has waited 4 s");
     member_say_end(member, JOIN_BROKEN, &why);
     member_come_again(member, &why);

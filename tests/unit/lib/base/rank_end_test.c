@@ -208,6 +208,25 @@ START_TEST(late_ranks_travel_with_a_timeout)
 }
 END_TEST
 
+/* As the rendezvous passes it on when the failure of rank 7 was known before. */
+START_TEST(the_first_failure_is_the_first_late_rank_or_another_that_was_known_before)
+{
+    struct rank_end decoded;
+    struct late_ranks late = { 0 };
+    late_ranks_add(&late, 5);
+    late_ranks_add(&late, 3);
+    full.how = (struct rank_end_how){ .kind = RANK_END_TIMEOUT };
+    rank_end_set_late(&full, &late);
+    ck_assert(travels(&full, &decoded));
+    ck_assert_int_eq(decoded.because_of, 3);
+    ck_assert_int_eq(decoded.late.count, 2);
+    full.because_of = 7;
+    ck_assert(travels(&full, &decoded));
+    ck_assert_int_eq(decoded.because_of, 7);
+    ck_assert_int_eq(decoded.late.rank[0], 3);
+}
+END_TEST
+
 START_TEST(each_kind_travels)
 {
     struct rank_end decoded;
@@ -308,6 +327,8 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, NULL);
     tcase_add_test(tcase, what_is_sent_is_what_arrives);
     tcase_add_test(tcase, late_ranks_travel_with_a_timeout);
+    tcase_add_test(tcase,
+                   the_first_failure_is_the_first_late_rank_or_another_that_was_known_before);
     tcase_add_test(tcase, each_kind_travels);
     tcase_add_test(tcase, a_record_that_is_cut_is_refused);
     tcase_add_test(tcase, what_cannot_be_is_refused);
