@@ -214,6 +214,7 @@ unit_tests = \
 	tests/unit/lib/negotiation/steady_test \
 	tests/unit/lib/base/checksum_test \
 	tests/unit/lib/base/cuda_settings_test \
+	tests/unit/lib/base/tcp_attempts_test \
 	tests/unit/lib/base/text_test \
 	tests/unit/lib/base/unknown_variable_test \
 	tests/unit/lib/timeline/timeline_test \

@@ -5,6 +5,7 @@
 
 #include "launcher/base/uv_must.h"
 #include "launcher/base/xalloc.h"
+#include "lib/base/tcp_attempts.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -19,13 +20,8 @@
  * another try: with three seconds, an outage of two would be the end. */
 enum { ADDRESSES = 8, NEXT_MS = 250, LAST_TRY_MS = 600 };
 
-/* The longest wait between these tries. If the first wait is 0.27 s, as on a busy host, and each
- * one twice the one before, the try after an outage of two seconds comes when the usual
- * --heartbeat-timeout has passed. Before Linux 6.15 the option does not exist. */
-enum { TRY_AGAIN_MS = 1000 };
-#ifndef TCP_RTO_MAX_MS
-#define TCP_RTO_MAX_MS 44
-#endif
+/* A connection is idle only while hvdrun sends no heartbeats, for instance while it is stopped. */
+enum { PROBE_IDLE_S = 1 };
 
 /* idle -> trying -> failed */
 enum try_state { TRY_IDLE, TRY_TRYING, TRY_FAILED };
@@ -146,17 +142,14 @@ static void ssh_dial_give_up(struct ssh_dial *dial)
     dial->on_end(dial->context, &dialled);
 }
 
+/* Heartbeats decide whether a host is lost; TCP must not do so earlier. It must also try at least
+ * every second: if its first wait is 0.27 s, as on a busy host, and each one twice the one before,
+ * the try after an outage of two seconds comes when the usual --heartbeat-timeout has passed. */
 static void ssh_dial_set_options(int fd, uint32_t heartbeat_timeout_ms)
 {
-    int one = 1, idle_s = 1, interval_s = 1, probes = 3, again_ms = TRY_AGAIN_MS;
-    unsigned timeout_ms = heartbeat_timeout_ms + LAST_TRY_MS;
+    int one = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
-    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
-    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
-    setsockopt(fd, IPPROTO_TCP, TCP_RTO_MAX_MS, &again_ms, sizeof again_ms);
+    tcp_limit_wait(fd, PROBE_IDLE_S, heartbeat_timeout_ms + LAST_TRY_MS);
 }
 
 static void win(struct address_try *try)

@@ -22,8 +22,9 @@ struct ssh_dialled {
 typedef void ssh_dial_fn(void *context, const struct ssh_dialled *dialled);
 
 /* Does not end by itself while an address stays silent. The kernel breaks a connection on which the
- * host acknowledges nothing for `heartbeat_timeout_ms` within another second, also while the
- * connection is idle. `addresses` is borrowed for the call. */
+ * host acknowledges nothing for `heartbeat_timeout_ms` and another 0.6 seconds, or for 13 seconds
+ * if that is longer (lib/base/tcp_attempts.h), also while the connection is idle. `addresses` is
+ * borrowed for the call. */
 struct ssh_dial *ssh_dial_start(uv_loop_t *loop, const struct addrinfo *addresses,
                                 uint32_t heartbeat_timeout_ms, ssh_dial_fn *on_end, void *context);
 

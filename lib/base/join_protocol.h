@@ -56,6 +56,9 @@
 
 enum {
     JOIN_VERSION = 12,
+    /* Both sides probe a connection that has been idle for so long (tcp_attempts.h): less often
+     * than a link between ranks, since a rendezvous may serve thousands of workers. */
+    JOIN_IDLE_S = 5,
     JOIN_HOST_MAX = 256,
     JOIN_ADDRESS_MAX = 64,
     JOIN_ADDRESSES_MAX = 16,

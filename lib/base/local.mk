@@ -33,6 +33,7 @@ lib_base_libbase_la_SOURCES = \
 	lib/base/signal_block.c lib/base/signal_block.h \
 	lib/base/standard_streams.c lib/base/standard_streams.h \
 	lib/base/status.c lib/base/status.h \
+	lib/base/tcp_attempts.c lib/base/tcp_attempts.h \
 	lib/base/text.c lib/base/text.h \
 	lib/base/topology.c lib/base/topology.h \
 	lib/base/transport.c lib/base/transport.h \

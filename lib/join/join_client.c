@@ -5,6 +5,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/descriptor.h"
 #include "lib/base/rank_end_text.h"
+#include "lib/base/tcp_attempts.h"
 #include "lib/link/socket.h"
 
 #include <errno.h>
@@ -18,10 +19,6 @@ enum { ADDRESS_TIMEOUT_MS = 3000, HELLO_TIMEOUT_MS = 30000, SEND_TIMEOUT_MS = 10
 enum { FRAME_TIMEOUT_MS = 10000 }; /* between the first byte of a frame and the last */
 /* A stop of the process costs a waiting rank at most so much of its time. */
 enum { WAIT_PART_MS = 1000 };
-
-/* A rendezvous may serve thousands of workers: keepalive probes its host less often than a
- * neighbour's, and allows the network to be away a little longer. */
-static const struct socket_keepalive keepalive = { .idle_s = 5, .interval_s = 2, .probes = 3 };
 
 static int wait_ready(int fd, short events, uint64_t deadline, struct err *err)
 {
@@ -123,7 +120,7 @@ static int dial(const char *host, int port, uint64_t deadline, struct err *err)
         fd = dial_one(info, deadline, err);
     freeaddrinfo(list);
     if (fd >= 0)
-        socket_tune(fd, &keepalive);
+        socket_tune(fd, JOIN_IDLE_S, TCP_ATTEMPTS);
     return fd;
 }
 

@@ -7,6 +7,7 @@
 #include "lib/link/link_handshake_run.h"
 #include "lib/link/link_tcp.h"
 #include "lib/link/socket.h"
+#include "lib/link/tcp_unanswered.h"
 
 static void link_connection_begin(struct link_connection *connection, int fd,
                                   enum transport transport)
@@ -16,7 +17,7 @@ static void link_connection_begin(struct link_connection *connection, int fd,
     connection->initiates = connection->proved = connection->upgrading = false;
     connection->transport = transport;
     if (!connection->is_unix)
-        socket_tune(fd, NULL);
+        socket_tune(fd, TCP_UNANSWERED_IDLE_S, TCP_UNANSWERED_LAST_PROBE);
 }
 
 static const struct link_terms *terms_of(const struct link_connection *connection,

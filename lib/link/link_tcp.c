@@ -3,9 +3,9 @@
  *
  * A reset or an end is seen at the next call. To notice a host that has vanished, the link asks TCP
  * for missing acknowledgements, of sent data or of the probes that keepalive sends on an idle link
- * (tcp_unanswered.h, socket_tune()). Keepalive itself ends an idle link later. A receiver that is
- * alive and does not read still acknowledges. While it is in doubt whether a silent host or a
- * network that loses packets is the cause, each check asks the host once more. */
+ * (tcp_unanswered.h). Keepalive itself ends an idle link later. A receiver that is alive and does
+ * not read still acknowledges. While it is in doubt whether a silent host or a network that loses
+ * packets is the cause, each check asks the host once more. */
 #include "lib/link/link_tcp.h"
 
 #include "lib/link/congestion.h"
@@ -21,13 +21,6 @@
  * With the usual 208 KiB two ranks that exchange much wait for each other twice as long. With more
  * than this number the bytes under way leave the caches, and a single megabyte takes longer. */
 enum { UNIX_BUFFER = 256 * 1024 };
-
-/* The longest wait of the kernel between two attempts while a host is in doubt. It applies from the
- * next attempt on. Before Linux 6.15 the option does not exist. */
-enum { DOUBT_WAIT_MS = 1000 };
-#ifndef TCP_RTO_MAX_MS
-#define TCP_RTO_MAX_MS 44
-#endif
 
 struct link_tcp {
     struct link link;
@@ -61,9 +54,10 @@ static ssize_t stream_try_receive(struct link *link, const struct iovec *parts, 
     return socket_receive_parts(descriptor(link), parts, count, err);
 }
 
+/* While a host is in doubt. */
 static void tcp_shorten_waits(struct link_tcp *tcp)
 {
-    const int wait_ms = DOUBT_WAIT_MS;
+    const int wait_ms = TCP_ATTEMPTS_EVERY_MS;
     int usual_ms = 0;
     socklen_t length = sizeof usual_ms;
     if (tcp->usual_wait_ms == 0 &&
@@ -83,7 +77,7 @@ static void tcp_restore_waits(struct link_tcp *tcp)
  * once. */
 static void tcp_ask_again(struct link_tcp *tcp, const struct tcp_info *info)
 {
-    const int idle_s = SOCKET_IDLE_S;
+    const int idle_s = TCP_UNANSWERED_IDLE_S;
     if (tcp_unanswered_is_idle(info))
         (void)setsockopt(tcp->fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
     else

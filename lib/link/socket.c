@@ -4,6 +4,7 @@
 
 #include "lib/base/descriptor.h"
 #include "lib/base/standard_streams.h"
+#include "lib/base/tcp_attempts.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -193,24 +194,11 @@ int socket_check_user(int fd, struct err *err)
     return HVD_OK;
 }
 
-void socket_tune(int fd, const struct socket_keepalive *keepalive)
+void socket_tune(int fd, int idle_s, int probes)
 {
-    static const struct socket_keepalive usual = { .idle_s = SOCKET_IDLE_S,
-                                                   .interval_s = 1,
-                                                   .probes = 30 };
-    if (!keepalive)
-        keepalive = &usual;
-    const struct {
-        int level, option, value;
-    } options[] = {
-        { IPPROTO_TCP, TCP_NODELAY, 1 },
-        { SOL_SOCKET, SO_KEEPALIVE, 1 },
-        { IPPROTO_TCP, TCP_KEEPIDLE, keepalive->idle_s },
-        { IPPROTO_TCP, TCP_KEEPINTVL, keepalive->interval_s },
-        { IPPROTO_TCP, TCP_KEEPCNT, keepalive->probes },
-    };
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-        (void)setsockopt(fd, options[i].level, options[i].option, &options[i].value, sizeof(int));
+    const int on = 1;
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    tcp_probe_idle(fd, idle_s, probes);
 }
 
 static ssize_t moved(ssize_t nbytes, struct err *err)

@@ -56,19 +56,9 @@ bool socket_peer(int fd, pid_t *pid, uid_t *uid);
 /* HVD_OK if the peer is this user; else HVD_ERR_AUTH, which names the other user. */
 int socket_check_user(int fd, struct err *err);
 
-/* How long a host may be quiet until it is probed, how often, and when it is given up. */
-struct socket_keepalive {
-    int idle_s, interval_s, probes;
-};
-
-/* The usual keepalive probes a connection that has been idle for so long, and then every second. */
-enum { SOCKET_IDLE_S = 1 };
-
-/* No delay for small messages; keepalive, which by default probes every second and ends the
- * connection with a silent host after 31 seconds: tcp_unanswered.c judges earlier, and a network
- * that loses packets must not leave so many probes without an answer. Does nothing on a socket that
- * is not TCP. */
-void socket_tune(int fd, const struct socket_keepalive *keepalive);
+/* No delay for small messages, and keepalive: tcp_probe_idle() of lib/base/tcp_attempts.h. Does
+ * nothing on a socket that is not TCP. */
+void socket_tune(int fd, int idle_s, int probes);
 
 /* Bytes moved, 0 if none can be moved now, HVD_ERR_PEER_LOST with the reason (the end of the
  * stream is one), or HVD_ERR_SYSTEM when `data` is not memory that can be used. */

@@ -30,6 +30,8 @@
 #ifndef LIB_LINK_TCP_UNANSWERED_H
 #define LIB_LINK_TCP_UNANSWERED_H
 
+#include "lib/base/tcp_attempts.h"
+
 #include <linux/tcp.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,7 +45,11 @@ enum {
     TCP_UNANSWERED_LIMIT_MS = 60000,
     /* An idle connection is lost after so many probes without an answer. Keepalive alone would send
      * 3 of them in the shortest time; the caller makes the kernel send the others. */
-    TCP_UNANSWERED_PROBES = 12,
+    TCP_UNANSWERED_PROBES = TCP_ATTEMPTS,
+    /* The keepalive of such a connection: idle for so long, it is probed. Where nobody asks for its
+     * state, the kernel ends it after the last of so many probes. */
+    TCP_UNANSWERED_IDLE_S = 1,
+    TCP_UNANSWERED_LAST_PROBE = 30,
 };
 
 /* answered -> doubted -> lost; an answer leads from doubted back to answered. */
@@ -64,7 +70,7 @@ int tcp_unanswered_attempts(uint32_t sent, uint32_t again);
 /* Idle: nothing waits to be sent or to be acknowledged, and keepalive probes the connection. */
 bool tcp_unanswered_is_idle(const struct tcp_info *info);
 
-/* The connection must have the usual keepalive of socket_tune(), which probes it while it is idle.
+/* The connection must have the keepalive above, of socket_tune(), which probes it while it is idle.
  * An idle one is lost after 4 seconds, and was not if its host was away for 2. */
 enum tcp_unanswered tcp_unanswered_state(const struct tcp_info *info);
 

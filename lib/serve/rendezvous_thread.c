@@ -4,7 +4,9 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/descriptor.h"
+#include "lib/base/join_protocol.h"
 #include "lib/base/quiet_thread.h"
+#include "lib/base/tcp_attempts.h"
 #include "lib/link/socket.h"
 #include "lib/serve/rank_server.h"
 
@@ -24,8 +26,6 @@ enum {
     POLLED_FIRST = 32,
     PAUSE_MS = 100
 };
-
-static const struct socket_keepalive keepalive = { .idle_s = 5, .interval_s = 2, .probes = 3 };
 
 struct rendezvous_thread {
     struct rank_server server;
@@ -105,7 +105,7 @@ static void serve_accept(struct rendezvous_thread *thread, int listener)
             thread->paused_until_ms = monotonic_ms() + PAUSE_MS;
         if (fd < 0)
             return;
-        socket_tune(fd, &keepalive);
+        socket_tune(fd, JOIN_IDLE_S, TCP_ATTEMPTS);
         if (!rank_server_accept(&thread->server, fd, monotonic_ms()))
             descriptor_close(fd);
     }

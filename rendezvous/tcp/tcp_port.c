@@ -7,6 +7,8 @@
  * time. */
 #include "rendezvous/tcp/tcp_port.h"
 
+#include "lib/base/join_protocol.h"
+#include "lib/base/tcp_attempts.h"
 #include "rendezvous/tcp/tcp_connection.h"
 
 #include <errno.h>
@@ -14,8 +16,6 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-enum { KEEPALIVE_IDLE_S = 5, KEEPALIVE_INTERVAL_S = 2, KEEPALIVE_PROBES = 3 };
 
 void tcp_port_release(struct tcp_port *port)
 {
@@ -81,18 +81,13 @@ static void tcp_port_set_options(int fd, const struct sockaddr_storage *address)
         int level, name, value;
     } options[] = {
         { SOL_SOCKET, SO_REUSEADDR, 1 },
-        { SOL_SOCKET, SO_KEEPALIVE, 1 },
-        { IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S },
-        { IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S },
-        { IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES },
-        /* Overrules the number of probes: a host that vanishes is noticed after 11 s. */
-        { IPPROTO_TCP, TCP_USER_TIMEOUT, TCP_PORT_WRITE_MS },
         { IPPROTO_TCP, TCP_NODELAY, 1 },
         { IPPROTO_IPV6, IPV6_V6ONLY, 0 },
     };
     size_t count = sizeof options / sizeof *options - (address->ss_family != AF_INET6);
     for (size_t i = 0; i < count; i++)
         setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof(int));
+    tcp_limit_wait(fd, JOIN_IDLE_S, TCP_PORT_WRITE_MS);
 }
 
 static int fail_listen(struct err *err, const char *address)

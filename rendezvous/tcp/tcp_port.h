@@ -9,10 +9,10 @@
  * TCP_PORT_WRITE_MS, it is hung up on, and also if it takes longer for what is queued than that and
  * a second for each TCP_PORT_RATE bytes. (A time for the whole whatever its size would be too short
  * for the largest answers on a slow line, or let the small ones lie for ever.) All that is queued
- * for clients together is bounded, too. A host that vanishes is noticed by keepalive. When the
- * rendezvous ends a connection, what was queued goes out first, and the client has two seconds to
- * see it. Fails when the address cannot be bound. Running out of descriptors only keeps new ones
- * waiting. */
+ * for clients together is bounded, too. TCP notices after 17 seconds that a host has vanished
+ * (lib/base/tcp_attempts.h). When the rendezvous ends a connection, what was queued goes out first,
+ * and the client has two seconds to see it. Fails when the address cannot be bound. Running out of
+ * descriptors only keeps new ones waiting. */
 #ifndef RENDEZVOUS_TCP_TCP_PORT_H
 #define RENDEZVOUS_TCP_TCP_PORT_H
 

@@ -2,9 +2,11 @@
 /* Connecting to addresses in turn, when it is tried again, and names that are none. */
 #include "launcher/hosts/resolve.h"
 #include "launcher/ssh/ssh_dial.h"
+#include "lib/base/tcp_attempts.h"
 #include "tests/support/unit.h"
 
 #include <arpa/inet.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -39,17 +41,14 @@ static uv_loop_t loop;
 static int calls;
 static bool connected, refused;
 static int longest_wait_ms; /* 0: the kernel has no such option */
+static int wait_limit_ms;
 static char text[300];
 
-#ifndef TCP_RTO_MAX_MS
-#define TCP_RTO_MAX_MS 44 /* since Linux 6.15 */
-#endif
-
-static int get_longest_wait_ms(int fd)
+static int tcp_option(int fd, int option)
 {
-    int ms = 0;
-    socklen_t length = sizeof ms;
-    return getsockopt(fd, IPPROTO_TCP, TCP_RTO_MAX_MS, &ms, &length) == 0 ? ms : 0;
+    int value = 0;
+    socklen_t length = sizeof value;
+    return getsockopt(fd, IPPROTO_TCP, option, &value, &length) == 0 ? value : 0;
 }
 
 static void on_dialled(void *context, const struct ssh_dialled *dialled)
@@ -61,7 +60,8 @@ static void on_dialled(void *context, const struct ssh_dialled *dialled)
     snprintf(text, sizeof text, "%s", dialled->text);
     if (!connected)
         return;
-    longest_wait_ms = get_longest_wait_ms(dialled->fd);
+    longest_wait_ms = tcp_option(dialled->fd, TCP_RTO_MAX_MS);
+    wait_limit_ms = tcp_option(dialled->fd, TCP_USER_TIMEOUT);
     close(dialled->fd);
 }
 
@@ -138,7 +138,25 @@ START_TEST(a_connection_tries_again_every_second_at_least)
     ssh_dial_start(&loop, &list, 3000, on_dialled, NULL);
     uv_run(&loop, UV_RUN_DEFAULT);
     ck_assert_int_eq(calls, 1);
-    ck_assert_int_eq(longest_wait_ms, get_longest_wait_ms(fd) > 0 ? 1000 : 0);
+    ck_assert_int_eq(longest_wait_ms, tcp_option(fd, TCP_RTO_MAX_MS) > 0 ? 1000 : 0);
+    close(fd);
+}
+END_TEST
+
+/* --heartbeat-timeout, and how long the kernel waits for an answer, in ms. */
+static const struct {
+    uint32_t heartbeat_timeout_ms;
+    int limit_ms;
+} wait_limits[] = { { 1000, 13000 }, { 5000, 13000 }, { 12401, 13001 }, { 3600000, 3600600 } };
+
+START_TEST(heartbeats_are_given_up_before_the_connection_and_losses_do_not_end_it)
+{
+    struct sockaddr_in address;
+    int fd = make_socket(true, &address);
+    struct addrinfo list = list_of(&address, NULL);
+    ssh_dial_start(&loop, &list, wait_limits[_i].heartbeat_timeout_ms, on_dialled, NULL);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    ck_assert_int_eq(wait_limit_ms, wait_limits[_i].limit_ms);
     close(fd);
 }
 END_TEST
@@ -233,6 +251,9 @@ int main(void)
     tcase_add_test(dial, an_address_that_refuses_is_named);
     tcase_add_test(dial, the_next_address_is_tried_when_one_refuses);
     tcase_add_test(dial, a_connection_tries_again_every_second_at_least);
+    tcase_add_loop_test(dial,
+                        heartbeats_are_given_up_before_the_connection_and_losses_do_not_end_it, 0,
+                        sizeof wait_limits / sizeof *wait_limits);
     tcase_add_test(dial, nothing_is_called_after_cancel);
     tcase_add_test(dial, an_address_is_its_own_name);
     tcase_add_test(dial, what_is_too_long_is_no_name);

@@ -142,11 +142,13 @@ START_TEST(links_send_small_messages_at_once_and_notice_a_silent_host)
     link_up(0);
     int fds[] = { dialling.made.fd, accepted.fd };
     for (int i = 0; i < 2; i++) {
-        int nodelay = 0, keepalive = 0;
+        int nodelay = 0, keepalive = 0, probes = 0;
         socklen_t length = sizeof nodelay;
         getsockopt(fds[i], IPPROTO_TCP, TCP_NODELAY, &nodelay, &length);
         getsockopt(fds[i], SOL_SOCKET, SO_KEEPALIVE, &keepalive, &length);
+        getsockopt(fds[i], IPPROTO_TCP, TCP_KEEPCNT, &probes, &length);
         ck_assert(nodelay && keepalive);
+        ck_assert_int_eq(probes, 30);
     }
 }
 END_TEST

@@ -10,6 +10,8 @@
 #include "lib/join/join_client.h"
 #include "tests/support/unit.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -74,6 +76,53 @@ START_TEST(every_rank_is_served_in_any_order)
 }
 END_TEST
 
+/* The server's end of a rank's connection. Its thread is one of this process. */
+static int served_end_of(int fd)
+{
+    struct sockaddr_storage own = { 0 };
+    socklen_t length = sizeof own;
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&own, &length), 0);
+    for (int other = 0; other < 1024; other++) {
+        struct sockaddr_storage peer = { 0 };
+        socklen_t peer_length = sizeof peer;
+        if (getpeername(other, (struct sockaddr *)&peer, &peer_length) == 0 &&
+            ((struct sockaddr_in *)&peer)->sin_port == ((struct sockaddr_in *)&own)->sin_port)
+            return other;
+    }
+    return -1;
+}
+
+static int tcp_option(int fd, int option)
+{
+    int value = -1;
+    socklen_t length = sizeof value;
+    getsockopt(fd, IPPROTO_TCP, option, &value, &length);
+    return value;
+}
+
+START_TEST(a_silent_host_is_probed_until_twelve_probes_have_had_no_answer)
+{
+    int port;
+    const struct rank_end fine = rank_end_none();
+    struct rendezvous_thread *thread = serve(SIZE, &port);
+    ck_assert_ptr_nonnull(thread);
+    for (int i = 0; i < SIZE; i++)
+        come(i, port);
+    for (int i = 0; i < SIZE; i++) {
+        int fd = served_end_of(ranks[i].fd);
+        ck_assert_int_ge(fd, 0);
+        ck_assert_int_eq(tcp_option(fd, TCP_KEEPIDLE), 5);
+        ck_assert_int_eq(tcp_option(fd, TCP_KEEPINTVL), 1);
+        ck_assert_int_eq(tcp_option(fd, TCP_KEEPCNT), 12);
+    }
+    for (int i = 0; i < SIZE; i++) {
+        join_goodbye(&ranks[i], &fine);
+        join_close(&ranks[i]);
+    }
+    rendezvous_thread_leave(thread);
+}
+END_TEST
+
 static bool has_ipv6(void)
 {
     int fd = socket(AF_INET6, SOCK_STREAM, 0);
@@ -117,6 +166,7 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, every_rank_is_served_in_any_order, 0, 2);
+    tcase_add_test(tcase, a_silent_host_is_probed_until_twelve_probes_have_had_no_answer);
     tcase_add_test(tcase, a_rank_is_served_at_an_ipv6_address);
     return unit_run(suite);
 }
