@@ -6,40 +6,11 @@
 . "$srcdir/tests/support/service.sh"
 hosts_up 2 || skip_all "$hosts_reason"
 
-# Host I's address.
-ip_of() {
-    if links; then
-        on "$1" ip -4 -o addr show dev eth0 | awk '{ sub(/\/.*/, "", $4); print $4 }'
-    else
-        host "$1"
-    fi
-}
-
-# worker_on I NAME VARIABLE=VALUE... -- ACT...
-worker_on() {
-    on_host="on $1"
-    shift
-    worker "$@"
-    on_host="on 0" # where the service is
-}
-
-# service_ends: as service_down, where $service may be a process in front of it.
-service_ends() {
-    if links; then
-        kill -TERM "$(host_pids_named 0 hvdrendezvousd)"
-    else
-        kill -TERM "$service"
-    fi
-    finish_process "$service"
-}
-
 job_failed() {
     ask /v1/jobs/train | grep -q '"state":"failed"'
 }
 
-on_host="on 0" address=$(ip_of 0)
-listen=$address:0
-service_up
+service_up_on 0
 ok "it listens where it is told" service_said "listening on $address:$port(\$|, where whoever reaches this machine can try)"
 worker_on 1 a HOROVOD_HOSTNAME=b -- init place collectives shutdown
 worker_on 0 b HOROVOD_HOSTNAME=a -- init place collectives shutdown
@@ -74,6 +45,6 @@ else
     skip "its rank is named" "$no_links"
     skip "the job has failed" "$no_links"
 fi
-service_ends
+service_ends 0
 is "and it ends well" 0 "$status"
 finish

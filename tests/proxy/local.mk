@@ -27,10 +27,11 @@ wire-faults: tests/stage.stamp tests/proxy/wire_faults tests/proxy/wire_worker t
 	PROXY='$(abs_builddir)/tests/proxy/proxy' WIRE_WORKER='$(abs_builddir)/tests/proxy/wire_worker' \
 		tests/proxy/wire_faults $(WIRE_FAULTS)
 
-# An hour of lost packets
+# An hour of lost packets, for each share of them
 LOSSY_NETWORK_S = 3600
+LOSSY_NETWORK_PERCENTS = 1 5
 lossy-network: tests/stage.stamp tests/support/world
-	$(AM_TESTS_ENVIRONMENT) LOSSY_NETWORK_S=$(LOSSY_NETWORK_S) sh $(srcdir)/tests/proxy/lossy_network_test.sh
+	$(AM_TESTS_ENVIRONMENT) LOSSY_NETWORK_S=$(LOSSY_NETWORK_S) LOSSY_NETWORK_PERCENTS='$(LOSSY_NETWORK_PERCENTS)' sh $(srcdir)/tests/proxy/lossy_network_test.sh
 endif
 
 EXTRA_DIST += tests/proxy/lossy_network_test.sh tests/proxy/wire_faults_test.sh

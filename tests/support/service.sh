@@ -4,8 +4,11 @@
 #   service_up [OPTION...]              $service is its process, $port its port, $tmp/service what it says (wait for that with
 #                                       service_said: the port is known first)
 #   worker NAME VARIABLE=VALUE... -- ACT...     starts $WORLD in the background; what it says is in $tmp/NAME
+#   worker_on HOST NAME VARIABLE=VALUE... -- ACT...     the same on a host of hosts.sh
 #   ended NAME                          waits for it and fills $status
 #   service_down                        stops it and fills $status
+#   service_up_on HOST [OPTION...]      starts it on a host of hosts.sh, where it is reached from all hosts; $address is there
+#   service_ends HOST                   stops it there and fills $status
 
 # shellcheck shell=sh
 umask 077
@@ -52,6 +55,39 @@ worker() {
 
 ended() {
     eval "finish_process \$pid_$1"
+}
+
+worker_on() {
+    _on_service=$on_host on_host="on $1"
+    shift
+    worker "$@"
+    on_host=$_on_service
+}
+
+service_up_on() {
+    on_host="on $1" address=$(ip_of "$1")
+    listen=$address:0
+    shift
+    service_up "$@"
+}
+
+# The address of a host.
+ip_of() {
+    if links; then
+        on "$1" ip -4 -o addr show dev eth0 | awk '{ sub(/\/.*/, "", $4); print $4 }'
+    else
+        host "$1"
+    fi
+}
+
+# $service may be a process in front of it.
+service_ends() {
+    if links; then
+        kill -TERM "$(host_pids_named "$1" hvdrendezvousd)"
+    else
+        kill -TERM "$service"
+    fi
+    finish_process "$service"
 }
 
 # service_said PATTERN: waits for it.
