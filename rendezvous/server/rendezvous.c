@@ -59,7 +59,10 @@ static void arm(struct rendezvous *rendezvous)
 static uint64_t reading_ms(const struct rendezvous *rendezvous, uint64_t now)
 {
     uint64_t quiet_ms = now - rendezvous->ran_ms;
-    bool late = now > rendezvous->due_ms + LATE_MS;
+    uint64_t late_ms = now > rendezvous->due_ms ? now - rendezvous->due_ms : 0;
+    bool late = late_ms > LATE_MS;
+    if (late && quiet_ms < late_ms) /* something has come since the freeze */
+        quiet_ms = late_ms;
     if (quiet_ms < READ_MS)
         return late ? quiet_ms : 0;
     return late ? READ_MS : LATE_MS;

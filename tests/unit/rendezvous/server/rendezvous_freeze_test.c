@@ -220,6 +220,23 @@ START_TEST(a_second_freeze_is_like_the_first)
 }
 END_TEST
 
+START_TEST(what_comes_first_after_a_freeze_does_not_end_the_reading)
+{
+    struct join_client unauthenticated, other;
+    dial(&unauthenticated);
+    now += FREEZE_MS;
+    dial(&other);
+    hang_up(&other);
+    pass(0);
+    ck_assert(!unauthenticated.closed);
+    pass(READING_MS - 1);
+    ck_assert(!unauthenticated.closed);
+    pass(1);
+    ck_assert(unauthenticated.closed);
+    join_client_fini(&unauthenticated);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("rendezvous_freeze");
@@ -231,6 +248,7 @@ int main(void)
     tcase_add_loop_test(tcase,
                         input_is_read_before_a_deadline_for_as_long_as_a_freeze_may_have_lasted, 0,
                         (int)(sizeof rows / sizeof *rows));
+    tcase_add_test(tcase, what_comes_first_after_a_freeze_does_not_end_the_reading);
     tcase_add_loop_test(tcase, a_second_freeze_is_like_the_first, 0,
                         (int)(sizeof quiet_ms / sizeof *quiet_ms));
     suite_add_tcase(suite, tcase);
