@@ -186,6 +186,9 @@ uint64_t elastic_plan_next_ms(const struct elastic_plan *plan);
  * Borrowed until the next call. */
 const char *elastic_plan_waits_for(struct elastic_plan *plan);
 
+/* A world runs, and some of its ranks have lost their slots: the others would be too few. */
+bool elastic_plan_ranks_stay(const struct elastic_plan *plan);
+
 /* NULL is fine. */
 void elastic_plan_destroy(struct elastic_plan *plan);
 

@@ -86,8 +86,7 @@ void elastic_fail_short(struct elastic_plan *plan, bool for_ever)
                  elastic_seconds(plan->options.timeout_ms), need);
 }
 
-/* A world runs, and some of its ranks have lost their slots: the others would be too few. */
-static bool elastic_ranks_stay(const struct elastic_plan *plan)
+bool elastic_plan_ranks_stay(const struct elastic_plan *plan)
 {
     return plan->whole && plan->finished == 0 &&
            elastic_hosts_capacity(&plan->hosts) < elastic_needed(plan);
@@ -96,7 +95,7 @@ static bool elastic_ranks_stay(const struct elastic_plan *plan)
 const char *elastic_plan_waits_for(struct elastic_plan *plan)
 {
     char slots[120];
-    bool stay = elastic_ranks_stay(plan);
+    bool stay = elastic_plan_ranks_stay(plan);
     if (plan->over || (plan->short_since == ELASTIC_NEVER && !stay))
         return NULL;
     elastic_describe_slots(plan, slots, sizeof slots);

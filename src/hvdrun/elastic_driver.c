@@ -23,9 +23,10 @@ struct elastic_driver {
     struct elastic_plan *plan;
     struct discovery *discovery;
     struct worker_notifier *notifier;
-    uv_timer_t timer;   /* of elastic_plan_next_ms() */
-    bool acting;        /* actions are being done */
-    bool said_it_waits; /* for slots */
+    uv_timer_t timer;    /* of elastic_plan_next_ms() */
+    bool acting;         /* actions are being done */
+    bool said_it_waits;  /* for slots */
+    bool said_they_stay; /* and that ranks go on meanwhile */
 };
 
 /* ---- actions ---- */
@@ -115,9 +116,11 @@ static driver_act_fn *const driver_acts[] = {
 static void driver_say_what_it_waits_for(struct elastic_driver *driver)
 {
     const char *text = elastic_plan_waits_for(driver->plan);
-    if (text && !driver->said_it_waits)
+    bool stay = elastic_plan_ranks_stay(driver->plan);
+    if (text && (!driver->said_it_waits || (driver->said_they_stay && !stay)))
         job_say(driver->job, text);
     driver->said_it_waits = text;
+    driver->said_they_stay = text && stay;
 }
 
 static void on_driver_time(uv_timer_t *timer);
