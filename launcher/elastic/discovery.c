@@ -12,25 +12,34 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* Who hears of hosts, and which failure has been said. */
+/* Who hears of hosts, and which failures have been said since the last success. */
 struct discovery_listener {
     const struct discovery_events *events;
     void *context;
-    int failure; /* HVD_OK: none since the last success */
+    bool said_no_hosts; /* HVD_ERR_INVALID */
+    bool said_failed;   /* HVD_ERR_SYSTEM */
 };
+
+static void discovery_listener_forget(struct discovery_listener *listener)
+{
+    listener->said_no_hosts = listener->said_failed = false;
+}
 
 static void discovery_tell(struct discovery_listener *listener, int rc,
                            const struct host_list *hosts, const struct err *err)
 {
-    int said = listener->failure;
-    listener->failure = rc;
     if (rc == HVD_OK) {
+        discovery_listener_forget(listener);
         listener->events->hosts(listener->context, hosts);
-    } else if (rc != said) {
-        char *line = xasprintf("%s; the hosts stay as they were", err->text);
-        listener->events->warning(listener->context, line);
-        free(line);
+        return;
     }
+    bool *said = rc == HVD_ERR_INVALID ? &listener->said_no_hosts : &listener->said_failed;
+    if (*said)
+        return;
+    *said = true;
+    char *line = xasprintf("%s; the hosts stay as they were", err->text);
+    listener->events->warning(listener->context, line);
+    free(line);
 }
 
 /* ---- a script ---- */
@@ -89,7 +98,7 @@ struct discovery *discovery_script_create(uv_loop_t *loop, struct children *chil
 {
     struct discovery_script *script = xcalloc(1, sizeof *script);
     script->discovery.destroy = discovery_script_destroy;
-    script->listener = (struct discovery_listener){ events, context, HVD_OK };
+    script->listener = (struct discovery_listener){ .events = events, .context = context };
     script->interval_ms = interval_ms ? interval_ms : DISCOVERY_INTERVAL_MS;
     script->children = children;
     script->settings = settings;
@@ -143,7 +152,7 @@ static void discovery_hostfile_read(struct discovery_hostfile *file, const uv_st
     file->known = true;
     file->mark = mark;
     int rc = host_list_read_hostfile(&hosts, file->path, &err);
-    file->listener.failure = HVD_OK; /* of another version of the file */
+    discovery_listener_forget(&file->listener); /* another version of the file */
     discovery_tell(&file->listener, rc, &hosts, &err);
     host_list_fini(&hosts);
 }
@@ -210,7 +219,7 @@ struct discovery *discovery_hostfile_create(uv_loop_t *loop, const char *path, u
 {
     struct discovery_hostfile *file = xcalloc(1, sizeof *file);
     file->discovery.destroy = discovery_hostfile_destroy;
-    file->listener = (struct discovery_listener){ events, context, HVD_OK };
+    file->listener = (struct discovery_listener){ .events = events, .context = context };
     file->interval_ms = interval_ms ? interval_ms : DISCOVERY_INTERVAL_MS;
     file->path = xstrdup(path);
     uv_must(uv_timer_init(loop, &file->timer), "timers");

@@ -5,8 +5,9 @@
  *   discovery_hostfile  a hostfile that is read again when it has changed
  *   discovery_fixed     hosts that stay the same: those of -H and of batch systems
  *
- * The first hosts are found before the job begins, by whoever sets it up; these report changes. A
- * failure is said once, until it is over, and the hosts that were found last are kept. */
+ * The first hosts are found before the job begins, by whoever sets it up; these report changes.
+ * Each kind of failure is said once, until a run succeeds, and the hosts that were found last are
+ * kept. */
 #ifndef LAUNCHER_ELASTIC_DISCOVERY_H
 #define LAUNCHER_ELASTIC_DISCOVERY_H
 

@@ -26,8 +26,9 @@ struct discovery_settings {
 
 struct discovery_run;
 
-/* The run has ended. HVD_OK and the hosts, which the receiver takes; or HVD_ERR_INVALID and one
- * line that begins with the source. Called once, and never from inside discovery_run_start(). */
+/* The run has ended. HVD_OK and the hosts, which the receiver takes; or one line that begins with
+ * the source and HVD_ERR_SYSTEM, if the run has failed, or HVD_ERR_INVALID, if it has printed no
+ * list of hosts. Called once, and never from inside discovery_run_start(). */
 typedef void discovery_run_fn(void *context, int rc, struct host_list *hosts, struct err *err);
 
 /* The script was killed DISCOVERY_KILL_MS ago and has not ended. `err` is HVD_ERR_INVALID and one
@@ -43,9 +44,9 @@ struct discovery_run *discovery_run_start(uv_loop_t *loop, struct children *chil
 /* Kills what runs; `on_end` is not called. Allowed only before `on_end`. NULL is fine. */
 void discovery_run_cancel(struct discovery_run *run);
 
-/* A run on a loop of its own, for the start of a job. HVD_OK or HVD_ERR_INVALID. When SIGINT,
- * SIGTERM or SIGHUP arrives, the script is killed with its process group, `*stopped_by` is the
- * signal, and `err` says so; otherwise `*stopped_by` is 0. */
+/* A run on a loop of its own, for the start of a job. Returns what discovery_run_fn() gets. When
+ * SIGINT, SIGTERM or SIGHUP arrives, the script is killed with its process group, `*stopped_by` is
+ * the signal, and `err` says so; otherwise `*stopped_by` is 0. */
 int discovery_run_now(const struct discovery_settings *settings, struct host_list *hosts,
                       int *stopped_by, struct err *err);
 

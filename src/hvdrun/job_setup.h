@@ -47,7 +47,8 @@ struct job_setup {
 int job_setup_begin(struct job_setup *setup, const struct hvdrun_options *options, struct err *err);
 
 /* Places the ranks, and makes all checks that need no started process but a discovery script.
- * HVD_OK or HVD_ERR_INVALID, which may be a signal: then `stopped_by` is set. */
+ * HVD_OK, HVD_ERR_INVALID, or HVD_ERR_SYSTEM if the script has failed. A signal may be the cause:
+ * then `stopped_by` is set. */
 int job_setup_plan(struct job_setup *setup, struct err *err);
 
 /* Is some host connected by a command of the user? */

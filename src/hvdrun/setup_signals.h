@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The signals that end hvdrun while it sets a job up. Reading a hostfile and resolving the names of
- * hosts may take seconds, and no event loop runs yet. */
+/* The signals that end hvdrun while it sets a job up. No event loop runs yet, and to read a
+ * hostfile may take long: it may be a named pipe. */
 #ifndef SRC_HVDRUN_SETUP_SIGNALS_H
 #define SRC_HVDRUN_SETUP_SIGNALS_H
 
