@@ -13,9 +13,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-void adopted_start(struct adopted *adopted)
+void adopted_start(struct adopted *adopted, pid_t agent)
 {
-    adopted->nearlier = process_tree_children(&adopted->earlier);
+    int count = process_tree_children(&adopted->earlier);
+    adopted->nearlier = 0;
+    for (int i = 0; i < count; i++)
+        if (adopted->earlier[i] != agent)
+            adopted->earlier[adopted->nearlier++] = adopted->earlier[i];
     process_tree_adopt();
 }
 

@@ -15,8 +15,9 @@ struct adopted {
     int nearlier;
 };
 
-/* From now on orphans become children of this process. Call this before any thread is started. */
-void adopted_start(struct adopted *adopted);
+/* From now on orphans become children of this process. `agent` is a child already, and none from
+ * before the job; 0: there is no such child. Call this before any thread is started. */
+void adopted_start(struct adopted *adopted, pid_t agent);
 void adopted_fini(struct adopted *adopted);
 
 /* Appends the children that no rank has started to `*pids`, which has `count` and is reallocated.

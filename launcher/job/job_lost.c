@@ -265,7 +265,8 @@ void job_on_agent_end(void *context, int index)
 
 void job_processes_init(struct job *job)
 {
-    adopted_start(&job->processes.adopted);
+    const struct running_agent *running = job->options->connect->running;
+    adopted_start(&job->processes.adopted, running ? running->pid : 0);
     job->processes.children = children_create(job->loop);
 }
 
