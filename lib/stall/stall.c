@@ -42,7 +42,7 @@ struct stall {
     struct stall_round rounds[STALL_ROUNDS];
     uint64_t asked_ns; /* begin of the inspector's last round; 0: never */
     uint64_t again_ns; /* when to ask once more before an abort; 0: not to */
-    bool asked_again;  /* this is what the inspector's last round is */
+    bool asked_again;  /* the last round was the second question before an abort */
 
     /* The question of a deadlock, at the root. */
     uint64_t stuck_check_ns; /* when to ask next; 0: when names are overdue */
@@ -227,7 +227,7 @@ static void find_late_ranks(const struct stall *stall, const struct stall_answer
     add_silent_ranks(stall, &answer->silent, late);
 }
 
-/* Names the late ranks. If two rounds show none, the last round has to do. */
+/* Names the late ranks. If two rounds show none, the last round decides. */
 static void decide_late_ranks(struct stall *stall, const struct stall_answer *answer)
 {
     struct late_ranks late;
@@ -498,6 +498,7 @@ static void notice_suspension(struct stall *stall, uint64_t now_ns)
     stall->overdue.count = 0;
     stall->silent_before.count = 0;
     stall->idle_before.count = 0;
+    stall->again_ns = 0;
     stall->rounds[ROUND_OF_INSPECTOR].asking = false;
     stall->self_check_ns = 0;
 }
