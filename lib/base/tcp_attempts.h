@@ -42,8 +42,8 @@ enum {
 #endif
 
 /* The kernel probes the connection when it has been idle for `idle_s`, then every
- * TCP_ATTEMPTS_EVERY_MS, and ends it when `probes` of them have had no answer. These calls do
- * nothing on a socket that is not TCP. */
+ * TCP_ATTEMPTS_EVERY_MS, and ends it when `probes` of them have had no answer. These calls have
+ * no effect on a socket that is not TCP. */
 void tcp_probe_idle(int fd, int idle_s, int probes);
 
 /* The same with TCP_ATTEMPTS probes, and the kernel also ends a connection whose data has had no

@@ -503,7 +503,7 @@ START_TEST(several_ranks_that_are_stopped_after_the_warning_are_late_together)
 }
 END_TEST
 
-START_TEST(if_no_rank_is_silent_twice_the_last_question_has_to_do)
+START_TEST(if_no_rank_is_silent_twice_the_last_question_decides)
 {
     stall_world_make_with(3, STALL_WORLD_CHECK_NS, STALL_WORLD_CHECK_NS);
     stall_world_submit(0, "a", COLLECTIVE_ALLREDUCE);
@@ -620,7 +620,7 @@ START_TEST(a_rank_that_waits_again_at_the_other_question_is_not_late)
 END_TEST
 
 /* Rank 3 waited at one question, and rank 2 at the other. */
-START_TEST(there_is_one_other_question_and_its_answers_have_to_do)
+START_TEST(there_is_one_other_question_and_its_answers_decide)
 {
     wait_in_two_sets();
     stall_world_run(100);
@@ -898,7 +898,7 @@ int main(void)
     tcase_add_test(tcase, a_rank_that_is_silent_once_is_not_late_beside_another);
     tcase_add_test(tcase, several_ranks_that_are_silent_at_the_first_question_are_late_together);
     tcase_add_test(tcase, several_ranks_that_are_stopped_after_the_warning_are_late_together);
-    tcase_add_test(tcase, if_no_rank_is_silent_twice_the_last_question_has_to_do);
+    tcase_add_test(tcase, if_no_rank_is_silent_twice_the_last_question_decides);
     tcase_add_test(tcase, late_ranks_are_those_of_the_world);
     tcase_add_test(tcase, a_rank_that_waits_in_another_set_is_not_late);
     tcase_add_test(tcase, a_rank_that_is_stopped_is_late_and_one_that_waits_for_it_is_not);
@@ -907,7 +907,7 @@ int main(void)
     tcase_add_test(tcase,
                    ranks_that_hang_since_after_the_warning_are_late_if_another_question_shows_it);
     tcase_add_test(tcase, a_rank_that_waits_again_at_the_other_question_is_not_late);
-    tcase_add_test(tcase, there_is_one_other_question_and_its_answers_have_to_do);
+    tcase_add_test(tcase, there_is_one_other_question_and_its_answers_decide);
     tcase_add_test(tcase, a_stall_that_ends_before_the_other_question_ends_no_world);
     tcase_add_test(tcase, a_rank_that_waits_for_its_device_alone_is_late);
     tcase_add_loop_test(tcase, a_suspension_longer_than_the_shutdown_time_ends_no_world, 0, 7);
