@@ -38,7 +38,7 @@ service_up_on 2
 for percent in $LOSSY_NETWORK_PERCENTS; do
     worker_on 0 waiting HOROVOD_HOSTNAME=host0 HOROVOD_RANK=0 -- init barriers 3 print up barriers 1 shutdown
     worker_on 1 late HOROVOD_HOSTNAME=host1 HOROVOD_RANK=1 -- init barriers 3 print up wait "$tmp/end$percent" barriers 1 shutdown
-    until_said '^up$' "$tmp/waiting" && until_said '^up$' "$tmp/late"
+    ok "two ranks have met at a rendezvous, $percent %" eval 'until_said "^up$" "$tmp/waiting" && until_said "^up$" "$tmp/late"'
     all_lose "$percent"
     { sleep "$LOSSY_NETWORK_S"; touch "$tmp/end$percent"; } &
     goes_on "F73: $percent % of all packets are lost each way" init barriers 20 stream "$tmp/end$percent" shutdown
@@ -73,7 +73,7 @@ link_lost_packets() {
 # Packets between ranks are lost, then all of them are. The rendezvous is reached by both, so that only the link can tell.
 worker_on 0 a HOROVOD_HOSTNAME=host0 HOROVOD_RANK=0 -- init stream "$tmp/never"
 worker_on 1 b HOROVOD_HOSTNAME=host1 HOROVOD_RANK=1 -- init stream "$tmp/never"
-until_said '^streaming$' "$tmp/a" && until_said '^streaming$' "$tmp/b"
+ok "two ranks stream" eval 'until_said "^streaming$" "$tmp/a" && until_said "^streaming$" "$tmp/b"'
 all_lose 5
 ok "F73: a network loses packets of a link in both directions" eval 'until_true link_lost_packets 0 && until_true link_lost_packets 1'
 for i in 0 1; do
@@ -92,7 +92,7 @@ service_ends 2
 start on 0 "$HVDRUN" -np 2 -H "$(slots 1 1)" "$WORLD" init stream "$tmp/never"
 until_said '\[0\].*streaming' && until_said '\[1\].*streaming'
 all_lose 5
-until_true link_lost_packets 0 && until_true link_lost_packets 1
+ok "a link under hvdrun loses packets in both directions" eval 'until_true link_lost_packets 0 && until_true link_lost_packets 1'
 tb_cut 1
 host_lost "F68 F73: a host vanishes after losses"
 all_lose 0
